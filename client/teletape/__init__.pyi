@@ -21,7 +21,9 @@ from teletape import nest as nest
 from teletape import nn as nn
 from teletape import random as random
 from teletape import raw_ops as raw_ops
+from teletape import sets as sets
 from teletape import signal as signal
+from teletape import sparse as sparse
 from teletape import strings as strings
 from teletape import summary as summary
 from teletape import test as test
@@ -212,6 +214,7 @@ from teletape.session_functions import session as session
 from teletape.session_functions import sync as sync
 from teletape.session_functions import sync_async as sync_async
 from teletape.sessions.current import connect as connect
+from teletape.sparse_tensors.tensor import SparseTensor as SparseTensor
 from teletape.tensors.dtypes import DType as DType
 from teletape.tensors.dtypes import as_dtype as as_dtype
 from teletape.tensors.dtypes import bfloat16 as bfloat16
@@ -251,6 +254,7 @@ __all__ = [
     "IndexedSlices",
     "Module",
     "RegisterGradient",
+    "SparseTensor",
     "Tensor",
     "TensorArray",
     "TensorShape",
@@ -422,6 +426,7 @@ __all__ = [
     "sequence_mask",
     "session",
     "sessions",
+    "sets",
     "shape",
     "shape_n",
     "sigmoid",
@@ -434,6 +439,7 @@ __all__ = [
     "sort",
     "space_to_batch",
     "space_to_batch_nd",
+    "sparse",
     "split",
     "sqrt",
     "square",

@@ -81,8 +81,10 @@ from teletape.ops.static_values import get_static_value
 from teletape.program.tracebacks import report, reports
 from teletape.remedies import remedy
 from teletape.sessions import current as sessions
+from teletape.sparse_tensors import arithmetic, conversions, lookups, parts, reductions, sets
+from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors import dlpack, dtypes, nest
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.variables import (
@@ -98,8 +100,8 @@ give_operators(TensorLike)
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor, a variable or IndexedSlices."""
-    return isinstance(x, TensorLike | IndexedSlices)
+    """Whether `x` is a tensor, a variable, IndexedSlices or a sparse tensor."""
+    return isinstance(x, TensorLike | SparseValue)
 
 
 # ------------------------------------------------------------------------------------------- TensorFlow's functions
@@ -116,11 +118,16 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         ("math.", sums),
         ("signal.", signal),
         ("signal.", spectral),
+        *(("sparse.", module) for module in (arithmetic, conversions, parts, reductions)),
+        ("sets.", sets),
+        ("nn.", lookups),
         ("compat.v1.", compat_v1),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}
     return entries | {
         "Assert": debugging.Assert,
+        "SparseTensor": SparseTensor,
+        "sparse.SparseTensor": SparseTensor,
         "TensorArray": TensorArray,
         "TensorSpec": TensorSpec,
         "assert_equal": debugging.assert_equal,

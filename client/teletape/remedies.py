@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_DENSE: Final = "its tensors are dense: use a dense tensor, or tf.IndexedSlices for the rows of a gradient"
+_SPARSE_SPEC: Final = "pass the sparse tensor itself: a function is traced for its shapes"
+_CROSS: Final = "tf.keras.layers.HashedCrossing, or combine the features in Python"
 _PADDED: Final = "its tensors are dense: pad the rows to one length and pass a mask"
 _NO_GRAPH: Final = "there are no graphs: ops run at once, and tf.function records them as one command"
 _SAVED: Final = (
@@ -37,8 +38,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "RaggedTensor": _PADDED,
     "RaggedTensorSpec": _PADDED,
     "Session": "TensorFlow 2 runs ops at once; decorate a function with tf.function to run it as one command",
-    "SparseTensor": _DENSE,
-    "SparseTensorSpec": _DENSE,
+    "SparseTensorSpec": _SPARSE_SPEC,
     "app": "call main() under `if __name__ == '__main__':`",
     "disable_eager_execution": _NO_GRAPH,
     "disable_v2_behavior": _NO_GRAPH,
@@ -77,7 +77,9 @@ REMEDIES: Final[Mapping[str, str]] = {
     "reset_default_graph": _NO_GRAPH,
     "saved_model": _SAVED,
     "set_random_seed": "tf.random.set_seed",
-    "sparse": _DENSE,
+    "sparse.cross": _CROSS,
+    "sparse.cross_hashed": _CROSS,
+    "sparse.sampled_addmm": "tf.gather the rows and columns of the places, and tf.reduce_sum their products",
     "strings.to_hash_bucket": _BUCKETS,
     "strings.to_hash_bucket_fast": _BUCKETS,
     "strings.to_hash_bucket_strong": _BUCKETS,

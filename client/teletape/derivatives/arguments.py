@@ -13,7 +13,7 @@ from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
 from teletape.tensors.dtypes import DType
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables.variable import Variable
@@ -59,6 +59,10 @@ def _checked(value: Any, role: str, advice: str) -> Any:
     value = unwrapped(value)
     if isinstance(value, EagerTensor | Variable | IndexedSlices):
         return value
+    if isinstance(value, SparseValue):
+        raise ValueError(
+            f"Type {type(value).__name__} is not supported as a gradient source or gradient target. Pass its `values`."
+        )
     if value is None or isinstance(value, str):
         dtypes.as_dtype(value)
     if value is None or isinstance(value, str | DType):

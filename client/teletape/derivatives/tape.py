@@ -26,7 +26,7 @@ from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import nest
-from teletape.tensors.indexed_slices import IndexedSlices, wrap
+from teletape.tensors.indexed_slices import IndexedSlices, SparseValue, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables import none_gradients
@@ -124,12 +124,12 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
             AttributeError: The tape was never entered (TensorFlow's own text).
         """
         for leaf in map(unwrapped, nest.flatten(tensor)):
-            if not isinstance(leaf, EagerTensor | Variable | IndexedSlices):
+            if not isinstance(leaf, EagerTensor | Variable | SparseValue):
                 raise ValueError(
                     f"Passed in object {leaf} of type {type(leaf).__name__!r}, not tf.Tensor or tf.Variable or "
                     "ExtensionType."
                 )
-            self._watch(leaf.values if isinstance(leaf, IndexedSlices) else leaf)
+            self._watch(leaf.values if isinstance(leaf, SparseValue) else leaf)
 
     def _watch(self, tensor: Tensor | Variable) -> None:
         if not (tensor.dtype.is_floating or tensor.dtype.is_complex):

@@ -14,7 +14,7 @@ from teletape.functions.trace import Traced, values_of
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.program.tracebacks import reports
 from teletape.tensors import nest
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import SparseValue
 from teletape.tensors.tensor import TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine.errors import InvalidArgumentError
@@ -131,7 +131,7 @@ class ConcreteFunction:
         if kwargs or len(args) != len(self._input_specs):
             arguments = self._function._bind(args, kwargs)
         else:
-            tensors = [arg if isinstance(arg, TensorLike | IndexedSlices) else convert_to_tensor(arg) for arg in args]
+            tensors = [arg if isinstance(arg, TensorLike | SparseValue) else convert_to_tensor(arg) for arg in args]
             arguments = self._filled(tensors)
         leaves: list[Any] = []
         key_of(arguments, leaves, {})
@@ -153,13 +153,13 @@ class ConcreteFunction:
         if self._only is not None:
             return tensors
         rest = iter(tensors)
-        places = (TensorSpec, TensorLike, IndexedSlices)
+        places = (TensorSpec, TensorLike, SparseValue)
         return nest.map_structure(lambda leaf: next(rest) if isinstance(leaf, places) else leaf, self._arguments)
 
 
 def _tensor_specs(leaf: Any) -> list[TensorSpec]:
     """Returns the specs of a tensor, a variable or a TensorSpec; of slices those of the values and the indices."""
-    if isinstance(leaf, IndexedSlices):
+    if isinstance(leaf, SparseValue):
         return [TensorSpec(part.shape, part.dtype) for part in (leaf.values, leaf.indices)]
     return [TensorSpec(leaf.shape, leaf.dtype)]
 

@@ -11,7 +11,7 @@ import numpy as np
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.ops.dispatch import as_tensor, constant, convert_to_tensor
 from teletape.tensors import nest
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import SparseValue
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.tensors.variable_wrapper import VariableWrapper
@@ -38,9 +38,9 @@ def key_of(value: Any, leaves: list[Any], variables: dict[int, int], *, general:
     if isinstance(value, TensorSpec):
         leaves.append(value)
         return GeneralSpec(value.dtype.np, shape_key(value.shape)) if general else spec_of_leaf(value)
-    if isinstance(value, IndexedSlices):
+    if isinstance(value, SparseValue):
         leaves.append(value)
-        return ("slices", *specs_of(value), tuple(value.shape.as_list()))
+        return (type(value), *specs_of(value), tuple(value.shape.as_list()))
     if nest.is_nested(value):
         children = value.items() if isinstance(value, Mapping) else enumerate(value)
         ordered = sorted(children) if isinstance(value, dict) and len(value) > 1 else list(children)
@@ -75,7 +75,7 @@ def shapes_of(leaf: Any) -> list[TensorShape]:
 
 def specs_of(leaf: Any) -> list[Spec]:
     """Returns the specs of a tensor, a variable or slices."""
-    if isinstance(leaf, IndexedSlices):
+    if isinstance(leaf, SparseValue):
         return [leaf.values.recorded.spec, leaf.indices.recorded.spec]
     if isinstance(leaf, TensorSpec):
         return [spec_of_leaf(leaf)]
@@ -86,9 +86,9 @@ def spec_of_leaf(leaf: Any) -> Any:
     """Returns what `trace` takes for a leaf: the spec of a tensor; other leaves as they are."""
     if isinstance(leaf, EagerTensor):
         return leaf if leaf.recorded.spec.dtype == object else leaf.recorded.spec
-    if isinstance(leaf, IndexedSlices):
+    if isinstance(leaf, SparseValue):
         values, indices = specs_of(leaf)
-        return IndexedSlices(values, indices, leaf.dense_shape)
+        return leaf.of_parts(values, indices, leaf.shape)
     if isinstance(leaf, TensorSpec):
         if not leaf.shape.is_fully_defined():
             raise ValueError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import SparseValue
 from teletape.tensors.tensor import TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 
@@ -102,12 +102,12 @@ class TensorSpec(TypeSpec):
 
 
 def spec_of(value: Any) -> Any:
-    """Returns the TensorSpec of a value that becomes a tensor; None, specs and IndexedSlices stay.
+    """Returns the TensorSpec of a value that becomes a tensor; None, specs, IndexedSlices and sparse tensors stay.
 
     Raises:
         TypeError: The value cannot become a tensor.
     """
-    if value is None or isinstance(value, TensorSpec | IndexedSlices):
+    if value is None or isinstance(value, TensorSpec | SparseValue):
         return value
     if isinstance(value, TensorLike):
         return TensorSpec(value.shape, value.dtype)

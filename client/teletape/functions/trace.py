@@ -26,7 +26,7 @@ from teletape.ops.dispatch import as_tensor, call, constant
 from teletape.sessions.current import current, inside
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
-from teletape.tensors.indexed_slices import IndexedSlices, wrap
+from teletape.tensors.indexed_slices import SparseValue, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.variables.variable import Variable
@@ -128,19 +128,21 @@ class _Leaf:
 
     Attributes:
         indices: Positions of its values among the engine function's results: one for a tensor, two for slices.
-        dense: The spec of the dense array of slices.
+        dense: The spec of the dense array of slices or of a sparse tensor.
+        composite: Their class.
         host: The elements of strings, which no engine function holds. Without any of the three: None.
     """
 
     indices: tuple[int, ...] = ()
     dense: Spec | None = None
+    composite: type[SparseValue] | None = None
     host: Any = None
 
     def filled(self, results: Sequence[Any], owner: Session) -> Any:
         """Returns the leaf for the results of one call."""
-        if self.dense is not None:
+        if self.composite is not None and self.dense is not None:
             values, indices = (EagerTensor(results[i], owner) for i in self.indices)
-            return IndexedSlices(values, indices, constant(np.array(self.dense.shape, np.int32)))
+            return self.composite.of_parts(values, indices, TensorShape(self.dense.shape))
         if self.indices:
             return EagerTensor(results[self.indices[0]], owner)
         return None if self.host is None else constant(self.host)
@@ -225,9 +227,9 @@ def _symbolic(tracing: TracingSession, arguments: list[Symbol], leaf: Any, name:
         local, symbol = tracing.recorder().argument_variable(leaf.recorded)
         arguments.append(symbol)
         return leaf.standing_for(local)
-    if isinstance(leaf, IndexedSlices) and isinstance(leaf.values, Spec):
+    if isinstance(leaf, SparseValue) and isinstance(leaf.values, Spec):
         values, indices = (_symbolic(tracing, arguments, part, name) for part in (leaf.values, leaf.indices))
-        return IndexedSlices(values, indices, leaf.dense_shape)
+        return leaf.of_parts(values, indices, leaf.shape)
     return leaf
 
 
@@ -253,10 +255,10 @@ def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:
     """Returns a leaf of the result, and appends its values to the engine function's results."""
     if leaf is None:
         return _Leaf()
-    if isinstance(leaf, IndexedSlices):
+    if isinstance(leaf, SparseValue):
         symbols += [leaf.values.operand(), leaf.indices.operand()]
-        shape = tuple(leaf.shape.as_list())
-        return _Leaf((len(symbols) - 2, len(symbols) - 1), symbols[-2].spec.with_shape(shape))
+        dense = symbols[-2].spec.with_shape(tuple(leaf.shape.as_list()))
+        return _Leaf((len(symbols) - 2, len(symbols) - 1), dense, type(leaf))
     if isinstance(leaf, bool | int | float | complex | str | bytes | np.ndarray | np.generic):
         leaf = constant(leaf)
     if isinstance(leaf, TensorShape) and leaf.is_fully_defined():
@@ -276,7 +278,7 @@ def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:
 
 def _deferred_leaf(leaf: Any, symbols: list[Symbol], function: Any) -> Any:
     """Returns a leaf of what is printed: a result of the engine function if it is a tensor, else the leaf itself."""
-    return _leaf(leaf, symbols, function) if isinstance(leaf, TensorLike | IndexedSlices) else leaf
+    return _leaf(leaf, symbols, function) if isinstance(leaf, TensorLike | SparseValue) else leaf
 
 
 def trace_gradient(
@@ -371,7 +373,7 @@ def values_of(leaves: Sequence[Any]) -> list[Any]:
         if isinstance(leaf, Variable):
             leaf.check_session()
             values.append(leaf.recorded)
-        elif isinstance(leaf, IndexedSlices):
+        elif isinstance(leaf, SparseValue):
             values += [leaf.values.operand(), leaf.indices.operand()]
         elif isinstance(leaf, TensorLike):
             values.append(leaf.operand())

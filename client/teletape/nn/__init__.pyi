@@ -73,6 +73,8 @@ from teletape.ops.pools import max_pool3d as max_pool3d
 from teletape.ops.pools import max_pool_with_argmax as max_pool_with_argmax
 from teletape.ops.pools import pool as pool
 from teletape.ops.sorting import top_k as top_k
+from teletape.sparse_tensors.lookups import embedding_lookup_sparse as embedding_lookup_sparse
+from teletape.sparse_tensors.lookups import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 
 __all__ = [
     "all_candidate_sampler",
@@ -102,6 +104,7 @@ __all__ = [
     "dropout",
     "elu",
     "embedding_lookup",
+    "embedding_lookup_sparse",
     "erosion2d",
     "experimental",
     "fractional_avg_pool",
@@ -126,6 +129,7 @@ __all__ = [
     "pool",
     "relu",
     "relu6",
+    "safe_embedding_lookup_sparse",
     "sampled_softmax_loss",
     "scale_regularization_loss",
     "selu",

@@ -15,7 +15,7 @@ from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.convert import host_array
 from teletape.tensors.dtypes import DType
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.tensors.variable_wrapper import unwrapped
@@ -35,8 +35,8 @@ tensor = convert_to_tensor
 
 
 def slices_or_tensor(x: Any) -> Any:
-    """IndexedSlices as they are, anything else as a tensor."""
-    return x if isinstance(x, IndexedSlices) else convert_to_tensor(x)
+    """IndexedSlices and sparse tensors as they are, anything else as a tensor."""
+    return x if isinstance(x, SparseValue) else convert_to_tensor(x)
 
 
 def value(x: Any) -> TensorLike:

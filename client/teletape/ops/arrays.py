@@ -15,7 +15,7 @@ from teletape.ops.dispatch import call, constant, convert_to_tensor, holds_tenso
 from teletape.program.tracebacks import report
 from teletape.tensors import dtypes
 from teletape.tensors.convert import wrapped
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import Tensor, TensorLike, together
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.namespace import ops
@@ -324,18 +324,22 @@ def _broadcast(first: list[Any], second: list[Any]) -> list[Any]:
 def shape(input: to.TensorInput, out_type: to.DTypeInput | None = None, name: str | None = None) -> Tensor:
     """The shape as a tensor, int32 by default. By hand: it is known without an op."""
     dtype = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
-    return constant(np.array(convert_to_tensor(input).shape.as_list(), dtype.np))
+    return constant(np.array(_shape_of(input).as_list(), dtype.np))
 
 
 def size(input: to.TensorInput, out_type: to.DTypeInput | None = None, name: str | None = None) -> Tensor:
     """The number of elements as a tensor, int32 by default. By hand: it is known without an op."""
     dtype = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
-    return constant(np.array(convert_to_tensor(input).shape.num_elements(), dtype.np))
+    return constant(np.array(_shape_of(input).num_elements(), dtype.np))
 
 
 def rank(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The number of axes as an int32 tensor. By hand: it is known without an op."""
-    return constant(convert_to_tensor(input).ndim)
+    return constant(len(_shape_of(input)))
+
+
+def _shape_of(value: Any) -> TensorShape:
+    return value.shape if isinstance(value, SparseValue) else convert_to_tensor(value).shape
 
 
 def identity(input: Any, name: str | None = None) -> Any:
@@ -343,6 +347,8 @@ def identity(input: Any, name: str | None = None) -> Any:
     try:
         if isinstance(input, IndexedSlices):
             return IndexedSlices(identity(input.values), identity(input.indices), input.dense_shape)
+        if isinstance(input, SparseValue):
+            return input.of_parts(identity(input.values), input.indices, input.shape)
         return call(ops.identity, (to.value(input),))
     except Exception as error:
         report(error)

@@ -15,7 +15,7 @@ from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
 from teletape.tensors.convert import c_name
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape, as_shape
 from teletape_engine.catalogue.namespace import ops
@@ -132,12 +132,14 @@ def itself_if_dtype(x: Tensor, dtype: Any) -> Tensor | None:
 
 
 def itself_or_slices(x: Any, dtype: Any) -> Tensor | None:
-    """As `itself_if_dtype`; of IndexedSlices the rows are cast."""
-    if isinstance(x, IndexedSlices):
+    """As `itself_if_dtype`; of IndexedSlices and sparse tensors the values are cast."""
+    if isinstance(x, SparseValue):
         rows = x.values
         result = itself_if_dtype(rows, dtype)
         if result is None:
             result = call(ops.cast, (rows,), dtype=dtypes.as_dtype(dtype).np)
+        if not isinstance(x, IndexedSlices):
+            return x.of_parts(result, x.indices, x.shape)  # type: ignore[return-value]  # as if it were a tensor
         return IndexedSlices(result, x.indices, x.dense_shape)  # type: ignore[return-value]  # as if it were a tensor
     return itself_if_dtype(x, dtype)
 

@@ -14,7 +14,7 @@ from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.convert import fits, host_array, wrapped
 from teletape.tensors.dtypes import DType
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, from_host
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.tensors.variable_wrapper import unwrapped
@@ -43,12 +43,14 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     try:
         wanted = None if dtype is None else dtypes.as_dtype(dtype)
         if isinstance(value, TensorLike):
-            tensor = as_tensor(unwrapped(value))
+            tensor: Any = unwrapped(value)
+            if not isinstance(tensor, EagerTensor):
+                tensor = call(ops.stop_gradient, (tensor,))  # a constant of what the variable holds now
             if wanted is not None and tensor.dtype is not wanted:
                 raise TypeError(
                     f"Expected tensor {tensor.numpy()} with dtype {wanted!r}, but got dtype {tensor.dtype!r}."
                 )
-            return tensor
+            return tensor  # type: ignore[no-any-return]  # a tensor
         if hasattr(value, "__tf_tensor__"):
             converted: Tensor = value.__tf_tensor__(wanted, name)
             return converted
@@ -178,6 +180,10 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
     canonical = op.attrs(attrs) if attrs or op.schema.attrs else NO_ATTRS
     inputs = [arg.recorded if arg.__class__ is EagerTensor and arg.session is owner else None for arg in args]
     if None in inputs:
+        if len(args) == 1 and isinstance(args[0], SparseValue):
+            composite: Any = args[0].applied(op)
+            if composite is not None:
+                return composite  # type: ignore[no-any-return]  # as if it were a tensor
         inputs = operands(op, args)
         if owner.numbers:
             return took(op, inputs, canonical, where)

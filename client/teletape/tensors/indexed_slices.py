@@ -11,10 +11,44 @@ from teletape.tensors import printing
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import EagerTensor, from_host
 from teletape.tensors.tensor_shape import TensorShape
+from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.slices import SlicesValue
 
 
-class IndexedSlices:
+class SparseValue:
+    """A composite of two tensors, one leaf of structures and one argument of functions: values, and where they are."""
+
+    @property
+    def values(self) -> Any:
+        """The values, a tensor; in the arguments of a trace their spec."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @property
+    def indices(self) -> Any:
+        """Where they are, likewise."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @property
+    def shape(self) -> TensorShape:
+        """The dense shape."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @property
+    def dtype(self) -> DType:
+        """Of the values."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @classmethod
+    def of_parts(cls, values: Any, indices: Any, shape: TensorShape) -> SparseValue:
+        """The composite of two tensors, or of their specs, with this dense shape; nothing is checked."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def applied(self, op: Op) -> Any:
+        """What an op of one input gives for the composite itself; None: it is made dense first."""
+        return None
+
+
+class IndexedSlices(SparseValue):
     """A sparse gradient: row `values[k]` belongs at row `indices[k]`; rows of one index add up.
 
     Attributes:
@@ -36,6 +70,12 @@ class IndexedSlices:
         computed = cls(None, None, None)
         computed.recorded, computed._session = slices, owner
         return computed
+
+    @classmethod
+    def of_parts(cls, values: Any, indices: Any, shape: TensorShape) -> IndexedSlices:
+        """Slices of these rows and indices; of a shape that is not known they have no dense_shape."""
+        dense_shape = None if shape.rank is None else from_host(np.array(shape.as_list(), np.int32))
+        return cls(values, indices, dense_shape)
 
     @property
     def values(self) -> Any:

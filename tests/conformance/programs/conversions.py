@@ -118,3 +118,11 @@ def classes_of_slices(tf, np):
         type(-slices) is tf.IndexedSlices,
         tf.clip_by_value(slices, tf.constant(-0.25), 0.25),
     ]
+
+
+@program()
+def a_constant_of_a_variable_is_not_connected(tf, np):
+    v = tf.Variable([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        a, b = tf.constant(v) * 2.0, tf.constant(v * 1.0)
+    return a, tape.gradient(a, v), tape.gradient(b, v)

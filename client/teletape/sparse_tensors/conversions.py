@@ -1,0 +1,195 @@
+"""`tf.sparse`: from and to dense tensors, other orders, shapes and axes of the same values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.sessions.current import current
+from teletape.sparse_tensors.places import check, places_of, positions
+from teletape.sparse_tensors.tensor import SparseTensor, sparse
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.errors import InvalidArgumentError
+
+__all__ = [
+    "expand_dims",
+    "eye",
+    "from_dense",
+    "reorder",
+    "reset_shape",
+    "reshape",
+    "to_dense",
+    "to_indicator",
+    "transpose",
+]
+
+
+def from_dense(tensor: to.TensorInput, name: str | None = None) -> SparseTensor:
+    """The elements that are not zero (of strings: not empty), in row-major order. Their number is read."""
+    dense = convert_to_tensor(tensor)
+    zero = call(ops.zeros_like, (dense,)) if dense.dtype is not dtypes.string else constant("")
+    places = call(ops.nonzero, (call(ops.not_equal, (dense, zero)),))
+    return SparseTensor(places, call(ops.gather_nd, (dense, places)), dense.shape.as_list())
+
+
+def to_dense(
+    sp_input: SparseTensor,
+    default_value: to.TensorInput | None = None,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """The dense tensor.
+
+    Args:
+        sp_input: The sparse tensor.
+        default_value: What the other elements are; None: zero, or the empty string.
+        validate_indices: Whether the indices are checked to be in order, without repetition, before they are used.
+        name: Accepted, without effect.
+
+    Raises:
+        InvalidArgumentError: An index outside the shape, or one that is out of order or repeated.
+    """
+    value = sparse(sp_input)
+    lengths = tuple(value.shape.as_list())
+    if validate_indices and not current().tracing:
+        check(value, "SparseToDense")
+    if default_value is None:
+        empty = constant("") if value.dtype is dtypes.string else constant(0).numpy().astype(value.dtype.np)
+        default_value = convert_to_tensor(empty)
+    background = call(ops.broadcast_to, (to.like(default_value, value.values),), shape=lengths)
+    if not lengths:
+        return value.values[0] if value.values.shape.as_list()[0] else background
+    return call(ops.tensor_scatter_nd_update, (background, value.indices, value.values))
+
+
+def eye(
+    num_rows: to.IntInput,
+    num_columns: to.IntInput | None = None,
+    dtype: to.DTypeInput = dtypes.float32,
+    name: str | None = None,
+) -> SparseTensor:
+    """The identity matrix [num_rows, num_columns]; without the latter it is square."""
+    rows = to.whole(num_rows)
+    columns = rows if num_columns is None else to.whole(num_columns)
+    diagonal = np.arange(min(rows, columns), dtype=np.int64)
+    ones = np.ones(diagonal.size, dtypes.as_dtype(dtype).np)
+    return SparseTensor(np.stack([diagonal, diagonal], 1), ones, [rows, columns])
+
+
+def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
+    """The same values in row-major order of their places; those of one place keep their order."""
+    value = sparse(sp_input)
+    order = call(ops.argsort, (positions(value.indices, value.shape.as_list()),))
+    return value.rebuilt(call(ops.gather, (value.values, order)), call(ops.gather, (value.indices, order)))
+
+
+def reshape(sp_input: SparseTensor, shape: to.IntsInput, name: str | None = None) -> SparseTensor:
+    """The same values in another shape of as many elements; one length may be -1.
+
+    Raises:
+        ValueError: Several lengths are not known.
+        InvalidArgumentError: The number of elements differs.
+    """
+    value, lengths = sparse(sp_input), list(to.ints(shape))
+    size = math.prod(value.shape.as_list())
+    unknown = [axis for axis, length in enumerate(lengths) if length == -1]
+    known = math.prod(length for length in lengths if length != -1)
+    if len(unknown) > 1:
+        raise ValueError(f"At most one dimension can be inferred (-1). Found: {lengths}")
+    if unknown and known and size % known == 0:
+        lengths[unknown[0]] = size // known
+    if math.prod(lengths) != size or min(lengths, default=0) < 0:
+        raise InvalidArgumentError(
+            f"Cannot reshape a tensor of shape {value.shape} with {size} elements to shape {list(to.ints(shape))}"
+        )
+    places = places_of(positions(value.indices, value.shape.as_list()), lengths)
+    return SparseTensor(places, value.values, lengths)
+
+
+def expand_dims(sp_input: SparseTensor, axis: to.IntInput | None = None, name: str | None = None) -> SparseTensor:
+    """The same values with an axis of length 1 before `axis`; None: at the end.
+
+    Raises:
+        ValueError: There is no such axis.
+    """
+    value = sparse(sp_input)
+    rank = len(value.shape)
+    at = rank if axis is None else to.whole(axis)
+    if not -rank - 1 <= at <= rank:
+        raise ValueError(f"Axis {at} is out of range for a tensor of rank {rank}: [{-rank - 1}, {rank}]")
+    at = at + rank + 1 if at < 0 else at
+    lengths = value.shape.as_list()
+    zeros = (
+        call(ops.zeros_like, (value.indices[:, :1],)) if rank else constant(np.zeros([value.places().shape[0], 1], int))
+    )
+    parts = (value.indices[:, :at], zeros, value.indices[:, at:])
+    return SparseTensor(call(ops.concat, parts, axis=1), value.values, [*lengths[:at], 1, *lengths[at:]])
+
+
+def transpose(sp_input: SparseTensor, perm: to.IntsInput | None = None, name: str | None = None) -> SparseTensor:
+    """The axes in another order, the values in row-major order of their new places.
+
+    Args:
+        sp_input: The sparse tensor.
+        perm: For each axis of the result the axis that it was; None: the reverse.
+        name: Accepted, without effect.
+
+    Raises:
+        ValueError: `perm` is no permutation of the axes.
+    """
+    value = sparse(sp_input)
+    rank = len(value.shape)
+    axes = (
+        list(range(rank))[::-1] if perm is None else [axis % rank if rank else axis for axis in to.ints(perm, "perm")]
+    )
+    if sorted(axes) != list(range(rank)):
+        raise ValueError(f"perm must be a permutation of the {rank} axes, found {axes}")
+    indices = call(ops.gather, (value.indices, constant(np.array(axes, np.int64))), axis=1)
+    lengths = value.shape.as_list()
+    return reorder(SparseTensor(indices, value.values, [lengths[axis] for axis in axes]))
+
+
+def reset_shape(sp_input: SparseTensor, new_shape: to.IntsInput | None = None) -> SparseTensor:
+    """The same values at the same places of a larger shape; None: of the smallest that holds them.
+
+    Raises:
+        ValueError: Another rank, or a length that is smaller than that of the sparse tensor.
+        InvalidArgumentError: A shape that does not hold all places.
+    """
+    value = sparse(sp_input)
+    own = value.shape.as_list()
+    if new_shape is None:
+        places = value.places()
+        return SparseTensor(
+            value.indices, value.values, (places.max(0) + 1).tolist() if places.size else [0] * len(own)
+        )
+    lengths = list(to.ints(new_shape))
+    if len(lengths) != len(own):
+        raise ValueError(f"Rank of input {len(own)} and of the new shape {len(lengths)} must be equal")
+    if any(length < old for length, old in zip(lengths, own, strict=True)):
+        raise InvalidArgumentError(f"new_shape {lengths} must not be smaller than the shape {own} in any axis")
+    return SparseTensor(value.indices, value.values, lengths)
+
+
+def to_indicator(sp_input: SparseTensor, vocab_size: to.IntInput, name: str | None = None) -> Tensor:
+    """Bools [*shape[:-1], vocab_size]: which of the ids, the values, each row has.
+
+    Raises:
+        TypeError: The values are neither int32 nor int64.
+        InvalidArgumentError: An id outside [0, vocab_size).
+    """
+    value, size = sparse(sp_input), to.whole(vocab_size)
+    if value.dtype not in (dtypes.int32, dtypes.int64):
+        raise TypeError(f"the ids must be int32 or int64, found {value.dtype.name}")
+    ids = np.asarray(value.values.numpy(), np.int64)
+    if ids.size and not 0 <= ids.min() <= ids.max() < size:
+        raise InvalidArgumentError(f"ids must be in [0, {size}), found {ids.min()} to {ids.max()}")
+    outer = value.shape.as_list()[:-1]
+    dense = np.zeros([*outer, size], bool)
+    dense[(*value.places()[:, :-1].T, ids)] = True
+    return constant(dense)

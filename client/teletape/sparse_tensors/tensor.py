@@ -1,0 +1,185 @@
+"""`tf.SparseTensor`: values at places of a dense shape; the rest of the elements is zero. A composite of tensors."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from teletape.ops import arguments as to
+from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor
+from teletape.tensors import dtypes
+from teletape.tensors.dtypes import DType
+from teletape.tensors.indexed_slices import SparseValue
+from teletape.tensors.tensor import Tensor, TensorLike
+from teletape.tensors.tensor_shape import TensorShape
+from teletape_engine.arrays import HostArray
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Op
+
+#: Functions that map 0 to 0 and that TensorFlow computes of the values of a sparse tensor.
+_OF_VALUES: Final = frozenset(
+    getattr(ops, name)
+    for name in (
+        "abs asin asinh atan atanh bessel_i1e erf identity neg sign sin sqrt square stop_gradient tan tanh".split()
+    )
+)
+
+
+class SparseTensor(SparseValue):
+    """Values [n] at `indices` [n, rank] of an array of `dense_shape`; all its other elements are zero.
+
+    The functions of `tf.sparse` expect the indices in row-major order and none twice; `tf.sparse.reorder` sorts them.
+    Gradients are those of `values`: watch them, and pass them as a source.
+
+    Args:
+        indices: int64 [n, rank]: a list, an array or a tensor.
+        values: [n], of any dtype.
+        dense_shape: [rank]; its numbers are read.
+
+    Raises:
+        ValueError: The shapes of the three do not fit.
+        TypeError: Indices that are no integers.
+    """
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        index = _int64(indices)
+        elements = as_tensor(values) if isinstance(values, TensorLike) else convert_to_tensor(values)
+        lengths = tuple(to.ints(dense_shape, "dense_shape"))
+        if index.ndim == 1 and index.shape.as_list() == [0]:
+            index = call(ops.reshape, (index,), shape=(0, len(lengths)))
+        for tensor, rank in ((index, 2), (elements, 1)):
+            if tensor.ndim != rank:
+                raise ValueError(f"Shape {tensor.shape} must have rank {rank}")
+        count, rank = index.shape.as_list()
+        for a, b in ((count, elements.shape.as_list()[0]), (rank, len(lengths))):
+            if a != b:
+                raise ValueError(
+                    f"Dimensions {a} and {b} are not compatible: indices {index.shape}, values {elements.shape}, "
+                    f"dense_shape {list(lengths)}"
+                )
+        self._indices, self._values, self._lengths = index, elements, lengths
+        self._places: HostArray | None = None
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """A sparse tensor as it is, or of an object with `indices`, `values` and `dense_shape`."""
+        if isinstance(sparse_tensor_value, cls):
+            return sparse_tensor_value
+        if not all(hasattr(sparse_tensor_value, part) for part in ("indices", "values", "dense_shape")):
+            raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
+        return cls(sparse_tensor_value.indices, sparse_tensor_value.values, sparse_tensor_value.dense_shape)
+
+    @classmethod
+    def of_parts(cls, values: Any, indices: Any, shape: TensorShape) -> SparseTensor:
+        """A sparse tensor of these parts, which are not checked."""
+        tensor = cls.__new__(cls)
+        tensor._indices, tensor._values, tensor._places = indices, values, None
+        tensor._lengths = tuple(shape.as_list())
+        return tensor
+
+    def rebuilt(self, values: Any, indices: Any = None) -> SparseTensor:
+        """A sparse tensor of this shape with other values, and with other indices unless there are none."""
+        if indices is not None:
+            return self.of_parts(values, indices, self.shape)
+        tensor = self.of_parts(values, self._indices, self.shape)
+        tensor._places = self._places
+        return tensor
+
+    @property
+    def indices(self) -> Any:
+        """Where the values are: int64 [n, rank]."""
+        return self._indices
+
+    @property
+    def values(self) -> Any:
+        """The values [n]."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> Any:
+        """The shape as a tensor, int64 [rank]."""
+        return constant(np.array(self._lengths, np.int64))
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return TensorShape(self._lengths)
+
+    def get_shape(self) -> TensorShape:
+        """The shape."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks that the shape is compatible with this one.
+
+        Raises:
+            ValueError: It is not.
+        """
+        self.shape.assert_is_compatible_with(shape)
+
+    @property
+    def dtype(self) -> DType:
+        """Of the values."""
+        return self._values.dtype
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """A sparse tensor with other values at the same places.
+
+        Raises:
+            ValueError: Their number differs.
+        """
+        return SparseTensor(self._indices, new_values, self._lengths)
+
+    def applied(self, op: Op) -> Any:
+        """The same places with the op's results for the values, if TensorFlow's function takes sparse tensors."""
+        return self.rebuilt(call(op, (self._values,))) if op in _OF_VALUES else None
+
+    def places(self) -> HostArray:
+        """The indices on the host, int64 [n, rank]; they are read once. A function that does so is not traced."""
+        if self._places is None:
+            self._places = np.asarray(self._indices.numpy())
+        return self._places
+
+    def __mul__(self, other: Any) -> Any:
+        return self._scaled(ops.mul, other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._scaled(ops.div, other)
+
+    __div__ = __truediv__
+
+    def _scaled(self, op: Op, other: Any) -> Any:
+        """Each value with the element of a dense operand at its place, which is broadcast to this shape."""
+        if isinstance(other, SparseTensor):
+            return NotImplemented
+        operand = to.like(other, self._values)
+        if len(operand.shape):
+            operand = call(ops.broadcast_to, (operand,), shape=self._lengths)
+            operand = call(ops.gather_nd, (operand, self._indices))
+        return self.rebuilt(call(op, (self._values, operand)))
+
+    def __str__(self) -> str:
+        return f"SparseTensor(indices={self._indices!s}, values={self._values!s}, dense_shape={self.dense_shape!s})"
+
+    __repr__ = __str__
+
+
+def _int64(indices: Any) -> Tensor:
+    if isinstance(indices, TensorLike):
+        tensor = as_tensor(indices)
+        return tensor if tensor.dtype is dtypes.int64 else call(ops.cast, (tensor,), dtype=dtypes.int64.np)
+    return convert_to_tensor(indices, dtypes.int64)
+
+
+def sparse(value: Any) -> SparseTensor:
+    """An argument that must be a sparse tensor.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if isinstance(value, SparseTensor):
+        return value
+    if isinstance(value, TensorLike) or not hasattr(value, "dense_shape"):
+        raise TypeError(f"Input must be a SparseTensor, found {type(value).__name__}: {value!r}")
+    return SparseTensor.from_value(value)
