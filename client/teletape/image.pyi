@@ -55,6 +55,8 @@ from teletape.ops.images import resize_with_crop_or_pad as resize_with_crop_or_p
 from teletape.ops.images import resize_with_pad as resize_with_pad
 from teletape.ops.images import rot90 as rot90
 from teletape.ops.images import transpose as transpose
+from teletape.ops.random_boxes import sample_distorted_bounding_box as sample_distorted_bounding_box
+from teletape.ops.random_boxes import stateless_sample_distorted_bounding_box as stateless_sample_distorted_bounding_box
 from teletape.ops.random_images import random_brightness as random_brightness
 from teletape.ops.random_images import random_contrast as random_contrast
 from teletape.ops.random_images import random_crop as random_crop
@@ -125,6 +127,7 @@ __all__ = [
     "rgb_to_yiq",
     "rgb_to_yuv",
     "rot90",
+    "sample_distorted_bounding_box",
     "sobel_edges",
     "ssim",
     "ssim_multiscale",
@@ -136,6 +139,7 @@ __all__ = [
     "stateless_random_hue",
     "stateless_random_jpeg_quality",
     "stateless_random_saturation",
+    "stateless_sample_distorted_bounding_box",
     "total_variation",
     "transpose",
     "yiq_to_rgb",

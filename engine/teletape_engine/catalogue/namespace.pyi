@@ -809,6 +809,23 @@ class _PhiloxBits(Op):
 class _PhiloxBorders(Op):
     def __call__(self, state: Array, /, *, lengths: Ints, counts: Ints, pseudo_random: bool = ...) -> Any: ...
 
+class _PhiloxBox(Op):
+    def __call__(
+        self,
+        state: Array,
+        image_size: Array,
+        bounding_boxes: Array,
+        /,
+        *,
+        min_object_covered: float = ...,
+        min_aspect_ratio: float = ...,
+        max_aspect_ratio: float = ...,
+        min_area: float = ...,
+        max_area: float = ...,
+        max_attempts: int = ...,
+        use_image_if_no_bounding_boxes: bool = ...,
+    ) -> Any: ...
+
 class _PhiloxCandidates(Op):
     def __call__(
         self, state: Array, /, *, num_sampled: int, range_max: int, unique: bool = ..., distribution: str = ...
@@ -1454,6 +1471,7 @@ class Ops:
     philox_binomial: Final[_PhiloxBinomial]
     philox_bits: Final[_PhiloxBits]
     philox_borders: Final[_PhiloxBorders]
+    philox_box: Final[_PhiloxBox]
     philox_candidates: Final[_PhiloxCandidates]
     philox_categorical: Final[_PhiloxCategorical]
     philox_gamma: Final[_PhiloxGamma]

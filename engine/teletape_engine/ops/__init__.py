@@ -19,7 +19,17 @@ from teletape_engine.ops import (
     sorting,
 )
 from teletape_engine.ops.elementwise import arithmetic, bessel, complex, integrals, logic, math, special
-from teletape_engine.ops.images import boxes, color, crop, projective, quality, resize, suppression, suppression_many
+from teletape_engine.ops.images import (
+    boxes,
+    color,
+    crop,
+    projective,
+    quality,
+    random_boxes,
+    resize,
+    suppression,
+    suppression_many,
+)
 from teletape_engine.ops.linalg import (
     bands,
     composites,
@@ -67,6 +77,7 @@ FAMILIES = (
     suppression,
     suppression_many,
     boxes,
+    random_boxes,
     index,
     products,
     logic,
