@@ -324,7 +324,7 @@ class _Author:
 
     def question(self) -> Command:
         rng, tape, target, source = self.rng, self.some(self.tapes), self.value(), self.value()
-        name, kind = self.new(self.tensors), rng.randrange(5)
+        name, kind = self.new(self.tensors), rng.randrange(7)
         if kind == 0:
             return commands.Jacobian(tape, (target,), (source,), (name,), "zero", chunk_size=rng.choice([None, 1, 2]))
         if kind == 1:
@@ -333,6 +333,10 @@ class _Author:
             return commands.Hvp(tape, (target,), (source,), (np.ones(3, np.float32),), (name,), "zero")
         if kind == 3:
             return commands.Vjps(tape, (target,), (source,), (name,), (np.ones((2, 3), np.float32),), "zero")
+        if kind == 4:
+            return commands.SparseJacobian(tape, (target,), (source,), (None, None, name), "csr", "zero")
+        if kind == 5:
+            return commands.SparseHessian(tape, (target,), (source,), (name, None, None), "coo", "zero")
         return commands.BatchJacobian(tape, (target,), (source,), (name,), "zero")
 
     def fetch(self) -> Command:

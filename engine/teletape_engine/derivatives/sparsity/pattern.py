@@ -111,12 +111,11 @@ def union(patterns: Sequence[Pattern]) -> Pattern:
     most = sum([len(columns) for _, columns in by_rows])
     if not most:
         return first
-    _check_entries(most, rows, width)
-    together = by_rows[0][0].copy()
+    together = by_rows[0][0].astype(index_dtype(most))
     for starts, _ in by_rows[1:]:
         together += starts
     ends = np.zeros(rows + 1, np.int32)
-    merged = np.empty(most, first.columns.dtype)
+    merged = np.empty(min(most, MOST_ENTRIES), first.columns.dtype)
     entries = 0
     for begin, end in _parts(together):
         keys = []
@@ -125,6 +124,7 @@ def union(patterns: Sequence[Pattern]) -> Pattern:
             local = np.repeat(np.arange(end - begin, dtype=np.int64), lengths)
             keys.append(local * width + numbers[starts[begin] : starts[end]])
         places = _sorted(np.concatenate(keys))
+        _check_entries(entries + len(places), rows, width)
         ends[begin + 1 : end + 1] = np.bincount(places // width, minlength=end - begin)
         merged[entries : entries + len(places)] = places % width
         entries += len(places)
@@ -196,7 +196,7 @@ def _parts(starts: Ints) -> Iterator[tuple[int, int]]:
 def _check_entries(entries: int, rows: int, width: int) -> None:
     if entries > MOST_ENTRIES:
         raise ResourceExhaustedError(
-            f"a structure of {rows:,} rows for a source of {width:,} elements has up to {entries:,} entries, more than "
+            f"a structure of {rows:,} rows for a source of {width:,} elements comes to {entries:,} entries, more than "
             f"{MOST_ENTRIES:,}: it is not sparse; ask for products with vectors (hvp, vjps), or for the dense "
             "derivative of fewer elements",
             entries=entries,

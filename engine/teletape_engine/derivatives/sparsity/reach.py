@@ -169,8 +169,12 @@ def _windows(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Patter
     attrs = dict(bound.attrs)
     if "shape" in attrs:
         attrs["shape"] = (*out[:-1], 1)
-    parts = []
-    for k in range(height * width):
+    filters = (
+        None if any(tracked == 1 for tracked, _ in plan.rules) else residual(1)
+    )  # None: not the program's constant
+    used = np.ones(height * width, bool) if filters is None else filters.any(axis=(2, 3)).reshape(-1)
+    parts = [Pattern.empty(pattern.width, bound.spec.size)]
+    for k in np.flatnonzero(used):
         alone = np.zeros(height * width)
         alone[k] = 1
         moved = bound.op.forward(np, numbers, alone.reshape(height, width, 1, 1), **attrs)
