@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape.errors import FailedPreconditionError
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.tensors import dtypes
@@ -45,6 +46,20 @@ def complex_parts(real: TensorLike, imag: TensorLike) -> None:
             f"The `real` and `imag` components have incorrect types: {first.name} {second.name}. They must be "
             "consistent, and one of [tf.float32, tf.float64]"
         )
+
+
+def three_channels(images: TensorLike) -> None:
+    """FailedPreconditionError unless images have three channels."""
+    shape = tuple(images.shape)
+    if not shape or shape[-1] != 3:
+        only = f"only has {shape[-1]} channels" if shape else "is a scalar"
+        raise FailedPreconditionError(f"input must have 3 channels but input {only}.")
+
+
+def one_or_many_images(images: TensorLike) -> None:
+    """ValueError unless there are three axes, or four."""
+    if len(images.shape) not in (3, 4):
+        raise ValueError("'images' must be either 3 or 4-dimensional.")
 
 
 def compatible_shape(x: TensorLike, shape: Any) -> None:

@@ -111,6 +111,13 @@ def rgb_to_grayscale(images: to.TensorInput, name: str | None = None) -> Tensor:
 
 
 def per_image_standardization(image: to.TensorInput) -> Tensor:
-    """Each image less its mean, divided by its standard deviation; integers as float32."""
+    """Each image less its mean, divided by its standard deviation: float32.
+
+    Raises:
+        ValueError: Images without height, width and channels.
+    """
     tensor = convert_to_tensor(image)
-    return call(ops.per_image_standardization, (tensor if tensor.dtype.is_floating else cast(tensor, dtypes.float32),))
+    if tensor.ndim < 3:
+        raise ValueError(f"'image' (shape {tensor.shape}) must be at least three-dimensional.")
+    floats = tensor if tensor.dtype is dtypes.float32 else cast(tensor, dtypes.float32)
+    return call(ops.per_image_standardization, (floats,))

@@ -6,6 +6,7 @@ Written by `make reference` from the catalogue: change the ops' records there, n
 from __future__ import annotations
 
 from teletape.ops import arguments as to
+from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
@@ -23,6 +24,7 @@ def rgb_to_hsv(images: to.TensorInput, name: str | None = None) -> Tensor:
     """Red, green and blue in [0, 1] as hue, saturation and value in [0, 1]."""
     try:
         images = to.tensor(images)
+        checks.three_channels(images)
         return call(_RGB_TO_HSV, (images,))
     except Exception as error:
         report(error)
@@ -33,6 +35,7 @@ def hsv_to_rgb(images: to.TensorInput, name: str | None = None) -> Tensor:
     """Hue, saturation and value in [0, 1] as red, green and blue in [0, 1]: the inverse of rgb_to_hsv."""
     try:
         images = to.tensor(images)
+        checks.three_channels(images)
         return call(_HSV_TO_RGB, (images,))
     except Exception as error:
         report(error)

@@ -6,6 +6,7 @@ Written by `make reference` from the catalogue: change the ops' records there, n
 from __future__ import annotations
 
 from teletape.ops import arguments as to
+from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
@@ -19,6 +20,7 @@ def total_variation(images: to.TensorInput, name: str | None = None) -> Tensor:
     """The sum of the differences between neighbouring pixels, for each image."""
     try:
         images = to.tensor(images)
+        checks.one_or_many_images(images)
         return call(_TOTAL_VARIATION, (images,))
     except Exception as error:
         report(error)

@@ -31,7 +31,7 @@ def _part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
 
 @composite(
     samples=[sample((3, 4, 2)), sample((2, 3, 3, 1), seed=1)],
-    tf=(function("image.total_variation", Conversion.TENSOR("images")),),
+    tf=(function("image.total_variation", Conversion.TENSOR("images"), check="one_or_many_images"),),
 )
 def total_variation(x: Any) -> Any:
     """The sum of the differences between neighbouring pixels, for each image."""
