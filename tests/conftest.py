@@ -3,6 +3,7 @@
 A fixture goes here when two test modules or more use it; before that it lives beside its tests.
 """
 
+import gc
 import importlib.util
 import shutil
 import signal
@@ -42,6 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if marked and (reason := obstacle()):
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish() -> None:
+    # Tests and their modules live to the end. Looking through them took most of the time of tests that collect garbage.
+    gc.collect()
+    gc.freeze()
 
 
 def without_browser() -> str | None:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final
 
 from fastapi import Depends, FastAPI, Request
@@ -163,7 +163,7 @@ def create_app(
     app.mount("/static/client", files.client)
     app.include_router(metrics.router)
     app.mount("/static", files.static)
-    app.openapi = cache(partial(openapi.document, app))  # type: ignore[method-assign]  # FastAPI documents this override
+    app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # FastAPI documents this override
     for error in (Problem, TeletapeError):
         app.add_exception_handler(error, _on_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)

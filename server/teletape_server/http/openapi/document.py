@@ -57,6 +57,7 @@ _ABOUT: Final = (
     "send `Accept: text/event-stream`, and read `progress` events and then one `answer` or `problem`."
 )
 
+_DOCUMENT: Final[list[dict[str, Any]]] = []
 _TEXT: Final[list[bytes]] = []
 _YAML: Final[list[bytes]] = []
 
@@ -82,7 +83,13 @@ def yaml_text(app: FastAPI) -> bytes:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """Returns the application's OpenAPI document."""
+    """Returns the application's OpenAPI document; makes it once, since it is the same for every application."""
+    if not _DOCUMENT:
+        _DOCUMENT.append(_document(app))
+    return _DOCUMENT[0]
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
     document: dict[str, Any] = get_openapi(
         title=app.title,
         version=app.version,
