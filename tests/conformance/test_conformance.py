@@ -29,24 +29,26 @@ each_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PR
 
 
 class Workers:
-    """One process for all programs but the fresh ones; it is started when first used, and again where one killed it."""
+    """A process for all programs but the fresh ones, and one that they are forked from.
+
+    Each is started when first used, and again where a program killed it.
+    """
 
     def __init__(self, url: str | None = None) -> None:
         self.url = url
-        self.shared: Worker | None = None
+        self.started: dict[bool, Worker] = {}
 
     def run(self, program: Program) -> Any:
-        if program.fresh:
-            with Worker("teletape", self.url) as own:
-                return own.run(program.id)
-        if self.shared is None or not self.shared.alive:
-            self.close()
-            self.shared = Worker("teletape", self.url)
-        return self.shared.run(program.id)
+        worker = self.started.get(program.fresh)
+        if worker is None or not worker.alive:
+            if worker:
+                worker.close()
+            worker = self.started[program.fresh] = Worker("teletape", self.url, forks=program.fresh)
+        return worker.run(program.id)
 
     def close(self) -> None:
-        if self.shared:
-            self.shared.close()
+        for worker in self.started.values():
+            worker.close()
 
 
 @pytest.fixture(scope="module")
@@ -270,6 +272,11 @@ def test_a_worker_distinguishes_a_failure_from_a_death() -> None:
             worker.run("basics.cube_of_a_scalar")
         with pytest.raises(ProgramFailed, match="KeyError"):
             worker.run("no.such_program")
+        assert worker.alive
+    with Worker("teletape", forks=True) as worker:
+        for _ in range(2):
+            with pytest.raises(ProgramFailed, match="KeyError"):
+                worker.run("no.such_program")
         assert worker.alive
     with Worker("no_such_module") as worker, pytest.raises(ProgramFailed, match="the process ended, exit status 1"):
         worker.run("basics.cube_of_a_scalar")

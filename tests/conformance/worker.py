@@ -1,6 +1,8 @@
 """A process that runs programs one after another under one module, and the handle that drives it.
 
-The recorder and the tests share it, so that TensorFlow and Teletape meet the programs in the same way.
+The recorder and the tests share it, so that TensorFlow and Teletape meet the programs in the same way. Programs that
+need a process of their own get one: the recorder starts it anew, since TensorFlow cannot be forked, and the tests fork
+it from a process that has imported everything and run nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import importlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +22,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 TESTS = Path(__file__).resolve().parent.parent
+_FORK_SECONDS = 60
 
 
 class ProgramFailed(Exception):
@@ -26,11 +30,21 @@ class ProgramFailed(Exception):
 
 
 class Worker:
-    """Starts the process at once; ``run`` gives a program's encoded result. Close it, or use it in a ``with``."""
+    """Starts the process at once; ``run`` gives a program's encoded result. Close it, or use it in a ``with``.
 
-    def __init__(self, module: str, url: str | None = None, environment: dict[str, str] | None = None) -> None:
+    Args:
+        module: The module under which programs run.
+        url: The server that it connects to; None: it computes in the process.
+        environment: Variables of the process besides those of this one.
+        forks: Whether each program runs in a fork of the process, which itself runs none.
+    """
+
+    def __init__(
+        self, module: str, url: str | None = None, environment: dict[str, str] | None = None, *, forks: bool = False
+    ) -> None:
         command = [sys.executable, "-P", "-m", "conformance.worker", "--module", module]
         command += ["--url", url] if url else []
+        command += ["--forks"] if forks else []
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("TELETAPE_")}
         paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
@@ -97,7 +111,7 @@ class Worker:
         self._answers.put("")
 
 
-def serve(module: str, url: str | None, requests: TextIO, answers: TextIO) -> None:
+def serve(module: str, url: str | None, forks: bool, requests: TextIO, answers: TextIO) -> None:
     """Answers each program id of ``requests`` with one line of JSON: its result, or its failure."""
     import numpy as np
 
@@ -105,10 +119,13 @@ def serve(module: str, url: str | None, requests: TextIO, answers: TextIO) -> No
     from conformance.program import load
 
     tf = importlib.import_module(module)
-    if url:
-        tf.connect(url)
     programs = load()
-    for line in requests:
+
+    def connect() -> None:
+        if url:
+            tf.connect(url)
+
+    def answer(line: str) -> None:
         try:
             result = encode(programs[line.strip()].function(tf, np), tf)
             answer = {"result": result}
@@ -117,16 +134,34 @@ def serve(module: str, url: str | None, requests: TextIO, answers: TextIO) -> No
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
+    if not forks:
+        connect()
+    for line in requests:
+        if not forks:
+            answer(line)
+        elif child := os.fork():
+            _, status = os.waitpid(child, 0)
+            if status:
+                failure = {"failure": f"the fork ended, exit status {os.waitstatus_to_exitcode(status)}"}
+                answers.write(json.dumps(failure) + "\n")
+                answers.flush()
+        else:
+            signal.alarm(_FORK_SECONDS)  # if the process that forked it is killed, nothing else ends it
+            connect()
+            answer(line)
+            return
+
 
 def main() -> None:
     """The child's side: ids come on standard input, answers leave on what was standard output; prints go to stderr."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--module", required=True)
     parser.add_argument("--url")
+    parser.add_argument("--forks", action="store_true")
     arguments = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    serve(arguments.module, arguments.url, sys.stdin, answers)
+    serve(arguments.module, arguments.url, arguments.forks, sys.stdin, answers)
 
 
 if __name__ == "__main__":
