@@ -21,6 +21,7 @@ from teletape import (
     data,
     debugging,
     errors,
+    linear_operators,
     logs,
     numpy_api,
     print_op,
@@ -43,6 +44,7 @@ from teletape.files import images as image_files
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec, TypeSpec
 from teletape.keras_mount import finders
+from teletape.linear_operators.conjugate_gradient import conjugate_gradient
 from teletape.numpy_api import random_numbers
 from teletape.numpy_api import types as numpy_types
 from teletape.ops import (
@@ -216,6 +218,7 @@ def names() -> dict[str, Any]:
         ("experimental.numpy.random.", random_numbers),
         ("train.", checkpoints),
         ("train.", moving_average),
+        ("linalg.", linear_operators),
         ("audio.", audio),
         ("image.", image_files),
         ("image.", jpeg_quality),
@@ -254,6 +257,7 @@ def names() -> dict[str, Any]:
         "get_static_value": get_static_value,
         "grad_pass_through": custom_gradient.grad_pass_through,
         "init_scope": functions.init_scope,
+        "linalg.experimental.conjugate_gradient": conjugate_gradient,
         "name_scope": name_scope,
         "newaxis": None,
         "random.all_candidate_sampler": candidates.all_candidate_sampler,

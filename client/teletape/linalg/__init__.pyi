@@ -1,5 +1,27 @@
 """What `tf.linalg` holds. Written by `make reference` from teletape.namespace."""
 
+from teletape.linalg import experimental as experimental
+from teletape.linear_operators.blocks import LinearOperatorBlockDiag as LinearOperatorBlockDiag
+from teletape.linear_operators.blocks import LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular
+from teletape.linear_operators.blocks import LinearOperatorKronecker as LinearOperatorKronecker
+from teletape.linear_operators.circulant import LinearOperatorCirculant as LinearOperatorCirculant
+from teletape.linear_operators.circulant import LinearOperatorCirculant2D as LinearOperatorCirculant2D
+from teletape.linear_operators.circulant import LinearOperatorCirculant3D as LinearOperatorCirculant3D
+from teletape.linear_operators.circulant import LinearOperatorToeplitz as LinearOperatorToeplitz
+from teletape.linear_operators.composition import LinearOperatorAdjoint as LinearOperatorAdjoint
+from teletape.linear_operators.composition import LinearOperatorComposition as LinearOperatorComposition
+from teletape.linear_operators.composition import LinearOperatorInversion as LinearOperatorInversion
+from teletape.linear_operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+from teletape.linear_operators.dense import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
+from teletape.linear_operators.diagonals import LinearOperatorDiag as LinearOperatorDiag
+from teletape.linear_operators.diagonals import LinearOperatorIdentity as LinearOperatorIdentity
+from teletape.linear_operators.diagonals import LinearOperatorScaledIdentity as LinearOperatorScaledIdentity
+from teletape.linear_operators.diagonals import LinearOperatorZeros as LinearOperatorZeros
+from teletape.linear_operators.low_rank import LinearOperatorHouseholder as LinearOperatorHouseholder
+from teletape.linear_operators.low_rank import LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate
+from teletape.linear_operators.operator import LinearOperator as LinearOperator
+from teletape.linear_operators.sparse import LinearOperatorPermutation as LinearOperatorPermutation
+from teletape.linear_operators.sparse import LinearOperatorTridiag as LinearOperatorTridiag
 from teletape.ops.bands import eigh_tridiagonal as eigh_tridiagonal
 from teletape.ops.bands import tridiagonal_matmul as tridiagonal_matmul
 from teletape.ops.bands import tridiagonal_solve as tridiagonal_solve
@@ -49,6 +71,27 @@ from teletape.ops.linalg import slogdet as slogdet
 from teletape.ops.linalg import tensordot as tensordot
 
 __all__ = [
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorBlockLowerTriangular",
+    "LinearOperatorCirculant",
+    "LinearOperatorCirculant2D",
+    "LinearOperatorCirculant3D",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorKronecker",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorPermutation",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz",
+    "LinearOperatorTridiag",
+    "LinearOperatorZeros",
     "adjoint",
     "band_part",
     "banded_triangular_solve",
@@ -64,6 +107,7 @@ __all__ = [
     "eigvals",
     "eigvalsh",
     "einsum",
+    "experimental",
     "expm",
     "eye",
     "global_norm",

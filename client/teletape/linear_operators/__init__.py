@@ -1,0 +1,62 @@
+"""`tf.linalg.LinearOperator…`: matrices known by their structure, which multiply and solve as they are."""
+
+from teletape.linear_operators.algebra import product, quotient
+from teletape.linear_operators.blocks import (
+    LinearOperatorBlockDiag,
+    LinearOperatorBlockLowerTriangular,
+    LinearOperatorKronecker,
+)
+from teletape.linear_operators.circulant import (
+    LinearOperatorCirculant,
+    LinearOperatorCirculant2D,
+    LinearOperatorCirculant3D,
+    LinearOperatorToeplitz,
+)
+from teletape.linear_operators.composition import (
+    LinearOperatorAdjoint,
+    LinearOperatorComposition,
+    LinearOperatorInversion,
+)
+from teletape.linear_operators.dense import LinearOperatorFullMatrix, LinearOperatorLowerTriangular
+from teletape.linear_operators.diagonals import (
+    LinearOperatorDiag,
+    LinearOperatorIdentity,
+    LinearOperatorScaledIdentity,
+    LinearOperatorZeros,
+)
+from teletape.linear_operators.low_rank import LinearOperatorHouseholder, LinearOperatorLowRankUpdate
+from teletape.linear_operators.operator import LATER, LinearOperator
+from teletape.linear_operators.sparse import LinearOperatorPermutation, LinearOperatorTridiag
+
+__all__ = [
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorBlockLowerTriangular",
+    "LinearOperatorCirculant",
+    "LinearOperatorCirculant2D",
+    "LinearOperatorCirculant3D",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorKronecker",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorPermutation",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz",
+    "LinearOperatorTridiag",
+    "LinearOperatorZeros",
+]
+
+LATER.update(
+    adjoint=LinearOperatorAdjoint,
+    inverse=LinearOperatorInversion,
+    triangular=LinearOperatorLowerTriangular,
+    dense=LinearOperatorFullMatrix,
+    product=product,
+    quotient=quotient,
+)

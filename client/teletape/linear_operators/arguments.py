@@ -1,0 +1,102 @@
+"""What the operators' constructors share: their arguments, batches made equal, hints that combine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from teletape.ops.arrays import broadcast_static_shape
+from teletape.ops.derived.shape import broadcast_to
+from teletape.ops.derived.solve import solve
+from teletape.ops.dispatch import convert_to_tensor
+from teletape.tensors.tensor import Tensor
+from teletape.tensors.tensor_shape import TensorShape
+from teletape.variables.variable import Variable
+
+
+def parameters_of(scope: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a constructor, from its `locals()` before it has others."""
+    return {name: value for name, value in scope.items() if name not in ("self", "__class__")}
+
+
+def kept(value: Any) -> Any:
+    """A variable as it is, which every use reads anew; anything else as a tensor."""
+    return value if isinstance(value, Variable) else convert_to_tensor(value)
+
+
+def length(value: Any, noun: str) -> int:
+    """A count of rows or columns as an int.
+
+    Raises:
+        TypeError: Not an integer.
+        ValueError: Not a scalar, or negative.
+    """
+    array = np.asarray(convert_to_tensor(value).numpy())
+    if not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"Argument {noun} must be integer type.  Found: {value}")
+    if array.ndim:
+        raise ValueError(f"Argument {noun} must be a 0-D Tensor.  Found: {value}")
+    if array < 0:
+        raise ValueError(f"Argument {noun} must be non-negative.  Found: {value}")
+    return int(array)
+
+
+def batch(value: Any) -> TensorShape:
+    """The shape of a batch from integers, a tensor of them, or None for no batch.
+
+    Raises:
+        TypeError: Not integers.
+        ValueError: Not a vector, or a size is negative.
+    """
+    if value is None:
+        return TensorShape([])
+    sizes = value.as_list() if isinstance(value, TensorShape) else value
+    array = np.asarray(sizes.numpy() if isinstance(sizes, Tensor) else sizes)
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"Argument batch_shape must be integer type.  Found: {value}")
+    if array.ndim != 1:
+        raise ValueError(f"Argument batch_shape must be a 1-D Tensor.  Found: {value}")
+    if (array < 0).any():
+        raise ValueError(f"Argument batch_shape must be non-negative.  Found:{value}")
+    return TensorShape([int(size) for size in array])
+
+
+# ------------------------------------------------------------------------------------------------------------ batches
+def common_batch(shapes: Iterable[TensorShape]) -> TensorShape:
+    """The batch that these broadcast to."""
+    common = TensorShape([])
+    for shape in shapes:
+        common = broadcast_static_shape(common, shape)
+    return common
+
+
+def same_batch(matrices: Iterable[Tensor]) -> list[Tensor]:
+    """The matrices [..., m, n] with the batch axes that all of them broadcast to."""
+    matrices = list(matrices)
+    common = common_batch(matrix.shape[:-2] for matrix in matrices)
+    return [
+        matrix if matrix.shape[:-2] == common else broadcast_to(matrix, common.concatenate(matrix.shape[-2:]).as_list())
+        for matrix in matrices
+    ]
+
+
+def solved(matrix: Tensor, rhs: Tensor, adjoint: bool = False) -> Tensor:
+    """The solution of systems whose batch axes broadcast."""
+    first, second = same_batch([matrix, rhs])
+    return solve(first, second, adjoint=adjoint)
+
+
+# -------------------------------------------------------------------------------------------------------------- hints
+def agreed(hint: bool | None, known: bool, message: str) -> bool | None:
+    """The hint, True if the property is known.
+
+    Raises:
+        ValueError: It is known, and the hint denies it.
+    """
+    if not known:
+        return hint
+    if hint is False:
+        raise ValueError(message)
+    return True
