@@ -19,6 +19,9 @@ INSTALLED := .venv/.installed
 PEERS_PIP := .venv/peers/bin/python -m pip --disable-pip-version-check install --quiet
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
+# Tests start hundreds of Python processes, and each would compile all modules anew where nothing keeps the result.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: programs help install demo serve test keras-tests fuzz soak flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser clients kernels lint format constraints image clean
 
 help: ## list the targets
