@@ -73,7 +73,7 @@ from teletape.ops.arrays import broadcast_dynamic_shape as broadcast_dynamic_sha
 from teletape.ops.arrays import broadcast_static_shape as broadcast_static_shape
 from teletape.ops.arrays import concat as concat
 from teletape.ops.arrays import identity as identity
-from teletape.ops.arrays import pad as pad
+from teletape.ops.arrays import identity_n as identity_n
 from teletape.ops.arrays import rank as rank
 from teletape.ops.arrays import shape as shape
 from teletape.ops.arrays import shape_n as shape_n
@@ -151,12 +151,6 @@ from teletape.ops.derived.math import sqrt as sqrt
 from teletape.ops.derived.math import square as square
 from teletape.ops.derived.math import tan as tan
 from teletape.ops.derived.math import tanh as tanh
-from teletape.ops.derived.nd import gather_nd as gather_nd
-from teletape.ops.derived.nd import scatter_nd as scatter_nd
-from teletape.ops.derived.nd import tensor_scatter_nd_add as tensor_scatter_nd_add
-from teletape.ops.derived.nd import tensor_scatter_nd_max as tensor_scatter_nd_max
-from teletape.ops.derived.nd import tensor_scatter_nd_min as tensor_scatter_nd_min
-from teletape.ops.derived.nd import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from teletape.ops.derived.nd import tensor_scatter_nd_update as tensor_scatter_nd_update
 from teletape.ops.derived.products import matmul as matmul
 from teletape.ops.derived.rearrange import reverse as reverse
@@ -194,9 +188,17 @@ from teletape.ops.initializers import random_uniform_initializer as random_unifo
 from teletape.ops.initializers import zeros_initializer as zeros_initializer
 from teletape.ops.linalg import norm as norm
 from teletape.ops.linalg import tensordot as tensordot
+from teletape.ops.paddings import pad as pad
+from teletape.ops.paddings import required_space_to_batch_paddings as required_space_to_batch_paddings
 from teletape.ops.partitions import dynamic_partition as dynamic_partition
 from teletape.ops.partitions import dynamic_stitch as dynamic_stitch
 from teletape.ops.partitions import strided_slice as strided_slice
+from teletape.ops.places import gather_nd as gather_nd
+from teletape.ops.places import scatter_nd as scatter_nd
+from teletape.ops.places import tensor_scatter_nd_add as tensor_scatter_nd_add
+from teletape.ops.places import tensor_scatter_nd_max as tensor_scatter_nd_max
+from teletape.ops.places import tensor_scatter_nd_min as tensor_scatter_nd_min
+from teletape.ops.places import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from teletape.ops.sorting import repeat as repeat
 from teletape.ops.sorting import unique as unique
 from teletape.ops.sorting import unique_with_counts as unique_with_counts
@@ -355,6 +357,7 @@ __all__ = [
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "identity",
+    "identity_n",
     "image",
     "init_scope",
     "inside_function",
@@ -413,6 +416,7 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "repeat",
+    "required_space_to_batch_paddings",
     "reshape",
     "reverse",
     "reverse_sequence",

@@ -66,7 +66,9 @@ from teletape.ops import (
     linalg,
     morphology,
     nn,
+    paddings,
     partitions,
+    places,
     pools,
     random,
     random_boxes,
@@ -112,7 +114,10 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     """The functions that are written by hand, by TensorFlow's names without the leading `tf.`."""
     entries: dict[str, Callable[..., Any]] = {}
     for path, module in (
-        *(("", module) for module in (create, arrays, partitions, clip, eager, folds, maps, ordering)),
+        *(
+            ("", module)
+            for module in (create, arrays, paddings, partitions, places, clip, eager, folds, maps, ordering)
+        ),
         *(("linalg.", module) for module in (linalg, decompositions, bands)),
         *(("nn.", module) for module in (nn, convolutions, morphology, pools)),
         *(("image.", module) for module in (images, image_colors, image_measures, boxes, random_boxes, random_images)),

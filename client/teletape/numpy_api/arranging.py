@@ -14,7 +14,7 @@ from teletape.errors import InvalidArgumentError
 from teletape.numpy_api import elementwise
 from teletape.numpy_api.promotion import OPS, array, promoted
 from teletape.ops import arrays as tf_arrays
-from teletape.ops import create, sorting
+from teletape.ops import create, paddings, sorting
 from teletape.ops.dispatch import constant
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
@@ -293,7 +293,7 @@ def pad(array: Any, pad_width: Any, mode: str, **kwargs: Any) -> Tensor:
     if mode.lower() not in ("constant", "reflect", "symmetric"):
         raise ValueError(f"Unsupported padding mode: {mode}")
     widths = np.broadcast_to(np.asarray(pad_width), (len(a.shape), 2)).tolist()
-    return tf_arrays.pad(a, widths, mode, constant_values=kwargs.get("constant_values", 0))
+    return paddings.pad(a, widths, mode, constant_values=kwargs.get("constant_values", 0))
 
 
 def meshgrid(*xi: Any, **kwargs: Any) -> list[Tensor]:

@@ -14,13 +14,11 @@ from teletape.ops.derived.shape import reshape, squeeze
 from teletape.ops.dispatch import call, constant, convert_to_tensor, holds_tensors
 from teletape.program.tracebacks import report
 from teletape.tensors import dtypes
-from teletape.tensors.convert import wrapped
 from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import Tensor, TensorLike, together
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import INTEGER
 
 __all__ = [
     "boolean_mask",
@@ -28,7 +26,7 @@ __all__ = [
     "broadcast_static_shape",
     "concat",
     "identity",
-    "pad",
+    "identity_n",
     "rank",
     "shape",
     "shape_n",
@@ -166,6 +164,11 @@ def slice(input_: to.TensorInput, begin: to.IntsInput, size: to.IntsInput, name:
     tensor = convert_to_tensor(input_)
     index = []
     starts, counts = to.ints(begin, "begin"), to.ints(size, "size")
+    if not len(starts) == len(counts) == tensor.ndim:
+        raise InvalidArgumentError(
+            f"Expected begin and size arguments to be 1-D tensors of size {tensor.ndim}, but got shapes "
+            f"[{len(starts)}] and [{len(counts)}] instead. [Op:Slice]"
+        )
     for axis, (start, count, length) in enumerate(zip(starts, counts, tensor.shape.as_list(), strict=True)):
         stop = length if count == -1 else start + count
         if start < 0 or stop > length or stop < start:
@@ -175,63 +178,6 @@ def slice(input_: to.TensorInput, begin: to.IntsInput, size: to.IntsInput, name:
 
 
 # ------------------------------------------------------------------------------------------------------ choosing an op
-def pad(
-    tensor: to.TensorInput,
-    paddings: to.PaddingInput,
-    mode: str = "CONSTANT",
-    constant_values: to.NumberInput = 0,
-    name: str | None = None,
-) -> Tensor:
-    """`tensor` with elements added at both ends of each axis. By hand: the mode chooses between two ops.
-
-    Args:
-        tensor: The tensor.
-        paddings: [rank, 2]: how many elements before and after, along each axis.
-        mode: CONSTANT, REFLECT or SYMMETRIC.
-        constant_values: The added elements of CONSTANT.
-        name: Accepted, without effect.
-
-    Raises:
-        ValueError: Another mode.
-        InvalidArgumentError: Paddings of another shape.
-    """
-    mode = mode.upper()
-    if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
-        raise ValueError(
-            'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
-            f"Received `mode` = {mode}"
-        )
-    table = np.asarray(paddings.numpy() if isinstance(paddings, TensorLike) else paddings)
-    if table.ndim != 2 or table.shape[1] != 2:
-        raise InvalidArgumentError(f"paddings must be a matrix with 2 columns: {list(table.shape)} [Op:Pad]")
-    pairs = tuple((int(before), int(after)) for before, after in table)
-    if mode != "CONSTANT":
-        return call(ops.mirror_pad, (tensor,), paddings=pairs, mode=mode)
-    inner = convert_to_tensor(tensor)
-    if inner.dtype is dtypes.string:  # no attribute of an op holds a string
-        filler = convert_to_tensor(b"" if isinstance(constant_values, int) else constant_values)
-        return _with_borders(inner, pairs, filler)
-    return call(ops.pad, (tensor,), paddings=pairs, constant_value=_padding(tensor, constant_values))
-
-
-def _with_borders(tensor: Tensor, pairs: tuple[tuple[int, int], ...], filler: Tensor) -> Tensor:
-    """The tensor with copies of a scalar before and after it along each axis."""
-    for axis, lengths in enumerate(pairs):
-        shape = tensor.shape.as_list()
-        borders = [
-            call(ops.broadcast_to, (filler,), shape=(*shape[:axis], length, *shape[axis + 1 :])) for length in lengths
-        ]
-        tensor = call(ops.concat, (borders[0], tensor, borders[1]), axis=axis)
-    return tensor
-
-
-def _padding(tensor: Any, value: to.NumberInput) -> Any:
-    """The added elements as a Python number; an integer outside the range of the tensor's dtype is wrapped into it."""
-    number = to.number(value)
-    dtype = convert_to_tensor(tensor).dtype.np
-    return wrapped(number, dtype) if type(number) is int and dtype in INTEGER else number
-
-
 def where(
     condition: to.TensorInput, x: to.TensorInput | None = None, y: to.TensorInput | None = None, name: str | None = None
 ) -> Tensor:
@@ -353,3 +299,8 @@ def identity(input: Any, name: str | None = None) -> Any:
     except Exception as error:
         report(error)
         raise
+
+
+def identity_n(input: Any, name: str | None = None) -> list[Any]:
+    """Tensors with the same values as those of a list. By hand: as identity."""
+    return [identity(entry) for entry in input]

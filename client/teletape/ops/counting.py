@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from teletape.ops import arguments as to
 from teletape.ops.derived.cast import cast
 from teletape.ops.derived.shape import squeeze
@@ -27,8 +31,16 @@ def sequence_mask(
         maxlen: The width of the rows; None: the largest length, which is read.
         dtype: Of the result.
         name: Accepted, without effect.
+
+    Raises:
+        ValueError: `maxlen` is not one number.
     """
     tensor = convert_to_tensor(lengths)
+    width: Any = maxlen
+    if np.ndim(width):
+        raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen}")
+    if not tensor.dtype.is_integer:
+        tensor = cast(tensor, dtypes.int32)
     if maxlen is None:
         maxlen = max(int(call(ops.reduce_max, (tensor,))), 0) if tensor.shape.num_elements() else 0
     return call(ops.sequence_mask, (tensor,), maxlen=to.whole(maxlen), dtype=to.dtype(dtype))

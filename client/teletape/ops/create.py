@@ -104,14 +104,20 @@ def range(
 def linspace(
     start: to.TensorInput, stop: to.TensorInput, num: to.IntInput, name: str | None = None, axis: to.IntInput = 0
 ) -> Tensor:
-    """`num` evenly spaced values from `start` to `stop`, both included, along a new axis; integers give float64.
+    """`num` evenly spaced values from `start` to `stop`, both included, along a new axis.
 
-    By hand: `stop` takes the dtype of `start`, and integers become float64 after that.
+    Integers of 8 and 16 bits give float32, others float64. By hand: `stop` takes the dtype of `start`, and integers
+    become floats after that; the shapes are broadcast.
     """
     first = convert_to_tensor(start)
     last = convert_to_tensor(stop, None if isinstance(stop, TensorLike) else first.dtype)
     if first.dtype.is_integer:
-        first, last = cast(first, dtypes.float64), cast(last, dtypes.float64)
+        wanted = dtypes.float32 if first.dtype.size <= 2 else dtypes.float64
+        first, last = cast(first, wanted), cast(last, wanted)
+    lengths = [part.shape.as_list() for part in (first, last)]
+    if lengths[0] != lengths[1]:
+        shape = np.broadcast_shapes(*lengths)
+        first, last = (call(ops.broadcast_to, (part,), shape=shape) for part in (first, last))
     return call(ops.linspace, (first, last), num=to.whole(num), axis=to.whole(axis))
 
 

@@ -13,6 +13,7 @@ from teletape.ops import arguments as to
 from teletape.ops.arrays import concat, split
 from teletape.ops.derived.shape import expand_dims, reshape, squeeze
 from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.ops.paddings import pad
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
@@ -95,7 +96,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     sources = np.full(count, flat.size)
     sources[flat] = np.arange(flat.size)
     if flat.size in sources:  # rows without an index
-        rows = call(ops.pad, (rows,), paddings=((0, 1), *((0, 0),) * len(rest)), constant_value=0)
+        rows = pad(rows, ((0, 1), *((0, 0),) * len(rest)))
     return _rows_at(rows, sources)
 
 

@@ -37,8 +37,15 @@ def segment_sum(data: to.TensorInput, segment_ids: to.TensorInput, name: str | N
 
 
 def segment_mean(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
-    """The means of the rows that share an id; arguments and errors as segment_sum."""
-    return _segments("unsorted_segment_mean", data, segment_ids)
+    """The means of the rows that share an id, of integers without their fraction; arguments as segment_sum."""
+    rows = convert_to_tensor(data)
+    if not rows.dtype.is_integer:
+        return _segments("unsorted_segment_mean", rows, segment_ids)
+    total = _segments("unsorted_segment_sum", rows, segment_ids)
+    labels = convert_to_tensor(segment_ids)
+    counts = np.maximum(np.bincount(labels.numpy(), minlength=total.shape.as_list()[0]), 1)
+    column = counts.reshape((-1, *(1,) * (rows.ndim - 1))).astype(rows.dtype.np)
+    return call(ops.truncatediv, (total, constant(column)))
 
 
 def segment_prod(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from teletape.ops import arguments as to
-from teletape.ops.arrays import pad
 from teletape.ops.derived.rearrange import roll
 from teletape.ops.derived.shape import reshape, transpose
 from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.ops.paddings import pad
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops

@@ -113,20 +113,23 @@ def repeat(
         name: Accepted, without effect.
 
     Raises:
-        ValueError: A negative number, or another count of numbers than of entries.
-        InvalidArgumentError: There is no such axis.
+        ValueError: A negative number, another count of numbers than of entries, numbers with several axes, or there is
+            no such axis.
     """
     tensor = convert_to_tensor(input)
     if axis is None:
         tensor, axis = reshape(tensor, [-1]), 0
     if not tensor.ndim:
         tensor = reshape(tensor, [1])
-    times, at = to.ints(repeats, "repeats"), to.whole(axis)
+    times, at, rank = to.ints(repeats, "repeats"), to.whole(axis), tensor.ndim
+    if not -rank <= at < rank:
+        raise ValueError(f"axis={at} out of bounds: expected {-rank}<=axis<{rank}")
+    counts: Any = repeats
+    if np.ndim(counts) > 1:
+        raise ValueError(f"Shape {np.shape(counts)} must have rank at most 1")
     if len(times) == 1:
         return call(ops.repeat, (tensor,), times=times[0], axis=at)
-    if not -tensor.ndim <= at < tensor.ndim:
-        raise InvalidArgumentError(f"axis {at} is out of range for {tensor.ndim} axes")
-    at %= tensor.ndim
+    at %= rank
     length = tensor.shape.as_list()[at]
     if len(times) != length or min(times) < 0:
         raise ValueError(f"repeats must be one number, or {length} for axis {at}, none negative; found {list(times)}")

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from teletape.ops import arguments as to
-from teletape.ops.arrays import concat, pad, split
+from teletape.ops.arrays import concat, split
 from teletape.ops.derived.rearrange import reverse
 from teletape.ops.derived.shape import transpose
 from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.ops.paddings import pad
 from teletape.ops.signal import Window, frame, overlap_and_add, vorbis_window
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor

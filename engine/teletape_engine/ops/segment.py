@@ -21,7 +21,7 @@ from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import ones_like
 from teletape_engine.ops.shapes.index import gather, unsorted_segment_sum
 from teletape_engine.ops.shapes.shape import reshape, transpose
-from teletape_engine.spec import FLOATING, INDEX, INTEGER, Shape, Spec, shape_text
+from teletape_engine.spec import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REAL_OF, Shape, Spec, shape_text
 
 REAL = FLOATING | INTEGER
 
@@ -30,6 +30,10 @@ REAL = FLOATING | INTEGER
 def _infer(data: Spec, segment_ids: Spec, *, num_segments: int) -> Spec:
     if data.dtype not in REAL:
         raise InvalidArgumentError(f"the extremes of segments are not defined for dtype {data.dtype.name}")
+    return _entries_spec(data, segment_ids, num_segments)
+
+
+def _entries_spec(data: Spec, segment_ids: Spec, num_segments: int) -> Spec:
     if segment_ids.dtype not in INDEX:
         raise InvalidArgumentError(f"segment_ids must be int32 or int64, found {segment_ids.dtype.name}")
     if num_segments < 0:
@@ -154,6 +158,12 @@ def unsorted_segment_min(xp: Any, data: Any, segment_ids: Any, *, num_segments: 
 
 
 # ----------------------------------------------------------------------------------------------------------- products
+def _prod_spec(data: Spec, segment_ids: Spec, *, num_segments: int) -> Spec:
+    if data.dtype not in NUMERIC:
+        raise InvalidArgumentError(f"the products of segments are not defined for dtype {data.dtype.name}")
+    return _entries_spec(data, segment_ids, num_segments)
+
+
 def _partial(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> tuple[Any, Any]:
     """The product of the others of each entry's segment, 0 without a segment; and the ids, negative ones as 0."""
     num_segments = y.shape[0]
@@ -171,7 +181,7 @@ def _partial(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_s
 
 def _prod_vjp(ct: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> Any:
     partial, ids = _partial(data, segment_ids, y, data_spec, segment_ids_spec)
-    return gather(ct, ids) * partial
+    return gather(ct, ids) * (ops.conj(partial) if data_spec.dtype in COMPLEX else partial)
 
 
 def _prod_jvp(t: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> Any:
@@ -180,7 +190,7 @@ def _prod_jvp(t: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segm
 
 
 @op(
-    infer=_infer,
+    infer=_prod_spec,
     vjp=[_prod_vjp, NON_DIFFERENTIABLE],
     jvp=[_prod_jvp, NON_DIFFERENTIABLE],
     batch=_batch,
@@ -210,10 +220,11 @@ def unsorted_segment_prod(xp: Any, data: Any, segment_ids: Any, *, num_segments:
 # -------------------------------------------------------------------------------------------------------------- means
 def _count(data: Any, segment_ids: Any, num_segments: int) -> Any:
     """The number of entries of each segment, at least 1, with an axis of length 1 for each axis after the ids'."""
-    ones = cast(ones_like(segment_ids), dtype=data.dtype)
+    real = REAL_OF.get(data.dtype, data.dtype)
+    ones = cast(ones_like(segment_ids), dtype=real)
     count = unsorted_segment_sum(ones, segment_ids, num_segments=num_segments)
     after = len(data.shape) - len(segment_ids.shape)
-    return reshape(ops.maximum(count, ones_like(count)), shape=(num_segments, *(1,) * after))
+    return cast(reshape(ops.maximum(count, ones_like(count)), shape=(num_segments, *(1,) * after)), dtype=data.dtype)
 
 
 @composite(tf="math.unsorted_segment_mean", samples=_samples, like=(0, 1), integers=("segment_ids",))

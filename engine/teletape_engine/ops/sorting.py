@@ -243,9 +243,12 @@ _REPEATED = [sample(np.array([3.0, 1.0, 3.0, 2.0, 1.0])), sample((4,)), sample(n
 
 
 def _first_places(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Where each different element comes first, in that order; and for each element the number of its kind."""
+    """Where each different element comes first, in that order; and for each element the number of its kind.
+
+    Each nan is a kind of its own.
+    """
     values = x.astype(wide(x.dtype), copy=False)
-    _, first, kinds = xp.unique(values, return_index=True, return_inverse=True)
+    _, first, kinds = xp.unique(values, return_index=True, return_inverse=True, equal_nan=False)
     order = xp.argsort(first)
     number = xp.empty_like(order)
     number[order] = xp.arange(len(order))

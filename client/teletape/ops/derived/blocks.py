@@ -63,7 +63,10 @@ def space_to_batch(
 def batch_to_space(
     input: to.TensorInput, block_shape: to.IntsInput, crops: to.PaddingInput, name: str | None = None
 ) -> Tensor:
-    """The inverse of space_to_batch: images as pixels of blocks; the result is cropped."""
+    """The inverse of space_to_batch: images as pixels of blocks; the result is cropped.
+
+    One number as `block_shape` is that of each axis that has crops.
+    """
     try:
         input = to.tensor(input)
         return call(_BATCH_TO_SPACE, (input,), block_shape=to.ints(block_shape, "block_shape"), crops=to.pairs(crops))

@@ -139,7 +139,12 @@ def space_to_batch(x: Any, *, block_shape: Ints, paddings: Pairs) -> Any:
     ),
 )
 def batch_to_space(x: Any, *, block_shape: Ints, crops: Pairs) -> Any:
-    """The inverse of space_to_batch: images as pixels of blocks; the result is cropped."""
+    """The inverse of space_to_batch: images as pixels of blocks; the result is cropped.
+
+    One number as `block_shape` is that of each axis that has crops.
+    """
+    if len(block_shape) == 1:
+        block_shape = block_shape * len(crops)
     n = _check_blocks(x, block_shape, crops, "BatchToSpaceND")
     many, *lengths = x.shape
     blocks = math.prod(block_shape)
@@ -152,6 +157,9 @@ def batch_to_space(x: Any, *, block_shape: Ints, crops: Pairs) -> Any:
     pairs = [axis for i in range(n) for axis in (n + 1 + i, i)]
     together = transpose(apart, perm=(n, *pairs, *range(2 * n + 1, 2 * n + 1 + deep)))
     whole = [length * block for length, block in zip(lengths[:n], block_shape, strict=True)]
+    for i, (length, (before, after)) in enumerate(zip(whole, crops, strict=True)):
+        if before + after > length:
+            raise InvalidArgumentError(f"cropped_shape[{i}]={length - before - after} must be non-negative")
     result = reshape(together, shape=(batch, *whole, *lengths[n:]))
     if not any(map(any, crops)):
         return result

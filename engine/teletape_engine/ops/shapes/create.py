@@ -159,7 +159,7 @@ def _linspace_shape(start: Spec, num: int, axis: int) -> tuple[int, ...]:
 
 
 def _linspace_spec(start: Spec, stop: Spec, *, num: int, axis: int) -> Spec:
-    check_dtypes("LinSpace", (start, stop), FLOATING)
+    check_dtypes("LinSpace", (start, stop), FLOATING | COMPLEX)
     if start.shape != stop.shape:
         raise InvalidArgumentError(
             f"start and stop must have one shape, found {shape_text(start.shape)} and {shape_text(stop.shape)}"

@@ -13,7 +13,7 @@ from teletape_engine.catalogue.families import batch_all, batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.catalogue.signature import Conversion, function
+from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.create import zeros_like
@@ -33,6 +33,8 @@ from teletape_engine.spec import (
     Spec,
     shape_text,
 )
+
+_POLICY = "indices that there are not can be ignored"
 
 
 def _depth(indices: Spec, shape: Shape, dtypes: frozenset[DType] = INDEX) -> int:
@@ -101,14 +103,7 @@ def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, ba
     ],
     refuses=("indices",),
     integers=("indices",),
-    tf=(
-        function(
-            "gather_nd",
-            Conversion.TENSOR("params"),
-            Conversion.TENSOR("indices"),
-            Conversion.INT("batch_dims", 0),
-        ),
-    ),
+    tf=(by_hand("gather_nd", _POLICY),),
     workspace=lambda params, indices, **_: 4 * 8 * (indices.size + math.prod(indices.shape[:-1]) * params.ndim),
     sparse=(0,),
     traits=[Trait.SELECTS],
@@ -162,7 +157,7 @@ def _scatter_spec(indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
     ],
     refuses=("indices",),
     integers=("indices",),
-    tf="scatter_nd",
+    tf=(by_hand("scatter_nd", _POLICY),),
     workspace=lambda indices, updates, shape, **_: (
         3 * updates.nbytes
         + 2 * indices.nbytes
@@ -234,7 +229,11 @@ def _put_samples() -> list[Any]:
 
 
 @composite(
-    op_type="TensorScatterAdd", tf="tensor_scatter_nd_add", samples=_put_samples, like=(0, 1, 0), integers=("indices",)
+    op_type="TensorScatterAdd",
+    tf=(by_hand("tensor_scatter_nd_add", _POLICY),),
+    samples=_put_samples,
+    like=(0, 1, 0),
+    integers=("indices",),
 )
 def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with `updates` added at `indices` [..., depth]; an index that occurs twice counts twice."""
@@ -242,7 +241,11 @@ def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Any:
 
 
 @composite(
-    op_type="TensorScatterSub", tf="tensor_scatter_nd_sub", samples=_put_samples, like=(0, 1, 0), integers=("indices",)
+    op_type="TensorScatterSub",
+    tf=(by_hand("tensor_scatter_nd_sub", _POLICY),),
+    samples=_put_samples,
+    like=(0, 1, 0),
+    integers=("indices",),
 )
 def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with `updates` subtracted at `indices` [..., depth]; an index that occurs twice counts twice."""
@@ -309,7 +312,7 @@ def _changed(xp: Any, tensor: Any, indices: Any, updates: Any, how: str) -> Any:
     like=(0, 1, 0),
     refuses=("indices",),
     integers=("indices",),
-    tf="tensor_scatter_nd_max",
+    tf=(by_hand("tensor_scatter_nd_max", _POLICY),),
     workspace=lambda tensor, indices, updates: 3 * updates.nbytes + 4 * 8 * indices.size,
     traits=[Trait.SELECTS],
 )
@@ -331,7 +334,7 @@ def tensor_scatter_nd_max(xp: Any, tensor: Any, indices: Any, updates: Any) -> A
     like=(0, 1, 0),
     refuses=("indices",),
     integers=("indices",),
-    tf="tensor_scatter_nd_min",
+    tf=(by_hand("tensor_scatter_nd_min", _POLICY),),
     workspace=lambda tensor, indices, updates: 3 * updates.nbytes + 4 * 8 * indices.size,
     traits=[Trait.SELECTS],
 )
