@@ -57,6 +57,7 @@ from teletape.derivatives.registered_gradient import RegisterGradient as Registe
 from teletape.derivatives.tape import GradientTape as GradientTape
 from teletape.distribution.reductions import VariableAggregation as VariableAggregation
 from teletape.distribution.reductions import VariableSynchronization as VariableSynchronization
+from teletape.files.buckets import fingerprint as fingerprint
 from teletape.files.strings import as_string as as_string
 from teletape.functions.function import function as function
 from teletape.functions.function import init_scope as init_scope
@@ -338,6 +339,7 @@ __all__ = [
     "extract_volume_patches",
     "eye",
     "fill",
+    "fingerprint",
     "float16",
     "float32",
     "float64",

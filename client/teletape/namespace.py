@@ -39,7 +39,7 @@ from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
 from teletape.distribution import public as distribution
-from teletape.files import audio, contents, gfile, jpeg_quality, strings, tensor_messages
+from teletape.files import audio, buckets, contents, gfile, jpeg_quality, ngrams, strings, tensor_messages
 from teletape.files import images as image_files
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec, TypeSpec
@@ -229,7 +229,7 @@ def names() -> dict[str, Any]:
         ("image.", jpeg_quality),
         ("io.", contents),
         ("io.", tensor_messages),
-        ("strings.", strings),
+        *(("strings.", module) for module in (strings, buckets, ngrams)),
         ("io.", image_files),
         ("io.gfile.", gfile),
     ):
@@ -257,6 +257,7 @@ def names() -> dict[str, Any]:
         "convert_to_tensor": dispatch.convert_to_tensor,
         "custom_gradient": custom_gradient.custom_gradient,
         "experimental.Optional": Optional,
+        "fingerprint": buckets.fingerprint,
         "function": functions.function,
         "get_logger": logs.get_logger,
         "get_static_value": get_static_value,

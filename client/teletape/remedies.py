@@ -15,7 +15,6 @@ _SAVED: Final = (
 )
 _TPU: Final = "tf.connect to a server with a GPU; there are no TPUs"
 _CHARACTERS: Final = "decode and encode in Python: text.numpy().decode(); tf.strings.length and substr count characters"
-_BUCKETS: Final = "number the words in Python, such as with a dict"
 _OLD_OPTIMIZER: Final = "an optimizer of tf.keras.optimizers"
 _OLD_LOSS: Final = "a loss of tf.keras.losses"
 _OLD_LAYER: Final = "a layer of tf.keras.layers"
@@ -80,9 +79,6 @@ REMEDIES: Final[Mapping[str, str]] = {
     "sparse.cross": _CROSS,
     "sparse.cross_hashed": _CROSS,
     "sparse.sampled_addmm": "tf.gather the rows and columns of the places, and tf.reduce_sum their products",
-    "strings.to_hash_bucket": _BUCKETS,
-    "strings.to_hash_bucket_fast": _BUCKETS,
-    "strings.to_hash_bucket_strong": _BUCKETS,
     "strings.unicode_decode": _CHARACTERS,
     "strings.unicode_decode_with_offsets": _CHARACTERS,
     "strings.unicode_encode": _CHARACTERS,

@@ -1,5 +1,10 @@
 """What `tf.strings` holds. Written by `make reference` from teletape.namespace."""
 
+from teletape.files.buckets import to_hash_bucket as to_hash_bucket
+from teletape.files.buckets import to_hash_bucket_fast as to_hash_bucket_fast
+from teletape.files.buckets import to_hash_bucket_strong as to_hash_bucket_strong
+from teletape.files.ngrams import ngrams as ngrams
+from teletape.files.ngrams import unsorted_segment_join as unsorted_segment_join
 from teletape.files.strings import as_string as as_string
 from teletape.files.strings import bytes_split as bytes_split
 from teletape.files.strings import format as format
@@ -22,12 +27,17 @@ __all__ = [
     "join",
     "length",
     "lower",
+    "ngrams",
     "reduce_join",
     "regex_full_match",
     "regex_replace",
     "split",
     "strip",
     "substr",
+    "to_hash_bucket",
+    "to_hash_bucket_fast",
+    "to_hash_bucket_strong",
     "to_number",
+    "unsorted_segment_join",
     "upper",
 ]
