@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from teletape_engine.catalogue.op import Op, Sample, Trait
 from teletape_engine.catalogue.rule import NoGradient
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.harness import Case, CpuExecutor, as_operand, dense, random_like, with_input
-from teletape_engine.derivatives.finite_differences import slope
+from teletape_engine.derivatives.finite_differences import slope, slopes
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
@@ -30,6 +30,7 @@ def vjp(op: Op, sample: Sample) -> None:
     for case in _smooth_cases(op, sample):
         ct = random_like(case.run(), seed=1)
         gradients = case.vjp(ct)
+        product = partial(_product_with_result, case, ct)
         for index in case.differentiable():
             name, result = op.input_name(index), gradients[index]
             rule = op.rule(op.vjp, index) if op.expand is None else None
@@ -37,7 +38,7 @@ def vjp(op: Op, sample: Sample) -> None:
                 if result is not None:
                     case.fail("vjp", f"input {name} is declared {rule.value} and has a gradient")
                 continue
-            difference = slope(_product_with(ct, case.run, case.inputs, index), case.inputs[index], step=_STEP)
+            difference = slope(_of_one(product, case.inputs, index), case.inputs[index], step=_STEP)
             if result is None:
                 case.fail("vjp", f"input {name} has no gradient")
             if result.dtype != case.inputs[index].dtype:
@@ -72,23 +73,27 @@ def second_order(op: Op, sample: Sample) -> None:
     for case in _smooth_cases(op, sample):
         ct = random_like(case.run(), seed=4)
         values = [*case.inputs, ct]
+        existing = case.vjp(ct)
+        weights, gradients = {}, {}
         for first in case.differentiable():
-            if _gradient_of_input(case, first, values) is None:
+            if existing[first] is None:
                 continue
-            weights = random_like(case.inputs[first], seed=5)
+            weights[first] = random_like(case.inputs[first], seed=5)
             try:
-                gradients = _gradient_of_gradient(case, values, first, weights)
+                gradients[first] = _gradient_of_gradient(case, values, first, weights[first])
             except NoGradientRegisteredError:
-                if Trait.FIRST_ORDER in op.traits:
-                    continue
-                raise
-            for second in (*case.differentiable(), len(case.inputs)):
-                if second < len(case.inputs) and op.expand is None and isinstance(op.rule(op.vjp, second), NoGradient):
-                    continue  # declared to have no derivative, although the result depends on it
-                function = _product_with(weights, partial(_gradient_of_input, case, first), values, second)
-                expected = _symmetrized(case, second, slope(function, values[second], step=_STEP))
+                if Trait.FIRST_ORDER not in op.traits:
+                    raise
+        for second in (*case.differentiable(), len(case.inputs)):
+            if second < len(case.inputs) and op.expand is None and isinstance(op.rule(op.vjp, second), NoGradient):
+                continue  # declared to have no derivative, although the result depends on it
+            products = partial(_products_with_gradients, case, {first: weights[first] for first in gradients})
+            function = _of_one(products, values, second)
+            differences = slopes(function, values[second], len(gradients), step=_STEP)
+            for first, difference in zip(gradients, differences, strict=True):
+                expected = _symmetrized(case, second, difference)
                 name = "ct" if second == len(case.inputs) else op.input_name(second)
-                actual = gradients[second]
+                actual = gradients[first][second]
                 actual = np.zeros_like(expected) if actual is None else actual  # None: nothing depends on it
                 what = f"d(gradient of {op.input_name(first)})/d({name})"
                 case.check_close("second_order", what, actual, expected, **_CLOSE)
@@ -164,16 +169,20 @@ def _check_unregistered(case: Case, result: Spec) -> None:
     case.fail("vjp", "no gradient is registered, and computing one raises nothing")
 
 
-def _product_with(
-    ct: Any, run: Callable[[Sequence[Any]], Any], inputs: Sequence[Any], index: int
-) -> Callable[[Any], float]:
-    """⟨ct, run(inputs)⟩ as a function of one input."""
-    return lambda x: _inner_product(ct, run(with_input(inputs, index, x)))
+def _of_one(f: Callable[[Sequence[Any]], Any], values: Sequence[Any], index: int) -> Callable[[Any], Any]:
+    """A function of values as a function of one of them."""
+    return lambda x: f(with_input(values, index, x))
 
 
-def _gradient_of_input(case: Case, index: int, values: Sequence[Any]) -> Any:
-    """The gradient of an input, from (*inputs, ct)."""
-    return case.vjp(values[-1], values[:-1])[index]
+def _product_with_result(case: Case, ct: Any, inputs: Sequence[Any]) -> float:
+    """⟨ct, result⟩."""
+    return _inner_product(ct, case.run(inputs))
+
+
+def _products_with_gradients(case: Case, weights: Mapping[int, Any], values: Sequence[Any]) -> list[float]:
+    """⟨weights, gradient⟩ for each input that has weights, from (*inputs, ct)."""
+    gradients = case.vjp(values[-1], values[:-1])
+    return [_inner_product(each, gradients[index]) for index, each in weights.items()]
 
 
 def _inner_product(a: Any, b: Any) -> float:

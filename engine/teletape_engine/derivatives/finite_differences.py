@@ -30,12 +30,17 @@ _TOLERANCES: Final = {8: (1e-5, 1e-7), 4: (1e-2, 1e-3), 2: (1e-1, 2e-2)}
 
 def slope(f: Callable[[Any], float], x: Any, *, step: float) -> Any:
     """The gradient of a real f by central differences: ∂f/∂Re + i ∂f/∂Im for a complex x."""
-    out = np.zeros(x.shape, x.dtype)
+    return slopes(lambda moved: [f(moved)], x, 1, step=step)[0]
+
+
+def slopes(f: Callable[[Any], Sequence[float]], x: Any, count: int, *, step: float) -> Any:
+    """The gradients of `count` real functions, all of which one call of f computes; see `slope`."""
+    out = np.zeros((count, *x.shape), x.dtype)
     for at in np.ndindex(x.shape):
         for unit in units(x.dtype):
             moved = np.zeros(x.shape, x.dtype)
             moved[at] = step * unit
-            out[at] += unit * (f(x + moved) - f(x - moved)) / (2 * step)
+            out[:, *at] += unit * (np.asarray(f(x + moved)) - np.asarray(f(x - moved))) / (2 * step)
     return out
 
 
