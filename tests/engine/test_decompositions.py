@@ -56,6 +56,16 @@ def test_full_singular_vectors_are_orthonormal_and_have_no_derivative():
         Case(op, sample(TALL, full_matrices=True)).vjp(np.ones_like(y))
 
 
+def test_a_basis_of_the_whole_space_has_no_derivative():
+    op = CATALOGUE["qr"]
+    y = op(TALL, full_matrices=True)
+    assert y.shape == (6, 4)
+    np.testing.assert_allclose(y[:4].T @ y[:4], np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(y[:4] @ y[4:].T, TALL, atol=1e-12)
+    with pytest.raises(UnimplementedError, match="of more rows than columns, found 4 and 2"):
+        Case(op, sample(TALL, full_matrices=True)).vjp(np.ones_like(y))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_exponentials_of_every_size_are_scipys(dtype):
     random = np.random.default_rng(1)

@@ -104,6 +104,7 @@ from teletape.ops.derived.segment import unsorted_segment_mean as unsorted_segme
 from teletape.ops.derived.segment import unsorted_segment_min as unsorted_segment_min
 from teletape.ops.derived.segment import unsorted_segment_prod as unsorted_segment_prod
 from teletape.ops.derived.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from teletape.ops.derived.sobol import sobol_sample as sobol_sample
 from teletape.ops.derived.special import acosh as acosh
 from teletape.ops.derived.special import asinh as asinh
 from teletape.ops.derived.special import atanh as atanh
@@ -125,6 +126,8 @@ from teletape.ops.segments import segment_mean as segment_mean
 from teletape.ops.segments import segment_min as segment_min
 from teletape.ops.segments import segment_prod as segment_prod
 from teletape.ops.segments import segment_sum as segment_sum
+from teletape.ops.sorting import approx_max_k as approx_max_k
+from teletape.ops.sorting import approx_min_k as approx_min_k
 from teletape.ops.sorting import top_k as top_k
 from teletape.ops.sums import accumulate_n as accumulate_n
 from teletape.ops.sums import polyval as polyval
@@ -138,6 +141,8 @@ __all__ = [
     "add",
     "add_n",
     "angle",
+    "approx_max_k",
+    "approx_min_k",
     "argmax",
     "argmin",
     "asin",
@@ -237,6 +242,7 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "sobol_sample",
     "softmax",
     "softplus",
     "softsign",

@@ -72,12 +72,16 @@ from teletape.ops.pools import max_pool2d as max_pool2d
 from teletape.ops.pools import max_pool3d as max_pool3d
 from teletape.ops.pools import max_pool_with_argmax as max_pool_with_argmax
 from teletape.ops.pools import pool as pool
+from teletape.ops.sorting import approx_max_k as approx_max_k
+from teletape.ops.sorting import approx_min_k as approx_min_k
 from teletape.ops.sorting import top_k as top_k
 from teletape.sparse_tensors.lookups import embedding_lookup_sparse as embedding_lookup_sparse
 from teletape.sparse_tensors.lookups import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 
 __all__ = [
     "all_candidate_sampler",
+    "approx_max_k",
+    "approx_min_k",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "avg_pool",

@@ -13,7 +13,7 @@ from teletape.ops.derived.products import matmul
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.errors import InvalidArgumentError, UnimplementedError
+from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import finfo
 
 __all__ = [
@@ -44,18 +44,14 @@ class Qr(NamedTuple):
 def qr(input: to.TensorInput, full_matrices: bool = False, name: str | None = None) -> Qr:
     """Orthonormal columns q [..., m, k] and upper triangular r [..., k, n] of matrices, k = min(m, n).
 
-    By hand: an op has one result; of a wide matrix the left part is factorised.
-
-    Raises:
-        UnimplementedError: `full_matrices` of a matrix with more rows than columns.
+    By hand: an op has one result; of a wide matrix the left part is factorised. With `full_matrices` k is m; if
+    m > n, a gradient raises UnimplementedError.
     """
     x = convert_to_tensor(input)
     if x.ndim < 2:
         raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
     rows, columns = x.shape.as_list()[-2:]
-    if full_matrices and rows > columns:
-        raise UnimplementedError("qr with full_matrices=True is not offered for more rows than columns")
-    factors = call(ops.qr, (x[..., :rows] if rows < columns else x,))
+    factors = call(ops.qr, (x[..., :rows] if rows < columns else x,), full_matrices=bool(full_matrices))
     q, r = factors[..., :rows, :], call(ops.matrix_transpose, (factors[..., rows:, :],), conjugate=True)
     if rows < columns:
         others = call(ops.matmul, (q, x[..., rows:]), adjoint_a=True)

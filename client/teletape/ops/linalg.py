@@ -88,9 +88,10 @@ class LogMatrixDeterminant(NamedTuple):
 
 
 def slogdet(input: to.TensorInput, name: str | None = None) -> LogMatrixDeterminant:
-    """Signs and logarithms of the absolute values of the determinants of real matrices [..., n, n].
+    """Signs and logarithms of the absolute values of the determinants of matrices [..., n, n].
 
-    By hand: an op has one result.
+    By hand: an op has one result. Of complex matrices both are complex, and the sign has a gradient, which TensorFlow
+    leaves out.
     """
     tensor = convert_to_tensor(input)
     return LogMatrixDeterminant(call(ops.det_sign, (tensor,)), call(ops.log_abs_det, (tensor,)))
@@ -123,12 +124,12 @@ def norm(
         if not all(isinstance(entry, int) for entry in axis) or axis[0] == axis[1]:
             raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
         if ord not in _MATRIX_NORMS:
-            raise ValueError(f"'ord' must be a supported matrix norm in {_MATRIX_NORMS}, got {ord}.")
+            raise ValueError(f"'ord' must be a supported matrix norm in {_MATRIX_NORMS}, got {ord}")
     else:
         if not (axis is None or isinstance(axis, int)):
             raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
         if ord != "euclidean" and (isinstance(ord, str) or not np.isreal(ord) or ord <= 0):
-            raise ValueError(f"'ord' must be a supported vector norm, got {ord}.")
+            raise ValueError(f"'ord' must be a supported vector norm, got {ord}")
     result = _norm(convert_to_tensor(tensor), ord, axis, of_matrices)
     return result if keepdims else squeeze(result, axis)
 

@@ -5,24 +5,35 @@ By hand: an op has one result, and its shape must not depend on the values of an
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from teletape.ops import arguments as to
 from teletape.ops.derived.cast import cast
-from teletape.ops.derived.shape import expand_dims, reshape, squeeze
+from teletape.ops.derived.shape import expand_dims, reshape, squeeze, transpose
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import KERNEL_NAMES, axis_in
 
-__all__ = ["repeat", "top_k", "unique", "unique_with_counts"]
+__all__ = ["approx_max_k", "approx_min_k", "repeat", "top_k", "unique", "unique_with_counts"]
+
+
+_APPROXIMATED: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
 
 
 class TopKV2(NamedTuple):
     """The result of top_k."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class ApproxTopK(NamedTuple):
+    """The result of approx_max_k and approx_min_k."""
 
     values: Tensor
     indices: Tensor
@@ -66,6 +77,63 @@ def top_k(
     places = call(ops.top_k, (tensor,), k=to.whole(k))
     last = tensor.ndim - 1
     return TopKV2(call(ops.gather, (tensor, places), axis=last, batch_dims=last), cast(places, index_type))
+
+
+def approx_max_k(
+    operand: to.TensorInput,
+    k: to.IntInput,
+    reduction_dimension: to.IntInput = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The k largest elements along an axis and their places, the largest first: all of them, as TensorFlow's on a CPU.
+
+    Args:
+        operand: float16, bfloat16 or float32.
+        k: How many; at most the length of the axis.
+        reduction_dimension: The axis.
+        recall_target: Accepted, without effect: the share found is 1.
+        reduction_input_size_override: Accepted, without effect.
+        aggregate_to_topk: Accepted, without effect: there are k elements.
+        name: Accepted, without effect.
+
+    Raises:
+        InvalidArgumentError: Another dtype or axis, or k is larger than the axis, or negative.
+    """
+    return _of_axis(operand, k, reduction_dimension, largest=True)
+
+
+def approx_min_k(
+    operand: to.TensorInput,
+    k: to.IntInput,
+    reduction_dimension: to.IntInput = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """The k smallest elements along an axis and their places, the smallest first; see `approx_max_k`."""
+    return _of_axis(operand, k, reduction_dimension, largest=False)
+
+
+def _of_axis(operand: Any, k: Any, reduction_dimension: Any, *, largest: bool) -> ApproxTopK:
+    tensor = convert_to_tensor(operand)
+    if tensor.dtype not in _APPROXIMATED:
+        raise InvalidArgumentError(
+            f"Value for attr 'T' of {KERNEL_NAMES[tensor.dtype.np]} is not in the list of allowed values: half, "
+            "bfloat16, float"
+        )
+    axis, last = axis_in(to.whole(reduction_dimension), tensor.ndim), tensor.ndim - 1
+    order = [*range(axis), *range(axis + 1, tensor.ndim), axis]
+    moved = transpose(tensor, order) if axis != last else tensor
+    places = call(ops.top_k, (moved if largest else -moved,), k=to.whole(k))
+    values = call(ops.gather, (moved, places), axis=last, batch_dims=last)
+    if axis == last:
+        return ApproxTopK(values, places)
+    back = [order.index(number) for number in range(tensor.ndim)]
+    return ApproxTopK(transpose(values, back), transpose(places, back))
 
 
 def unique(x: to.TensorInput, out_idx: to.DTypeInput = dtypes.int32, name: str | None = None) -> Unique:

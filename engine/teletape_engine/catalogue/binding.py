@@ -261,7 +261,7 @@ def _heavy_work(op: Op, specs: tuple[Spec, ...], result: Spec, attrs: Attrs) -> 
     if op.work is None:
         kernel, amount = Kernel.ELEMENTS, 0 if op.views else result.size
     else:
-        floating = specs[0].dtype in FLOATING or specs[0].dtype in COMPLEX
+        floating = any(spec.dtype in FLOATING | COMPLEX for spec in specs[:1])
         kernel, amount = Kernel.PRODUCTS if floating else Kernel.LOOPS, op.work(*specs, **attrs)
     return Work(kernel, amount) if amount >= _HEAVY[kernel] else None
 

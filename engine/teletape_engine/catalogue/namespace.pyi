@@ -887,7 +887,7 @@ class _Psnr(Op):
     def __call__(self, a: Array, b: Array, /, *, max_val: float) -> Any: ...
 
 class _Qr(Op):
-    def __call__(self, x: Array, /) -> Any: ...
+    def __call__(self, x: Array, /, *, full_matrices: bool = ...) -> Any: ...
 
 class _RandomGammaGrad(Op):
     def __call__(self, alpha: Array, sample: Array, /) -> Any: ...
@@ -1060,6 +1060,9 @@ class _Sinh(Op):
 
 class _SobelEdges(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _SobolSample(Op):
+    def __call__(self, *, dim: int, num_results: int, skip: int = ..., dtype: DType | str = ...) -> Any: ...
 
 class _Softmax(Op):
     def __call__(self, x: Array, /, *, axis: Axis = ...) -> Any: ...
@@ -1545,6 +1548,7 @@ class Ops:
     sin: Final[_Sin]
     sinh: Final[_Sinh]
     sobel_edges: Final[_SobelEdges]
+    sobol_sample: Final[_SobolSample]
     softmax: Final[_Softmax]
     softmax_cross_entropy: Final[_SoftmaxCrossEntropy]
     softplus: Final[_Softplus]

@@ -16,6 +16,7 @@ from teletape_engine.ops import (
     random,
     reduce,
     segment,
+    sobol,
     sorting,
 )
 from teletape_engine.ops.elementwise import arithmetic, bessel, complex, integrals, logic, math, special
@@ -119,6 +120,7 @@ FAMILIES = (
     svd,
     matrix_functions,
     fourier,
+    sobol,
     sorting,
 )
 

@@ -126,7 +126,8 @@ def tensor_diag_part(x: Any) -> Any:
         )
     half = x.shape[:n]
     if half != x.shape[n:]:
-        raise InvalidArgumentError(f"Invalid shape {shape_text(x.shape)}: both halves must be the same")
+        at = next(i for i in range(n) if x.shape[i] != x.shape[n + i])
+        raise InvalidArgumentError(f"Invalid shape {shape_text(x.shape)}: dimensions {at} and {n + at} do not match.")
     length = math.prod(half)
     return reshape(diag_part(reshape(x, shape=(length, length))), shape=half)
 

@@ -13,7 +13,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
-from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 from teletape_engine.ops.elementwise.complex import real
 from teletape_engine.ops.linalg.diagonal import band_part, diag, diag_part, set_diag, stacked
 from teletape_engine.ops.linalg.eigen import check_square, real_part
@@ -27,7 +27,7 @@ from teletape_engine.spec import COMPLEX, DTYPES, INDEX, Spec, shape_text
 _UPPER = {"num_lower": 0, "num_upper": -1}
 
 
-def _qr_spec(x: Spec) -> Spec:
+def _qr_spec(x: Spec, *, full_matrices: bool) -> Spec:
     check_dtypes("Qr", (x,), SOLVABLE)
     if x.ndim < 2:
         raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
@@ -36,7 +36,7 @@ def _qr_spec(x: Spec) -> Spec:
         raise InvalidArgumentError(
             f"a matrix with at least as many rows as columns is needed, found {shape_text(x.shape)}"
         )
-    return x.with_shape((*x.shape[:-2], m + n, n))
+    return x.with_shape((*x.shape[:-2], m + n, m if full_matrices else n))
 
 
 def _parts(x: Any, rows: int) -> tuple[Any, Any]:
@@ -54,9 +54,19 @@ def _divided(x: Any, r: Any, *, adjoint: bool = False) -> Any:
     return adjoint_of(ops.triangular_solve(r, adjoint_of(x), lower=False, adjoint=not adjoint))
 
 
+def _check_unique(x_spec: Spec, full_matrices: bool) -> None:
+    """The columns that complete Q to a square matrix do not follow from x: they have no derivative."""
+    m, n = x_spec.shape[-2:]
+    if full_matrices and m > n:
+        raise UnimplementedError(
+            f"qr: no derivative exists with full_matrices of more rows than columns, found {m} and {n}"
+        )
+
+
 # Walter and Lehmann 2018, Algorithmic differentiation of linear algebra functions. With X = Qᵀ dA R⁻¹ and Ω its
 # strictly lower triangle minus its adjoint, with X's imaginary diagonal: dQ = dA R⁻¹ + Q (Ω - X), dR = (X - Ω) R.
-def _qr_vjp(ct: Any, x_spec: Spec, y: Any) -> Any:
+def _qr_vjp(ct: Any, x_spec: Spec, y: Any, full_matrices: bool) -> Any:
+    _check_unique(x_spec, full_matrices)
     (q, r), (q_ct, r_ct) = (_parts(each, x_spec.shape[-2]) for each in (y, ct))
     inner = matmul(r, band_part(r_ct, **_UPPER), adjoint_b=True) - matmul(q_ct, q, adjoint_a=True)
     lower = _strictly_lower(inner)
@@ -64,7 +74,8 @@ def _qr_vjp(ct: Any, x_spec: Spec, y: Any) -> Any:
     return _divided(q_ct + matmul(q, filled), r, adjoint=True)
 
 
-def _qr_jvp(t: Any, x_spec: Spec, y: Any) -> Any:
+def _qr_jvp(t: Any, x_spec: Spec, y: Any, full_matrices: bool) -> Any:
+    _check_unique(x_spec, full_matrices)
     q, r = _parts(y, x_spec.shape[-2])
     scaled = _divided(t, r)
     within = matmul(q, scaled, adjoint_a=True)
@@ -80,19 +91,25 @@ def _qr_jvp(t: Any, x_spec: Spec, y: Any) -> Any:
     vjp=_qr_vjp,
     jvp=_qr_jvp,
     batch=stacked,
-    samples=[sample((3, 3)), sample((4, 2)), sample((2, 3, 2), seed=1)],
+    samples=[
+        sample((3, 3)),
+        sample((4, 2)),
+        sample((2, 3, 2), seed=1),
+        sample((3, 3), full_matrices=True, seed=2),
+    ],
     op_type="Qr",
     tf=(by_hand("linalg.qr", "an op has one result"),),
-    workspace=lambda x: 4 * x.nbytes,
-    work=lambda x: x.size * x.shape[-1],
+    workspace=lambda x, *, full_matrices: 4 * x.nbytes * (x.shape[-2] // max(x.shape[-1], 1) if full_matrices else 1),
+    work=lambda x, *, full_matrices: x.size * (x.shape[-2] if full_matrices else x.shape[-1]),
     reach=Reach.MATRICES,
 )
-def qr(xp: Any, x: Any) -> Any:
+def qr(xp: Any, x: Any, *, full_matrices: bool = False) -> Any:
     """Q R = x with orthonormal columns Q and upper triangular R, for matrices [..., m, n] with m >= n.
 
-    The result [..., m + n, n] has the rows of Q above those of Rᴴ.
+    The result [..., m + n, n] has the rows of Q above those of Rᴴ. With `full_matrices` Q is [m, m] and R [m, n]: the
+    result is [..., m + n, m], and has no derivative if m > n.
     """
-    q, r = xp.linalg.qr(x)
+    q, r = xp.linalg.qr(x, mode="complete" if full_matrices else "reduced")
     r = xp.swapaxes(r, -1, -2)
     return xp.concatenate([q, r.conj() if x.dtype in COMPLEX else r], axis=-2)
 

@@ -12,16 +12,16 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach
-from teletape_engine.catalogue.rule import always
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.linalg.diagonal import diag_part, stacked
+from teletape_engine.ops.linalg.eigen import real_part
 from teletape_engine.ops.linalg.matrix import SOLVABLE
 from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import expand_dims
-from teletape_engine.spec import COMPLEX, FLOATING, Spec, shape_text
+from teletape_engine.spec import COMPLEX, Spec, shape_text
 
 
 def _check_square(op_type: str, x: Spec) -> None:
@@ -129,7 +129,7 @@ def _det_spec(x: Spec) -> Spec:
 
 
 def _log_det_spec(x: Spec) -> Spec:
-    check_dtypes("LogMatrixDeterminant", (x,), SOLVABLE & FLOATING)
+    check_dtypes("LogMatrixDeterminant", (x,), SOLVABLE)
     return _det_spec(x)
 
 
@@ -168,8 +168,8 @@ def det(xp: Any, x: Any) -> Any:
 
 @op(
     infer=_log_det_spec,
-    vjp=lambda ct, x: _scaled(ct, inv(x, adjoint=True)),
-    jvp=_traced,
+    vjp=lambda ct, x: _scaled(real_part(ct), inv(x, adjoint=True)),
+    jvp=lambda t, x: real_part(_traced(t, x)),
     batch=stacked,
     samples=lambda: [sample(_matrices()), sample(-_matrices(2))],
     op_type="LogMatrixDeterminant",
@@ -178,15 +178,27 @@ def det(xp: Any, x: Any) -> Any:
     reach=Reach.MATRICES,
 )
 def log_abs_det(xp: Any, x: Any) -> Any:
-    """The logarithms of the absolute values of the determinants [...] of real matrices; -inf of singular ones."""
-    return xp.linalg.slogdet(x)[1]
+    """The logarithms of the absolute values of the determinants [...], in the dtype of x; -inf of singular ones."""
+    return xp.linalg.slogdet(x)[1].astype(x.dtype, copy=False)
+
+
+def _sign_vjp(ct: Any, x: Any, y: Any) -> Any:
+    """Zero of real matrices, as TensorFlow's: not None. A complex sign y turns by i Im tr(x⁻¹ t) y."""
+    factor = (ct * conj(y) - conj(ct) * y) * 0.5 if y.dtype in COMPLEX else zeros_like(ct)
+    return _scaled(factor, inv(x, adjoint=True))
+
+
+def _sign_jvp(t: Any, x: Any, y: Any) -> Any:
+    if y.dtype not in COMPLEX:
+        return zeros_like(y)
+    slope = _traced(t, x)
+    return y * (slope - conj(slope)) * 0.5
 
 
 @op(
     infer=_log_det_spec,
-    # As TensorFlow's: zero, and connected at every order.
-    vjp=by_name(lambda ct, x: _scaled(zeros_like(ct), inv(x, adjoint=True)), zero=always),
-    jvp=lambda t, y: zeros_like(y),
+    vjp=by_name(_sign_vjp, zero=lambda spec: spec.dtype not in COMPLEX),
+    jvp=_sign_jvp,
     batch=stacked,
     samples=lambda: [sample(_matrices()), sample(-_matrices(2))],
     op_type="LogMatrixDeterminant",
@@ -195,5 +207,8 @@ def log_abs_det(xp: Any, x: Any) -> Any:
     reach=Reach.MATRICES,
 )
 def det_sign(xp: Any, x: Any) -> Any:
-    """The signs of the determinants [...] of real matrices: 1, -1, 0; the gradient is zero, not None."""
+    """The determinants [...] divided by their absolute values, 0 of singular matrices: of real ones 1, -1 or 0.
+
+    The gradient of real matrices is zero, not None.
+    """
     return xp.linalg.slogdet(x)[0]
