@@ -5,6 +5,7 @@ A fixture goes here when two test modules or more use it; before that it lives b
 
 import gc
 import importlib.util
+import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -15,6 +16,10 @@ import pytest
 
 if TYPE_CHECKING:
     from serving import Server
+
+# Test processes share the cores. With a thread for each core, the linear algebra of each waited for that of the others:
+# small matrices took milliseconds rather than microseconds. NumPy reads this when it is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
