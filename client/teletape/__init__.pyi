@@ -16,6 +16,7 @@ from teletape import image as image
 from teletape import io as io
 from teletape import keras as keras
 from teletape import linalg as linalg
+from teletape import lookup as lookup
 from teletape import math as math
 from teletape import nest as nest
 from teletape import nn as nn
@@ -376,6 +377,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "lookup",
     "map_fn",
     "math",
     "matmul",

@@ -45,6 +45,8 @@ from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec, TypeSpec
 from teletape.keras_mount import finders
 from teletape.linear_operators.conjugate_gradient import conjugate_gradient
+from teletape.lookup_tables import entries as lookup_entries
+from teletape.lookup_tables import mutable, tables
 from teletape.numpy_api import random_numbers
 from teletape.numpy_api import types as numpy_types
 from teletape.ops import (
@@ -234,6 +236,8 @@ def names() -> dict[str, Any]:
         ("io.", contents),
         ("io.", tensor_messages),
         *(("strings.", module) for module in (strings, buckets, ngrams)),
+        *(("lookup.", module) for module in (lookup_entries, tables)),
+        ("lookup.experimental.", mutable),
         ("io.", image_files),
         ("io.gfile.", gfile),
     ):

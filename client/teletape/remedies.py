@@ -62,7 +62,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "load_library": "write the op with tf.custom_gradient, or with tf.py_function",
     "load_op_library": "write the op with tf.custom_gradient, or with tf.py_function",
     "local_variables_initializer": "a tf.Variable has its value as soon as it is made",
-    "lookup": "look keys up in Python, before the dataset or in a tf.numpy_function",
+    "lookup": "tf.lookup.StaticHashTable of a tf.lookup.KeyValueTensorInitializer",
     "losses": _OLD_LOSS,
     "mlir": _NO_GRAPH,
     "placeholder": "pass the value as an argument of a tf.function",

@@ -1,0 +1,1 @@
+"""`tf.lookup`: tables in this process, from keys to values."""
