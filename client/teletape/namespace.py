@@ -46,7 +46,7 @@ from teletape.functions.tensor_spec import TensorSpec, TypeSpec
 from teletape.keras_mount import finders
 from teletape.linear_operators.conjugate_gradient import conjugate_gradient
 from teletape.lookup_tables import entries as lookup_entries
-from teletape.lookup_tables import mutable, tables
+from teletape.lookup_tables import mutable, static, vocabulary
 from teletape.numpy_api import random_numbers
 from teletape.numpy_api import types as numpy_types
 from teletape.ops import (
@@ -151,6 +151,10 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "config.list_physical_devices": devices.list_physical_devices,
         "config.run_functions_eagerly": functions.run_functions_eagerly,
         "as_string": strings.as_string,
+        "compat.as_bytes": strings.as_bytes,
+        "compat.as_str": strings.as_text,
+        "compat.as_str_any": strings.as_str_any,
+        "compat.as_text": strings.as_text,
         "compat.v1.SummaryMetadata": summary.events.SummaryMetadata,
         "device": devices.device,
         "is_tensor": is_tensor,
@@ -236,7 +240,7 @@ def names() -> dict[str, Any]:
         ("io.", contents),
         ("io.", tensor_messages),
         *(("strings.", module) for module in (strings, buckets, ngrams)),
-        *(("lookup.", module) for module in (lookup_entries, tables)),
+        *(("lookup.", module) for module in (lookup_entries, static, vocabulary)),
         ("lookup.experimental.", mutable),
         ("io.", image_files),
         ("io.gfile.", gfile),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _SPARSE_SPEC: Final = "pass the sparse tensor itself: a function is traced for its shapes"
-_CROSS: Final = "tf.keras.layers.HashedCrossing, or combine the features in Python"
+_CROSS: Final = "tf.strings.join of the features, then tf.strings.to_hash_bucket_fast"
 _PADDED: Final = "its tensors are dense: pad the rows to one length and pass a mask"
 _NO_GRAPH: Final = "there are no graphs: ops run at once, and tf.function records them as one command"
 _SAVED: Final = (

@@ -350,3 +350,25 @@ def format(
     ends = 3 if summarize is None else summarize
     shown = [summarized(array_of(convert_to_tensor(tensor)), ends) for tensor in tensors]
     return convert_to_tensor(parts[0] + "".join(text + part for text, part in zip(shown, parts[1:], strict=True)))
+
+
+# --------------------------------------------------------------------------------------------------- Python's own texts
+def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """`tf.compat.as_text`: bytes or a text as a text; TypeError for anything else."""
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text.decode(encoding)
+    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+
+
+def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """`tf.compat.as_bytes`: bytes or a text as bytes; TypeError for anything else."""
+    if isinstance(bytes_or_text, bytes | bytearray):
+        return bytes(bytes_or_text)
+    return as_text(bytes_or_text).encode(encoding)
+
+
+def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+    """`tf.compat.as_str_any`: bytes or a text as a text, anything else as str() shows it."""
+    return as_text(value, encoding) if isinstance(value, bytes) else str(value)

@@ -4,8 +4,8 @@ from teletape.lookup import experimental as experimental
 from teletape.lookup_tables.entries import KeyValueTensorInitializer as KeyValueTensorInitializer
 from teletape.lookup_tables.entries import TextFileIndex as TextFileIndex
 from teletape.lookup_tables.entries import TextFileInitializer as TextFileInitializer
-from teletape.lookup_tables.tables import StaticHashTable as StaticHashTable
-from teletape.lookup_tables.tables import StaticVocabularyTable as StaticVocabularyTable
+from teletape.lookup_tables.static import StaticHashTable as StaticHashTable
+from teletape.lookup_tables.vocabulary import StaticVocabularyTable as StaticVocabularyTable
 
 __all__ = [
     "KeyValueTensorInitializer",

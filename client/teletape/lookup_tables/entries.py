@@ -40,6 +40,10 @@ class Initializer:
         """The keys [n] and the values [n]."""
         raise NotImplementedError  # pragma: no cover - abstract
 
+    def initialize(self, table: Any) -> None:
+        """Fills a table; a subclass of a program, such as Keras's of an empty table, may fill it otherwise."""
+        table.fill(*self.arrays())
+
 
 class KeyValueTensorInitializer(Initializer):
     """Keys and their values from two tensors.

@@ -11,7 +11,7 @@ import numpy as np
 
 from teletape.errors import InvalidArgumentError
 from teletape.files.host import array_of
-from teletape.lookup_tables.tables import Table
+from teletape.lookup_tables.table import Table
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.program.tracebacks import reports_methods
 from teletape.tensors.indexed_slices import SparseValue

@@ -91,3 +91,14 @@ def strings_joined_by_ids(tf, np):
             raises(lambda: join("a", 0, 2)),
         ],
     }
+
+
+@program()
+def texts_of_python(tf, np):
+    compat = tf.compat
+    return [
+        [compat.as_text(b"\xc3\xa4"), compat.as_text("ä"), compat.as_str(b"a"), compat.as_str_any(5)],
+        compat.as_str_any(b"b"),
+        [compat.as_bytes("ä").hex(), compat.as_bytes(b"\xff").hex(), compat.as_bytes("ä", "latin-1").hex()],
+        [raises(lambda: compat.as_text(1)), raises(lambda: compat.as_bytes(1))],
+    ]
