@@ -25,7 +25,6 @@ RECORDED = {
     if path.stem != "about"
     for name, result in json.loads(path.read_text(encoding="utf-8")).items()
 }
-each_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
 
 
 class Workers:
@@ -34,17 +33,17 @@ class Workers:
     Each is started when first used, and again where a program killed it.
     """
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url
         self.started: dict[bool, Worker] = {}
 
-    def run(self, program: Program) -> Any:
+    def run(self, program: Program, *, remote: bool) -> Any:
         worker = self.started.get(program.fresh)
         if worker is None or not worker.alive:
             if worker:
                 worker.close()
             worker = self.started[program.fresh] = Worker("teletape", self.url, forks=program.fresh)
-        return worker.run(program.id)
+        return worker.run(program.id, remote=remote)
 
     def close(self) -> None:
         for worker in self.started.values():
@@ -52,32 +51,22 @@ class Workers:
 
 
 @pytest.fixture(scope="module")
-def in_process() -> Iterator[Workers]:
-    workers = Workers()
-    yield workers
-    workers.close()
-
-
-@pytest.fixture(scope="module")
-def over_http(server_url: str) -> Iterator[Workers]:
+def workers(server_url: str) -> Iterator[Workers]:
     workers = Workers(server_url)
     yield workers
     workers.close()
 
 
-def judge(program: Program, result: Any) -> None:
+# A program runs in both ways in turn: what autograph has made of its functions is used in the second.
+@pytest.mark.parametrize(
+    ("program", "remote"),
+    [(program, remote) for program in PROGRAMS.values() for remote in (False, True)],
+    ids=[f"{name}-{way}" for name in PROGRAMS for way in ("in the process", "over HTTP")],
+)
+def test_a_program_gives_what_it_gave(program: Program, remote: bool, workers: Workers) -> None:
+    result = workers.run(program, remote=remote)
     difference = compare.difference(RECORDED[program.id], result, program.rtol, program.atol)
     assert not difference, f"{program.id}: {difference}"
-
-
-@each_program
-def test_in_the_process(program: Program, in_process: Workers) -> None:
-    judge(program, in_process.run(program))
-
-
-@each_program
-def test_over_http(program: Program, over_http: Workers) -> None:
-    judge(program, over_http.run(program))
 
 
 # ------------------------------------------------------------------------------------------------- the recorded results

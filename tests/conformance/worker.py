@@ -34,7 +34,7 @@ class Worker:
 
     Args:
         module: The module under which programs run.
-        url: The server that it connects to; None: it computes in the process.
+        url: The server for programs that run remotely.
         environment: Variables of the process besides those of this one.
         forks: Whether each program runs in a fork of the process, which itself runs none.
     """
@@ -64,11 +64,14 @@ class Worker:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def run(self, program: str, timeout: float = 60.0) -> Any:
-        """The encoded result of the program with this id; ProgramFailed where none comes in ``timeout`` seconds."""
+    def run(self, program: str, timeout: float = 60.0, *, remote: bool = False) -> Any:
+        """The encoded result of the program with this id; ProgramFailed where none comes in ``timeout`` seconds.
+
+        `remote`: on the server rather than in the process.
+        """
         assert self._process.stdin
         with contextlib.suppress(BrokenPipeError):  # a dead process: the empty answer below says so
-            self._process.stdin.write(program + "\n")
+            self._process.stdin.write(json.dumps([program, remote]) + "\n")
             self._process.stdin.flush()
         try:
             line = self._answers.get(timeout=timeout)
@@ -112,7 +115,7 @@ class Worker:
 
 
 def serve(module: str, url: str | None, forks: bool, requests: TextIO, answers: TextIO) -> None:
-    """Answers each program id of ``requests`` with one line of JSON: its result, or its failure."""
+    """Answers each request, a program's id and whether it runs remotely, with a line of JSON: result or failure."""
     import numpy as np
 
     from conformance.compare import encode
@@ -120,25 +123,31 @@ def serve(module: str, url: str | None, forks: bool, requests: TextIO, answers: 
 
     tf = importlib.import_module(module)
     programs = load()
+    sessions: dict[bool, Any] = {}
 
-    def connect() -> None:
-        if url:
-            tf.connect(url)
+    def switch(remote: bool) -> None:
+        if url is None:
+            return
+        from teletape.sessions.current import use
 
-    def answer(line: str) -> None:
+        if remote not in sessions:
+            sessions[remote] = tf.connect(url if remote else None, local=not remote)
+        use(sessions[remote])
+
+    def answer(program: str) -> None:
         try:
-            result = encode(programs[line.strip()].function(tf, np), tf)
+            result = encode(programs[program].function(tf, np), tf)
             answer = {"result": result}
         except Exception:
             answer = {"failure": traceback.format_exc()}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
-    if not forks:
-        connect()
     for line in requests:
+        program, remote = json.loads(line)
         if not forks:
-            answer(line)
+            switch(remote)
+            answer(program)
         elif child := os.fork():
             _, status = os.waitpid(child, 0)
             if status:
@@ -147,8 +156,8 @@ def serve(module: str, url: str | None, forks: bool, requests: TextIO, answers: 
                 answers.flush()
         else:
             signal.alarm(_FORK_SECONDS)  # if the process that forked it is killed, nothing else ends it
-            connect()
-            answer(line)
+            switch(remote)
+            answer(program)
             return
 
 
