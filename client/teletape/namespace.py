@@ -88,7 +88,7 @@ from teletape.ops.static_values import get_static_value
 from teletape.program.tracebacks import report, reports
 from teletape.remedies import remedy
 from teletape.sessions import current as sessions
-from teletape.sparse_tensors import arithmetic, conversions, lookups, parts, reductions, sets
+from teletape.sparse_tensors import arithmetic, conversions, ctc, lookups, parts, reductions, sets
 from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors import dlpack, dtypes, nest
 from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
@@ -130,6 +130,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         ("signal.", spectral),
         *(("sparse.", module) for module in (arithmetic, conversions, parts, reductions)),
         ("sets.", sets),
+        ("nn.", ctc),
         ("nn.", lookups),
         ("compat.v1.", compat_v1),
     ):

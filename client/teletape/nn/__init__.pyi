@@ -16,7 +16,10 @@ from teletape.ops.convolutions import conv3d_transpose as conv3d_transpose
 from teletape.ops.convolutions import conv_transpose as conv_transpose
 from teletape.ops.convolutions import convolution as convolution
 from teletape.ops.convolutions import depthwise_conv2d as depthwise_conv2d
+from teletape.ops.convolutions import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
+from teletape.ops.convolutions import depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input
 from teletape.ops.convolutions import separable_conv2d as separable_conv2d
+from teletape.ops.convolutions import with_space_to_batch as with_space_to_batch
 from teletape.ops.derived.activations import elu as elu
 from teletape.ops.derived.activations import l2_loss as l2_loss
 from teletape.ops.derived.activations import leaky_relu as leaky_relu
@@ -52,14 +55,17 @@ from teletape.ops.derived.normalization import zero_fraction as zero_fraction
 from teletape.ops.dropout import dropout as dropout
 from teletape.ops.morphology import dilation2d as dilation2d
 from teletape.ops.morphology import erosion2d as erosion2d
+from teletape.ops.nn import batch_norm_with_global_normalization as batch_norm_with_global_normalization
 from teletape.ops.nn import batch_normalization as batch_normalization
 from teletape.ops.nn import bias_add as bias_add
 from teletape.ops.nn import compute_average_loss as compute_average_loss
 from teletape.ops.nn import ctc_loss as ctc_loss
+from teletape.ops.nn import isotonic_regression as isotonic_regression
 from teletape.ops.nn import moments as moments
 from teletape.ops.nn import normalize_moments as normalize_moments
 from teletape.ops.nn import scale_regularization_loss as scale_regularization_loss
 from teletape.ops.nn import sufficient_statistics as sufficient_statistics
+from teletape.ops.nn import weighted_moments as weighted_moments
 from teletape.ops.pools import avg_pool as avg_pool
 from teletape.ops.pools import avg_pool1d as avg_pool1d
 from teletape.ops.pools import avg_pool2d as avg_pool2d
@@ -75,6 +81,10 @@ from teletape.ops.pools import pool as pool
 from teletape.ops.sorting import approx_max_k as approx_max_k
 from teletape.ops.sorting import approx_min_k as approx_min_k
 from teletape.ops.sorting import top_k as top_k
+from teletape.sparse_tensors.ctc import collapse_repeated as collapse_repeated
+from teletape.sparse_tensors.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
+from teletape.sparse_tensors.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+from teletape.sparse_tensors.ctc import ctc_unique_labels as ctc_unique_labels
 from teletape.sparse_tensors.lookups import embedding_lookup_sparse as embedding_lookup_sparse
 from teletape.sparse_tensors.lookups import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 
@@ -88,8 +98,10 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
+    "collapse_repeated",
     "compute_accidental_hits",
     "compute_average_loss",
     "conv1d",
@@ -101,9 +113,14 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "ctc_beam_search_decoder",
+    "ctc_greedy_decoder",
     "ctc_loss",
+    "ctc_unique_labels",
     "depth_to_space",
     "depthwise_conv2d",
+    "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input",
     "dilation2d",
     "dropout",
     "elu",
@@ -115,6 +132,7 @@ __all__ = [
     "fractional_max_pool",
     "gelu",
     "in_top_k",
+    "isotonic_regression",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
@@ -153,5 +171,7 @@ __all__ = [
     "tanh",
     "top_k",
     "weighted_cross_entropy_with_logits",
+    "weighted_moments",
+    "with_space_to_batch",
     "zero_fraction",
 ]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from teletape.ops import arguments as to
+from teletape.ops.derived.blocks import batch_to_space, space_to_batch
+from teletape.ops.derived.shape import reshape, transpose
 from teletape.ops.dispatch import call
 from teletape.ops.windows import border, channels_first, lengths
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.errors import InvalidArgumentError
 
 __all__ = [
     "atrous_conv2d",
@@ -22,8 +26,14 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "depthwise_conv2d",
+    "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input",
     "separable_conv2d",
+    "with_space_to_batch",
 ]
+
+_LAST: Final = [0, 2, 3, 1]  #: The axes of images with channels first, in the order of those with channels last.
+_FIRST: Final = [0, 3, 1, 2]
 
 
 def _axes(filters: Any) -> tuple[Any, int]:
@@ -131,6 +141,55 @@ def depthwise_conv2d(
     return call(ops.depthwise_conv2d, (input, filter), **_attrs(2, strides, padding, data_format, dilations))
 
 
+def _grouped(filters: Any) -> Any:
+    """Filters [height, width, channels, m] as those of groups of one channel, [height, width, 1, channels · m]."""
+    height, width, channels, m = filters
+    return height, width, 1, channels * m
+
+
+def depthwise_conv2d_backprop_input(
+    input_sizes: to.IntsInput,
+    filter: to.TensorInput,
+    out_backprop: to.TensorInput,
+    strides: to.IntsInput,
+    padding: to.PaddingInput,
+    data_format: str = "NHWC",
+    dilations: to.IntsInput = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of depthwise_conv2d by its images, which had `input_sizes`: of the gradient of its result."""
+    attrs = _attrs(2, strides, padding, data_format, dilations)
+    images_last, sizes = not attrs.pop("channels_first", False), to.ints(input_sizes, "input_sizes")
+    weights, grads = to.tensor(filter), to.tensor(out_backprop)
+    if not images_last:
+        grads, sizes = transpose(grads, _LAST), (sizes[0], *sizes[2:], sizes[1])
+    shape = weights.shape.as_list()
+    if sizes[-1] != shape[2]:
+        raise InvalidArgumentError(f"input depth must be evenly divisible by filter depth: {sizes[-1]} vs {shape[2]}")
+    kernel = reshape(weights, _grouped(shape))
+    images = call(ops.conv2d_backprop_input, (grads, kernel), shape=sizes, **attrs)
+    return images if images_last else transpose(images, _FIRST)
+
+
+def depthwise_conv2d_backprop_filter(
+    input: to.TensorInput,
+    filter_sizes: to.IntsInput,
+    out_backprop: to.TensorInput,
+    strides: to.IntsInput,
+    padding: to.PaddingInput,
+    data_format: str = "NHWC",
+    dilations: to.IntsInput = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of depthwise_conv2d by its filters, which had `filter_sizes`: of the gradient of its result."""
+    attrs = _attrs(2, strides, padding, data_format, dilations)
+    images, grads, sizes = to.tensor(input), to.tensor(out_backprop), to.ints(filter_sizes, "filter_sizes")
+    if attrs.pop("channels_first", False):
+        images, grads = transpose(images, _LAST), transpose(grads, _LAST)
+    filters = call(ops.conv2d_backprop_filter, (images, grads), shape=_grouped(sizes), **attrs)
+    return reshape(filters, sizes)
+
+
 def separable_conv2d(
     input: to.TensorInput,
     depthwise_filter: to.TensorInput,
@@ -144,6 +203,63 @@ def separable_conv2d(
     """depthwise_conv2d, and then a convolution with filters of one row and one column."""
     apart = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
     return conv2d(apart, pointwise_filter, 1, "VALID", data_format)
+
+
+# --------------------------------------------------------------------------------------------------- spaces as batches
+def with_space_to_batch(
+    input: to.TensorInput,
+    dilation_rate: to.IntsInput,
+    padding: Any,
+    op: Callable[[Tensor, int, Any], Any],
+    filter_shape: to.IntsInput | None = None,
+    spatial_dims: Any = None,
+    data_format: str | None = None,
+) -> Any:
+    """The result of `op` with dilated windows: on images of every `dilation_rate`-th row and column.
+
+    Args:
+        input: A tensor with a batch axis.
+        dilation_rate: For each axis that windows slide over how far apart the elements of a window are.
+        padding: "VALID" or "SAME".
+        op: Called with the images, the number of those axes and a padding.
+        filter_shape: The shape of a window; needed for "SAME".
+        spatial_dims: Those axes, in rising order; by default the first after the batch, or after the channels.
+        data_format: A name that begins with "NC" if the channels come first.
+
+    Raises:
+        ValueError: Axes or rates that do not fit, or "SAME" without a shape.
+    """
+    x, rates = to.tensor(input), to.ints(dilation_rate, "dilation_rate")
+    first = 2 if data_format is not None and data_format.startswith("NC") else 1
+    dims = list(range(first, first + len(rates)) if spatial_dims is None else spatial_dims)
+    if dims != sorted(set(dims)) or any(dim < 1 for dim in dims):
+        raise ValueError(
+            f"`spatial_dims` must be a monotonically increasing sequence of positive integers. Received: "
+            f"spatial_dims={dims}"
+        )
+    least = dims[-1] + (2 - first)
+    if x.ndim < least:
+        raise ValueError(f"`input.shape.rank` must be at least {least}. Received: input.shape={x.shape}")
+    if min(rates) < 1:
+        raise ValueError(f"`dilation_rate` must be positive. Received: dilation_rate={list(rates)}")
+    if max(rates) == 1:
+        return op(x, len(rates), padding)
+    if padding not in ("SAME", "VALID"):
+        raise ValueError(f"`padding` must be one of 'SAME' or 'VALID'. Received: padding={padding}")
+    window = (1,) * len(rates)
+    if padding == "SAME":
+        if filter_shape is None:
+            raise ValueError(
+                "`filter_shape` must be specified for `padding='SAME'`. Received: filter_shape=None and padding=SAME"
+            )
+        window = to.ints(filter_shape, "filter_shape")
+    blocks, paddings, crops = ([fill] * dims[-1] for fill in (1, (0, 0), (0, 0)))
+    for dim, rate, length in zip(dims, rates, window, strict=False):
+        more = (length - 1) * rate
+        size = x.shape.as_list()[dim] + more
+        rest = -size % rate
+        blocks[dim - 1], paddings[dim - 1], crops[dim - 1] = rate, (more // 2, more - more // 2 + rest), (0, rest)
+    return batch_to_space(op(space_to_batch(x, blocks, paddings), len(rates), "VALID"), blocks, crops)
 
 
 # ---------------------------------------------------------------------------------------------------------- transpose

@@ -1,9 +1,9 @@
-"""`tf.nn` functions that are more than one call of an op: moments, batch normalization, average losses."""
+"""`tf.nn` functions that are more than one call of an op: moments, batch normalization, isotonic regression, losses."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from teletape.ops import arguments as to
 from teletape.ops.derived.cast import cast
@@ -12,16 +12,20 @@ from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.spec import axis_in
 
 __all__ = [
+    "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
     "compute_average_loss",
     "ctc_loss",
+    "isotonic_regression",
     "moments",
     "normalize_moments",
     "scale_regularization_loss",
     "sufficient_statistics",
+    "weighted_moments",
 ]
 
 
@@ -38,6 +42,30 @@ def moments(
     mean = call(ops.reduce_mean, (tensor,), axis=over, keepdims=True)
     squares = call(ops.squared_difference, (tensor, call(ops.stop_gradient, (mean,))))
     variance = call(ops.reduce_mean, (squares,), axis=over, keepdims=True)
+    if not keepdims:
+        mean, variance = squeeze(mean, over), squeeze(variance, over)
+    return cast(mean, source.dtype), cast(variance, source.dtype)
+
+
+def weighted_moments(
+    x: to.TensorInput,
+    axes: to.IntsInput,
+    frequency_weights: to.TensorInput,
+    keepdims: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance over `axes` of elements that count `frequency_weights` times; those broadcast with x.
+
+    By hand: an op has one result. 16-bit floats are computed in float32.
+    """
+    source = convert_to_tensor(x)
+    tensor = cast(source, dtypes.float32) if source.dtype in (dtypes.float16, dtypes.bfloat16) else source
+    weights, over = cast(convert_to_tensor(frequency_weights), tensor.dtype), to.axes(axes)
+    each = weights + call(ops.zeros_like, (tensor,))
+    share = call(ops.reciprocal, (call(ops.reduce_sum, (each,), axis=over, keepdims=True),))
+    mean = call(ops.reduce_sum, (weights * tensor,), axis=over, keepdims=True) * share
+    squares = weights * call(ops.squared_difference, (tensor, mean))
+    variance = call(ops.reduce_sum, (squares,), axis=over, keepdims=True) * share
     if not keepdims:
         mean, variance = squeeze(mean, over), squeeze(variance, over)
     return cast(mean, source.dtype), cast(variance, source.dtype)
@@ -84,6 +112,60 @@ def batch_normalization(
     shift: Any = -average * factor if offset is None else offset - average * factor
     result: Tensor = tensor * cast(factor, tensor.dtype) + cast(shift, tensor.dtype)
     return result
+
+
+def batch_norm_with_global_normalization(
+    input: to.TensorInput,
+    mean: to.TensorInput,
+    variance: to.TensorInput,
+    beta: to.TensorInput,
+    gamma: to.TensorInput,
+    variance_epsilon: Any,
+    scale_after_normalization: bool,
+    name: str | None = None,
+) -> Tensor:
+    """batch_normalization with the offset beta, and with the scale gamma if `scale_after_normalization`.
+
+    By hand: another order of arguments.
+    """
+    scale = gamma if scale_after_normalization else None
+    return batch_normalization(input, mean, variance, beta, scale, variance_epsilon)
+
+
+class IsotonicRegression(NamedTuple):
+    """The result of isotonic_regression."""
+
+    output: Tensor
+    segments: Tensor
+
+
+def isotonic_regression(inputs: to.TensorInput, decreasing: bool = True, axis: to.IntInput = -1) -> IsotonicRegression:
+    """The sequence that never rises (never falls) and is nearest to each along an axis, in the sum of squares.
+
+    By hand: an op has one result. The gradient of an element is spread evenly over its segment.
+
+    Args:
+        inputs: Real numbers; int8 and int16 are computed in float32, other integers in float64.
+        decreasing: Whether the results never rise; False: never fall.
+        axis: The axis.
+
+    Returns:
+        The sequences, and for each element the number, int32, of the segment in which the result is constant.
+    """
+    tensor = convert_to_tensor(inputs)
+    if not tensor.dtype.is_floating:
+        small = tensor.dtype in (dtypes.int8, dtypes.int16)
+        tensor = cast(tensor, dtypes.float32 if small else dtypes.float64)
+    if not tensor.ndim:
+        return IsotonicRegression(tensor, cast(call(ops.zeros_like, (tensor,)), dtypes.int32))
+    at, last = axis_in(to.whole(axis), tensor.ndim), tensor.ndim - 1
+    order = [last if i == at else at if i == last else i for i in range(tensor.ndim)]
+    rows = transpose(tensor, order) if at != last else tensor
+    segments = call(ops.isotonic_segments, (rows if decreasing else -rows,))
+    output = call(ops.isotonic_regression, (rows, segments))
+    if at != last:
+        output, segments = transpose(output, order), transpose(segments, order)
+    return IsotonicRegression(output, segments)
 
 
 def sufficient_statistics(

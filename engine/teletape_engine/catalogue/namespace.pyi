@@ -562,6 +562,12 @@ class _Isinf(Op):
 class _Isnan(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _IsotonicRegression(Op):
+    def __call__(self, x: Array, segments: Array, /) -> Any: ...
+
+class _IsotonicSegments(Op):
+    def __call__(self, x: Array, /) -> Any: ...
+
 class _L2Loss(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -1419,6 +1425,8 @@ class Ops:
     isfinite: Final[_Isfinite]
     isinf: Final[_Isinf]
     isnan: Final[_Isnan]
+    isotonic_regression: Final[_IsotonicRegression]
+    isotonic_segments: Final[_IsotonicSegments]
     l2_loss: Final[_L2Loss]
     l2_normalize: Final[_L2Normalize]
     lbeta: Final[_Lbeta]
