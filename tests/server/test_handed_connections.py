@@ -36,6 +36,15 @@ LONG = [
 ]
 
 
+#: One that runs for seconds unless it is ended, so that a busy machine sees it run.
+ENDLESS = [
+    Call("fill", (Literal(1e-3),), ("a",), {"shape": (300, 5000)}),
+    Call("fill", (Literal(1e-3),), ("b",), {"shape": (5000, 300)}),
+    *[Call("matmul", ("a", "b"), (f"m{i}",)) for i in range(120)],
+    Call("reduce_sum", ("a",), ("sum",)),
+]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def patient() -> Iterator[None]:
     """A busy machine makes no frame too slow to count, and no connection idle."""
@@ -425,7 +434,7 @@ def test_a_caller_that_leaves_before_its_answer_leaves_the_batch_running(direct:
 # -------------------------------------------------------------------------------------------- what takes long, and ends
 def test_a_long_batch_is_the_server_s(direct: Server, http: httpx.Client, caller: Caller) -> None:
     """It is seen to run, and can be cancelled."""
-    caller.send(*LONG, Fetch("sum"))
+    caller.send(*ENDLESS, Fetch("sum"))
     until(lambda: bool(host_of(direct).running))
     assert ok(http.get("/v1/sessions/demo")).json()["running"]["requests"] == 1
     assert ok(http.post("/v1/sessions/demo/cancel")).json()["running"]["requests"] == 1
@@ -539,7 +548,7 @@ def test_a_process_that_dies_is_reported(direct: Server, http: httpx.Client, whe
 @pytest.mark.parametrize("is_running", [False, True])
 def test_a_deleted_session_is_reported(direct: Server, http: httpx.Client, caller: Caller, is_running: bool) -> None:
     if is_running:
-        caller.send(*LONG, Fetch("sum"))
+        caller.send(*ENDLESS, Fetch("sum"))
         until(lambda: bool(host_of(direct).running))
     ok(http.delete("/v1/sessions/demo"))
     if not is_running:
