@@ -39,7 +39,6 @@ TYPES = {
     Conversion.INTS: "to.IntsInput",
     Conversion.LENGTHS: "to.IntsInput",
     Conversion.AXES: "to.IntsInput",
-    Conversion.DIAGONAL: "to.IntsInput",
     Conversion.PAIRS: "to.PaddingInput",
     Conversion.CHANNELS_FIRST: "str",
     Conversion.NUMBER: "to.NumberInput",

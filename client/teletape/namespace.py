@@ -59,6 +59,7 @@ from teletape.ops import (
     counting,
     create,
     decompositions,
+    diagonals,
     dispatch,
     dropout,
     image_colors,
@@ -120,7 +121,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
             ("", module)
             for module in (create, arrays, paddings, partitions, places, clip, eager, folds, maps, ordering)
         ),
-        *(("linalg.", module) for module in (linalg, decompositions, bands)),
+        *(("linalg.", module) for module in (linalg, decompositions, bands, diagonals)),
         *(("nn.", module) for module in (nn, convolutions, morphology, pools)),
         *(("image.", module) for module in (images, image_colors, image_measures, boxes, random_boxes, random_images)),
         ("math.", segments),

@@ -50,9 +50,6 @@ from teletape.ops.derived.composites import tensor_diag_part as tensor_diag_part
 from teletape.ops.derived.composites import trace as trace
 from teletape.ops.derived.create import eye as eye
 from teletape.ops.derived.diagonal import band_part as band_part
-from teletape.ops.derived.diagonal import diag as diag
-from teletape.ops.derived.diagonal import diag_part as diag_part
-from teletape.ops.derived.diagonal import set_diag as set_diag
 from teletape.ops.derived.eigen import eigvalsh as eigvalsh
 from teletape.ops.derived.einsum import einsum as einsum
 from teletape.ops.derived.matrix import cholesky as cholesky
@@ -65,6 +62,9 @@ from teletape.ops.derived.products import matmul as matmul
 from teletape.ops.derived.solve import det as det
 from teletape.ops.derived.solve import inv as inv
 from teletape.ops.derived.solve import solve as solve
+from teletape.ops.diagonals import diag as diag
+from teletape.ops.diagonals import diag_part as diag_part
+from teletape.ops.diagonals import set_diag as set_diag
 from teletape.ops.linalg import norm as norm
 from teletape.ops.linalg import normalize as normalize
 from teletape.ops.linalg import slogdet as slogdet

@@ -16,11 +16,11 @@ from teletape.ops.derived.cast import cast
 from teletape.ops.derived.complex import abs as modulus
 from teletape.ops.derived.complex import conj, imag, real
 from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.diagonal import diag as diagonal_matrix
-from teletape.ops.derived.diagonal import diag_part, set_diag
 from teletape.ops.derived.math import log, sqrt
 from teletape.ops.derived.reduce import reduce_max, reduce_min, reduce_prod, reduce_sum
 from teletape.ops.derived.shape import broadcast_to, expand_dims
+from teletape.ops.diagonals import diag as diagonal_matrix
+from teletape.ops.diagonals import diag_part, set_diag
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor

@@ -14,7 +14,6 @@ from teletape.ops.derived.cast import cast
 from teletape.ops.derived.complex import abs as modulus
 from teletape.ops.derived.complex import conj
 from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.diagonal import diag_part, set_diag
 from teletape.ops.derived.math import exp, log
 from teletape.ops.derived.matrix import cholesky, cholesky_solve
 from teletape.ops.derived.normalization import l2_normalize
@@ -22,6 +21,7 @@ from teletape.ops.derived.products import matmul
 from teletape.ops.derived.reduce import reduce_sum
 from teletape.ops.derived.shape import expand_dims
 from teletape.ops.derived.solve import det
+from teletape.ops.diagonals import diag_part, set_diag
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.tensors.tensor_shape import TensorShape
 

@@ -17,13 +17,13 @@ from teletape.ops.derived.cast import cast
 from teletape.ops.derived.complex import abs as modulus
 from teletape.ops.derived.composites import adjoint as adjoint_of
 from teletape.ops.derived.create import eye
-from teletape.ops.derived.diagonal import diag_part
 from teletape.ops.derived.eigen import eigvalsh
 from teletape.ops.derived.math import exp, log
 from teletape.ops.derived.matrix import cholesky, cholesky_solve
 from teletape.ops.derived.reduce import reduce_max, reduce_min, reduce_sum
 from teletape.ops.derived.shape import expand_dims, squeeze
 from teletape.ops.derived.solve import det
+from teletape.ops.diagonals import diag_part
 from teletape.ops.dispatch import constant, convert_to_tensor
 from teletape.ops.linalg import slogdet
 from teletape.tensors import dtypes

@@ -16,13 +16,13 @@ from teletape.ops.create import range as range_of
 from teletape.ops.derived.cast import cast
 from teletape.ops.derived.complex import conj, imag
 from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.diagonal import diag as diagonal_matrix
-from teletape.ops.derived.diagonal import diag_part, set_diag
 from teletape.ops.derived.index import gather
 from teletape.ops.derived.logic import equal
 from teletape.ops.derived.rearrange import roll
 from teletape.ops.derived.shape import broadcast_to, expand_dims
 from teletape.ops.derived.sorting import argsort
+from teletape.ops.diagonals import diag as diagonal_matrix
+from teletape.ops.diagonals import diag_part, set_diag
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor_shape import TensorShape

@@ -20,7 +20,7 @@ from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.tensors.variable_wrapper import unwrapped
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.errors import InvalidArgumentError, UnimplementedError
+from teletape_engine.errors import InvalidArgumentError
 
 TensorInput: TypeAlias = TensorLike | IndexedSlices | npt.ArrayLike
 IntInput: TypeAlias = int | np.integer[Any] | TensorLike
@@ -178,14 +178,6 @@ def axes(x: Any) -> Any:
 def axis(x: Any, default: Any) -> int:
     """One axis; None: `default`."""
     return whole(default if x is None else x)
-
-
-def diagonal(k: Any) -> int:
-    """The number of one diagonal; UnimplementedError for a range of several."""
-    numbers = set(ints(k, "k"))
-    if len(numbers) != 1:
-        raise UnimplementedError(f"k must name one diagonal, found {k}: a range of diagonals is not offered")
-    return numbers.pop()
 
 
 def pairs(x: Any) -> tuple[tuple[int, int], ...]:

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from teletape.ops import arguments as to
-from teletape.ops.derived.diagonal import band_part, set_diag
+from teletape.ops.derived.diagonal import band_part
 from teletape.ops.derived.matrix import cholesky, cholesky_solve, triangular_solve
 from teletape.ops.derived.products import matmul
+from teletape.ops.diagonals import set_diag
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops

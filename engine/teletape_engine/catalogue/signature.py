@@ -46,7 +46,6 @@ class Conversion(enum.StrEnum):
     ONE_INT = "one_int"  #: INT, also a list of one
     AXES = "axes"  #: one axis, several, or None
     AXIS = "axis"  #: one axis; None: argument `of`, or the last axis
-    DIAGONAL = "diagonal"  #: one diagonal, also as a range of one
     PAIRS = "pairs"  #: pairs [before, after]
     CHANNELS_FIRST = "channels_first"  #: whether a data format begins with NC
     NUMBER = "number"

@@ -279,3 +279,40 @@ def a_generalized_trace_of_tensors(tf, np):
         raises(lambda: tf.linalg.tensor_diag(1.0), "Input must be at least rank 1, got 0"),
         raises(lambda: tf.linalg.tensor_diag_part(tf.ones([2, 3])), "Invalid shape [2,3]: dimensions 0 and 1 do not"),
     ]
+
+
+@program()
+def several_diagonals_at_once(tf, np):
+    x = np.arange(1.0, 25.0).reshape(2, 3, 4)
+    found = {}
+    for align in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
+        for k in ((-1, 2), (-2, -1), (0, 1)):
+            rows = tf.linalg.diag_part(x, k=k, padding_value=9.0, align=align)
+            found[f"{align} {k}"] = [
+                rows,
+                tf.linalg.diag(rows, k=k, align=align, padding_value=7.0),
+                tf.linalg.diag(rows, k=k, align=align, num_rows=3, num_cols=4),
+                tf.linalg.set_diag(-x, rows, k=k, align=align),
+            ]
+    return [
+        found,
+        raises(lambda: tf.linalg.diag_part(x, k=(1, 0)), "lower_diag_index must not be larger than upper_diag_index"),
+        raises(lambda: tf.linalg.diag_part(x, k=(0, 1, 2)), "diag_index must have only one or two elements"),
+        raises(lambda: tf.linalg.diag_part(x, k=(-3, 0)), "lower_diag_index is out of bound: -3"),
+        raises(lambda: tf.linalg.diag_part(x, k=(0, 1), align="UP"), "Value for attr 'align' of \"UP\" is not in the"),
+        raises(lambda: tf.linalg.diag(x[0], k=(0, 1)), "The number of diagonals provided in the input does not match"),
+        raises(lambda: tf.linalg.diag(x[0, :2], k=(0, 1), num_rows=9, num_cols=9), "is not consistent with the"),
+        raises(lambda: tf.linalg.set_diag(x, x[:, :2, :2], k=(0, 1))),
+    ]
+
+
+@program()
+def a_banded_model_is_assembled_from_its_bands(tf, np):
+    right = tf.constant(matrix(np, 4, 1))
+
+    def solved(bands):
+        banded = tf.linalg.diag(bands, k=(-1, 1)) + 4.0 * tf.eye(4, dtype=tf.float64)
+        inside = tf.linalg.diag_part(tf.matmul(banded, banded), k=(0, 1), padding_value=1.0)
+        return tf.linalg.solve(tf.linalg.set_diag(banded, inside, k=(0, 1)), right)
+
+    return derivatives(tf, solved, matrix(np, 3, 4))

@@ -8,7 +8,7 @@ from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
-from teletape_engine.catalogue.signature import Conversion, function
+from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.spec import Number, Shape, Spec, element, shape_text
@@ -75,16 +75,7 @@ def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
         sample((2, 4), k=2),
     ],
     op_type="MatrixDiagPartV3",
-    tf=(
-        function(
-            "linalg.diag_part",
-            Conversion.TENSOR("input"),
-            Conversion.IGNORED("name", "diag_part"),
-            Conversion.DIAGONAL("k", 0),
-            Conversion.IGNORED("padding_value", 0),
-            Conversion.IGNORED("align", "RIGHT_LEFT"),
-        ),
-    ),
+    tf=(by_hand("linalg.diag_part", "several diagonals take several ops"),),
     views=True,
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
@@ -107,18 +98,7 @@ def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
         sample((0,)),
     ],
     op_type="MatrixDiagV3",
-    tf=(
-        function(
-            "linalg.diag",
-            Conversion.TENSOR("diagonal"),
-            Conversion.IGNORED("name", "diag"),
-            Conversion.DIAGONAL("k", 0),
-            Conversion.INT("num_rows", -1),
-            Conversion.INT("num_cols", -1),
-            Conversion.NUMBER("padding_value", 0),
-            Conversion.IGNORED("align", "RIGHT_LEFT"),
-        ),
-    ),
+    tf=(by_hand("linalg.diag", "several diagonals take several ops"),),
     reach=Reach.MOVES,
 )
 def diag(xp: Any, x: Any, *, k: int = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Number = 0) -> Any:
@@ -156,16 +136,7 @@ def _set_diag_spec(x: Spec, diagonal: Spec, *, k: int) -> Spec:
     batch=lambda record, args, batched, attrs: record(*batch_all(args, batched), **attrs),
     samples=[sample((3, 3), (3,)), sample((2, 3, 4), (2, 3), k=1), sample((4, 3), (3,), k=-1, seed=1)],
     op_type="MatrixSetDiagV3",
-    tf=(
-        function(
-            "linalg.set_diag",
-            "input",
-            "diagonal",
-            Conversion.IGNORED("name", "set_diag"),
-            Conversion.DIAGONAL("k", 0),
-            Conversion.IGNORED("align", "RIGHT_LEFT"),
-        ),
-    ),
+    tf=(by_hand("linalg.set_diag", "several diagonals take several ops"),),
     like=(0, 0),
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
