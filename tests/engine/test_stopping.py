@@ -270,15 +270,17 @@ def test_a_rule_counts_the_work_of_its_op_for_each_input_and_row() -> None:
         TapeWatch("t", ("a",)),
         Call("matmul", ("a", "a"), ("b",)),
         Call("matmul", ("v", "b"), ("c",)),
+        Call("reshape", ("c",), ("parts",), {"shape": (8, 50)}),
+        Call("reduce_sum", ("parts",), ("sums",), {"axis": 1}),
         commands.TapePause("t"),
     )
     once = 400**3 / 1e9
     for seconds, code in ((1.9 * once, "deadline_exceeded"), (2.1 * once, None)):
-        failure, budget = within(session, seconds, Gradient("t", ("c",), ("a",), ("g",)))
+        failure, budget = within(session, seconds, Gradient("t", ("sums",), ("a",), ("g",)))
         assert (failure and failure.code) == code
         assert budget.works == [Work(Kernel.PRODUCTS, 400**3)]
     for rows, seconds, code in ((4, 7.9 * once, "deadline_exceeded"), (2, 4.1 * once, None)):
-        command = commands.Jacobian("t", ("c",), ("a",), ("j",), chunk_size=rows)
+        command = commands.Jacobian("t", ("sums",), ("a",), ("j",), chunk_size=rows)
         failure, _ = within(session, seconds, command)
         assert (failure and failure.code) == code
 
