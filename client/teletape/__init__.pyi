@@ -107,6 +107,7 @@ from teletape.ops.derived.arithmetic import multiply as multiply
 from teletape.ops.derived.arithmetic import pow as pow
 from teletape.ops.derived.arithmetic import saturate_cast as saturate_cast
 from teletape.ops.derived.arithmetic import subtract as subtract
+from teletape.ops.derived.arithmetic import truediv as realdiv
 from teletape.ops.derived.arithmetic import truediv as truediv
 from teletape.ops.derived.arithmetic import truncatediv as truncatediv
 from teletape.ops.derived.arithmetic import truncatemod as truncatemod
@@ -153,6 +154,7 @@ from teletape.ops.derived.math import sqrt as sqrt
 from teletape.ops.derived.math import square as square
 from teletape.ops.derived.math import tan as tan
 from teletape.ops.derived.math import tanh as tanh
+from teletape.ops.derived.matrix_functions import sqrtm as matrix_square_root
 from teletape.ops.derived.nd import tensor_scatter_nd_update as tensor_scatter_nd_update
 from teletape.ops.derived.products import matmul as matmul
 from teletape.ops.derived.rearrange import reverse as reverse
@@ -381,6 +383,7 @@ __all__ = [
     "map_fn",
     "math",
     "matmul",
+    "matrix_square_root",
     "maximum",
     "meshgrid",
     "minimum",
@@ -410,6 +413,7 @@ __all__ = [
     "range",
     "rank",
     "raw_ops",
+    "realdiv",
     "recompute_grad",
     "reduce_all",
     "reduce_any",

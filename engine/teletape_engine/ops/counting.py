@@ -176,6 +176,12 @@ def histogram_fixed_width_bins(
     ),
 )
 def histogram_fixed_width(values: Any, value_range: Any, *, nbins: int = 100, dtype: DType = DTYPES["int32"]) -> Any:
-    """How many values are in each of `nbins` bins; bins and errors as histogram_fixed_width_bins."""
+    """How many values are in each of `nbins` bins; bins and errors as histogram_fixed_width_bins.
+
+    Raises:
+        InvalidArgumentError: A value is nan.
+    """
+    if values.dtype in FLOATING:
+        ensure(ops.equal(values, values), message="Histogram values must not contain NaN")
     bins = histogram_fixed_width_bins(values, value_range, nbins=nbins, dtype=dtype)
     return unsorted_segment_sum(ones_like(bins), bins, num_segments=nbins)

@@ -135,6 +135,8 @@ def equalised_images(tf, np):
     return {
         "derivatives": derivatives(tf, equalised, image),
         "whole": tf.histogram_fixed_width([1, 9, -3], [0, 5], 5, dtype=tf.int64),
+        "infinite": tf.histogram_fixed_width([float("inf"), 1.0], [0.0, 2.0], 2),
+        "nan": raises(lambda: tf.histogram_fixed_width([float("nan")], [0.0, 2.0]).numpy(), "must not contain NaN"),
     }
 
 

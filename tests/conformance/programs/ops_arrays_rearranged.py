@@ -106,6 +106,7 @@ def sequences_along_other_axes(tf, np):
         "whole": tf.reverse_sequence(tf.constant([[1, 2], [3, 4]]), tf.constant([2, 0], tf.int64), 1),
         "reversed": derivatives(tf, lambda x: tf.reverse(x, [0, -1]) ** 2, x),
         "no axes": tf.reverse(x[0], []),
+        "the first axis": tf.reverse_sequence(x, [2, 1], seq_axis=1, batch_axis=None),
         "bad": [
             raises(lambda: tf.reverse_sequence(x, [5, 1], seq_axis=2)),
             raises(lambda: tf.reverse_sequence(x, [-1, 1], seq_axis=2)),
@@ -194,5 +195,8 @@ def broadcasts_and_outer_sums(tf, np):
         "derivatives": derivatives(tf, distances, x, y),
         "shapes": [tf.broadcast_static_shape(tf.TensorShape([None, 1]), tf.TensorShape([3]))],
         "copies": tf.identity_n([tf.constant([1, 2]), 3.0]),
+        "filled": gradients(tf, lambda v: tf.fill([2, 2], v, layout=None) ** 2, 1.5),
+        "quotients": gradients(tf, tf.realdiv, x + 2.0, x - 3.0),
+        "roots": tf.matrix_square_root([[4.0, 1.0], [0.0, 9.0]]),
         "bad": [raises(lambda: tf.broadcast_to(x, [2, 2])), raises(lambda: tf.tile(x, [2, 2]))],
     }

@@ -90,7 +90,11 @@ def histogram_fixed_width(
     dtype: to.DTypeInput = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many values are in each of `nbins` bins; bins and errors as histogram_fixed_width_bins."""
+    """How many values are in each of `nbins` bins; bins and errors as histogram_fixed_width_bins.
+
+    Raises:
+        InvalidArgumentError: A value is nan.
+    """
     try:
         values = to.tensor(values)
         value_range = to.like(value_range, values)

@@ -18,7 +18,7 @@ _FILL = ops.fill
 _EYE = ops.eye
 
 
-def fill(dims: to.IntsInput, value: to.TensorInput, name: str | None = None) -> Tensor:
+def fill(dims: to.IntsInput, value: to.TensorInput, layout: Any = None, name: str | None = None) -> Tensor:
     """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""
     try:
         value = to.scalar(value)

@@ -55,7 +55,7 @@ def reverse_sequence(
     input: to.TensorInput,
     seq_lengths: to.TensorInput,
     seq_axis: to.IntInput | None = None,
-    batch_axis: to.IntInput = 0,
+    batch_axis: to.IntInput | None = None,
     name: str | None = None,
 ) -> Tensor:
     """x with the first `seq_lengths[i]` elements along `seq_axis` in the opposite order, at each i of `batch_axis`.
@@ -66,9 +66,11 @@ def reverse_sequence(
     try:
         input = to.tensor(input)
         seq_lengths = to.tensor(seq_lengths)
-        attrs: dict[str, Any] = {"batch_axis": to.whole(batch_axis)}
+        attrs: dict[str, Any] = {}
         if seq_axis is not None:
             attrs["seq_axis"] = to.whole(seq_axis)
+        if batch_axis is not None:
+            attrs["batch_axis"] = to.whole(batch_axis)
         return call(_REVERSE_SEQUENCE, (input, seq_lengths), **attrs)
     except Exception as error:
         report(error)

@@ -65,7 +65,10 @@ def _div_spec(a: Spec, b: Spec) -> Spec:
     op_type="RealDiv",
     tf=(
         function(
-            "truediv math.truediv", Conversion.VALUE("x"), Conversion.HINTED("y", of="x"), check="same_numeric_dtype"
+            "truediv math.truediv realdiv",
+            Conversion.VALUE("x"),
+            Conversion.HINTED("y", of="x"),
+            check="same_numeric_dtype",
         ),
         function(
             "divide math.divide",

@@ -81,7 +81,7 @@ expm = _matrix_function(
 sqrtm = _matrix_function(
     "sqrtm",
     "MatrixSquareRoot",
-    "linalg.sqrtm",
+    "linalg.sqrtm matrix_square_root",
     lambda: [sample(_near_identity()), sample(_near_identity(2)), sample(np.zeros((0, 0)))],
     """The principal square roots of matrices: products with themselves give the matrices. Not on a GPU.
 

@@ -168,7 +168,7 @@ def _batch_sequence(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
             Conversion.TENSOR("input"),
             Conversion.TENSOR("seq_lengths"),
             Conversion.INT("seq_axis", None),
-            Conversion.INT("batch_axis", 0),
+            Conversion.INT("batch_axis", None),
         ),
     ),
     workspace=lambda x, seq_lengths, **_: 3 * 8 * x.size,
