@@ -389,7 +389,8 @@ def saturate_cast(x: Any, *, dtype: DType) -> Any:
     """x as another dtype; an element outside its range becomes its smallest or largest finite value."""
     if {x.dtype, dtype} <= FLOATING | INTEGER:
         (low, high), (lowest, highest) = _bounds(x.dtype), _bounds(dtype)
-        largest = x.dtype.type(min(high, highest))
+        smaller = min(high, highest)
+        largest = x.dtype.type(float(smaller) if x.dtype in FLOATING else smaller)  # bfloat16 takes no int of 64 bits
         if x.dtype in FLOATING and float(largest) > highest:  # 2^31 - 1 is 2^31 in float32
             largest = np.nextafter(largest, x.dtype.type(0))
         x = clip_by_value(x, max(low, lowest), largest.item())
