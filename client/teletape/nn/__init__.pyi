@@ -3,6 +3,7 @@
 from teletape.nn import experimental as experimental
 from teletape.ops.candidates import all_candidate_sampler as all_candidate_sampler
 from teletape.ops.candidates import compute_accidental_hits as compute_accidental_hits
+from teletape.ops.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from teletape.ops.candidates import nce_loss as nce_loss
 from teletape.ops.candidates import sampled_softmax_loss as sampled_softmax_loss
 from teletape.ops.convolutions import atrous_conv2d as atrous_conv2d
@@ -128,6 +129,7 @@ __all__ = [
     "embedding_lookup_sparse",
     "erosion2d",
     "experimental",
+    "fixed_unigram_candidate_sampler",
     "fractional_avg_pool",
     "fractional_max_pool",
     "gelu",

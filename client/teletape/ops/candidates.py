@@ -25,6 +25,7 @@ from teletape_engine.errors import InvalidArgumentError
 __all__ = [
     "all_candidate_sampler",
     "compute_accidental_hits",
+    "fixed_unigram_candidate_sampler",
     "log_uniform_candidate_sampler",
     "nce_loss",
     "sampled_softmax_loss",
@@ -73,6 +74,74 @@ def log_uniform_candidate_sampler(
 ) -> Candidates:
     """Classes in [0, range_max), small ones more probable: those of a vocabulary sorted by frequency."""
     return _sampled("log_uniform", true_classes, num_true, num_sampled, unique, range_max, seed)
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: to.TensorInput,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Any = (),
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes in [0, range_max), each with a probability of its own: its weight, to the power of `distortion`.
+
+    Args:
+        true_classes: int64 [batch, num_true].
+        num_true: True classes of an example.
+        num_sampled: How many to draw.
+        unique: Whether they differ.
+        range_max: The number of classes, reserved ones among them.
+        vocab_file: A file with a line for each class that is not reserved, whose weight follows the last comma.
+        distortion: 1: as the weights; 0: equally probable.
+        num_reserved_ids: Classes before those that have weights; they are not drawn.
+        num_shards: With `shard`: only every num_shards-th class counts, beginning with class `shard`.
+        shard: See num_shards.
+        unigrams: The weights, in the place of `vocab_file`.
+        seed: The op's.
+        name: Accepted, without effect.
+
+    Raises:
+        InvalidArgumentError: Neither weights nor a file, or both; or another number of them than range_max.
+    """
+    true = _classes(true_classes, num_true)
+    listed = [float(weight) for weight in unigrams]
+    if bool(vocab_file) == bool(listed):
+        which = "Must provide either vocab_file or unigrams." if not listed else "Must only provide one of the two."
+        raise InvalidArgumentError(which)
+    if vocab_file:
+        listed = _weights_of(vocab_file)
+    own = listed[(shard - num_reserved_ids) % num_shards :: num_shards]
+    weights = np.array([0.0] * num_reserved_ids + own, np.float32)
+    weights[num_reserved_ids:] **= np.float32(distortion)
+    if len(weights) != range_max:
+        raise InvalidArgumentError(f"range is {range_max} must be equal to weights size  {len(weights)}")
+    kernel = ("fixed_unigram", num_true, num_sampled, unique, range_max, distortion, num_reserved_ids, tuple(listed))
+    state = next_state((*kernel, num_shards, shard), num_sampled * _WORDS_OF_A_CANDIDATE // 4, seed)
+    drawn = call(ops.philox_unigrams, (state, constant(weights)), num_sampled=num_sampled, unique=bool(unique))
+    classes, tries = drawn[:num_sampled], drawn[num_sampled]
+    shares = (weights / weights.sum(dtype=np.float64)).astype(np.float32)
+    table = constant(np.append(shares, np.float32(0)))
+    nothing = call(ops.zeros_like, (true,)) + range_max
+    known = call(ops.logical_and, (true >= 0, true < range_max))
+    places = call(ops.where, (known, true, nothing))
+    counts = [_expected_of(call(ops.gather, (table, each)), num_sampled, tries) for each in (places, classes)]
+    return Candidates(classes, *counts)
+
+
+def _weights_of(vocab_file: str) -> list[float]:
+    with open(vocab_file, encoding="utf-8") as lines:
+        try:
+            return [float(line.rpartition(",")[2]) for line in lines]
+        except ValueError as error:
+            raise InvalidArgumentError(f"Wrong vocabulary format in {vocab_file}: {error}") from None
 
 
 def all_candidate_sampler(
@@ -124,7 +193,11 @@ def _expected(distribution: str, classes: Tensor, count: int, tries: Tensor, ran
         exact = call(ops.zeros_like, (exact,)) + 1.0 / range_max
     else:
         exact = call(ops.log, ((exact + 2.0) / (exact + 1.0),)) / math.log1p(range_max)
-    chance = call(ops.cast, (exact,), dtype=dtypes.float32.np)
+    return _expected_of(call(ops.cast, (exact,), dtype=dtypes.float32.np), count, tries)
+
+
+def _expected_of(chance: Tensor, count: int, tries: Tensor) -> Tensor:
+    """The same of classes of these probabilities."""
     number = call(ops.cast, (tries,), dtype=dtypes.float32.np)
     several = -call(ops.expm1, (number * call(ops.log1p, (-chance,)),))
     return call(ops.where, (call(ops.equal, (tries, count)), chance * float(count), several))

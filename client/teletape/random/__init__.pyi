@@ -1,6 +1,7 @@
 """What `tf.random` holds. Written by `make reference` from teletape.namespace."""
 
 from teletape.ops.candidates import all_candidate_sampler as all_candidate_sampler
+from teletape.ops.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from teletape.ops.candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
 from teletape.ops.candidates import uniform_candidate_sampler as uniform_candidate_sampler
 from teletape.ops.random import categorical as categorical
@@ -34,6 +35,7 @@ __all__ = [
     "categorical",
     "create_rng_state",
     "experimental",
+    "fixed_unigram_candidate_sampler",
     "fold_in",
     "gamma",
     "get_global_generator",

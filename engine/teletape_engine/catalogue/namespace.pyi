@@ -867,6 +867,9 @@ class _PhiloxTruncatedNormal(Op):
 class _PhiloxUniform(Op):
     def __call__(self, state: Array, /, *, shape: Shape, dtype: DType | str = ...) -> Any: ...
 
+class _PhiloxUnigrams(Op):
+    def __call__(self, state: Array, weights: Array, /, *, num_sampled: int, unique: bool = ...) -> Any: ...
+
 class _Pinv(Op):
     def __call__(self, x: Array, rcond: Array, /) -> Any: ...
 
@@ -1494,6 +1497,7 @@ class Ops:
     philox_state: Final[_PhiloxState]
     philox_truncated_normal: Final[_PhiloxTruncatedNormal]
     philox_uniform: Final[_PhiloxUniform]
+    philox_unigrams: Final[_PhiloxUnigrams]
     pinv: Final[_Pinv]
     polygamma: Final[_Polygamma]
     pow: Final[_Pow]

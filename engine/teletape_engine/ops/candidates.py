@@ -17,9 +17,10 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.philox import check_state, unsigned
 from teletape_engine.spec import DTYPES, Spec
 
-_F64, _I64 = DTYPES["float64"], DTYPES["int64"]
+_F32, _F64, _I64 = DTYPES["float32"], DTYPES["float64"], DTYPES["int64"]
 _STATE: Final = np.array([0, 1, 7])
 _AT_ONCE: Final = 1024  #: Draws that are computed together.
+_MOST_DRAWS: Final = 10_000_000
 _DISTRIBUTIONS: Final = ("uniform", "log_uniform")
 
 
@@ -56,6 +57,15 @@ def philox_candidates(
     range_max): the classes are sorted by frequency. Unique ones are drawn again until they differ.
     """
     drawn = _uniform(unsigned(state), range_max) if distribution == "uniform" else _skewed(unsigned(state), range_max)
+    return xp.asarray(_collected(drawn, num_sampled, unique))
+
+
+def _collected(drawn: Iterator[int], num_sampled: int, unique: bool) -> Any:
+    """The classes, int64, and how many were drawn.
+
+    Raises:
+        InvalidArgumentError: Different ones do not come.
+    """
     chosen: dict[int, None] = {}
     many: list[int] = []
     tries = 0
@@ -63,9 +73,59 @@ def philox_candidates(
         tries += 1
         if unique:
             chosen[next(drawn)] = None
+            if tries > _MOST_DRAWS:
+                raise InvalidArgumentError(
+                    f"{tries - 1} draws gave {len(chosen)} different classes of {num_sampled}: the rest is improbable"
+                )
         else:
             many.append(next(drawn))
-    return xp.asarray(np.array([*(chosen if unique else many), tries], np.int64))
+    return np.array([*(chosen if unique else many), tries], np.int64)
+
+
+def _unigrams_spec(state: Spec, weights: Spec, *, num_sampled: int, unique: bool) -> Spec:
+    check_state(state)
+    if weights.dtype != _F32 or weights.ndim != 1:
+        raise InvalidArgumentError(f"weights must be a float32 vector, found {weights!r}")
+    if not weights.size or num_sampled <= 0:
+        raise InvalidArgumentError(
+            f"range_max and num_sampled must be positive, found {weights.size} and {num_sampled}"
+        )
+    if unique and num_sampled > weights.size:
+        raise InvalidArgumentError(f"Sampler's range is too small: {num_sampled} different ones of {weights.size}")
+    return Spec.of((num_sampled + 1,), _I64)
+
+
+@op(
+    infer=_unigrams_spec,
+    vjp=NON_DIFFERENTIABLE,
+    batch=batch_loop,
+    samples=[
+        sample(_STATE, np.array([1, 2, 3, 4], np.float32), num_sampled=3),
+        sample(_STATE, np.array([0, 2.5, 1], np.float32), num_sampled=5, unique=False),
+    ],
+    op_type="FixedUnigramCandidateSampler",
+    like=(0, 1),
+    workspace=lambda state, weights, *, num_sampled, unique: 100 * (num_sampled + weights.size + _AT_ONCE),
+    integers=("state",),
+    refuses=("state", "weights"),
+    traits=[Trait.RANDOM],
+)
+def philox_unigrams(xp: Any, state: Any, weights: Any, *, num_sampled: int, unique: bool = True) -> Any:
+    """Classes whose probabilities are as `weights`, int64 [num_sampled + 1], from a state of Philox: int64 [3].
+
+    The last one counts draws. Unique ones are drawn again until they differ.
+
+    Raises:
+        InvalidArgumentError: Weights that are negative, not finite or all zero, or too few above zero.
+    """
+    host = np.asarray(weights.get() if hasattr(weights, "get") else weights)
+    if not np.isfinite(host).all() or (host < 0).any() or not host.any():
+        raise InvalidArgumentError("weights must be finite, none negative, and some above zero")
+    if unique and np.count_nonzero(host) < num_sampled:
+        raise InvalidArgumentError(
+            f"{num_sampled} different classes are wanted, and {np.count_nonzero(host)} have a weight above zero"
+        )
+    return xp.asarray(_collected(_weighted(unsigned(state), host), num_sampled, unique))
 
 
 def _uniform(state: philox.State, range_max: int) -> Iterator[int]:
@@ -85,10 +145,41 @@ def _skewed(state: philox.State, range_max: int) -> Iterator[int]:
         yield from ((np.exp(part * scale).astype(np.int64) - 1) % range_max).tolist()
 
 
+def _weighted(state: philox.State, weights: Any) -> Iterator[int]:
+    """Yields classes by their weights: a place at random, and there one of two classes (Walker's alias method)."""
+    shares, others = _aliases(weights)
+    count = len(shares)
+    lowest = 0 if count & (count - 1) == 0 else (2**32 - 1) % count + 1
+    words = (word for part in _parts(state, DTYPES["uint32"]) for word in part.tolist())
+    for word in words:
+        share, number = (word & 0x7FFFFF) / 2**23, next(words)
+        while number < lowest:
+            number = next(words)
+        place = number % count
+        yield place if share < shares[place] else others[place]
+
+
+def _aliases(weights: Any) -> tuple[list[float], list[int]]:
+    """For each place how often its own class is drawn there, and the other class; paired in TensorFlow's order."""
+    count, total = len(weights), float(np.add.accumulate(weights.astype(_F64))[-1])
+    parts = ((weights * np.float32(count)).astype(_F64) / total).tolist()
+    others = list(range(count))
+    low = [place for place, part in enumerate(parts) if part < 1.0]
+    high = [place for place, part in enumerate(parts) if not part < 1.0]
+    while high and low:
+        small, large = low.pop(), high.pop()
+        others[small] = large
+        parts[large] -= 1.0 - parts[small]
+        (low if parts[large] < 1.0 else high).append(large)
+    for place in (*low, *high):  # by rounding; all of the place is its own
+        parts[place], others[place] = 1.0, place
+    return np.array(parts, _F32).tolist(), others
+
+
 def _parts(state: philox.State, dtype: Any) -> Iterator[Any]:
-    """Yields numbers of 64 bits without end, in parts."""
+    """Yields numbers without end, in parts."""
     numbers = philox.uniforms if dtype == _F64 else philox.whole_numbers
-    for begin in range(0, 2**62, _AT_ONCE // 2):
+    for begin in range(0, 2**62, _AT_ONCE // philox.width(dtype)):
         counter = (state[0] + state[1] * 2**64 + begin) % 2**128
         here = [counter % 2**64, counter // 2**64, state[2]]
         yield philox.filled(here, _AT_ONCE, dtype, lambda *words: numbers(words, dtype))

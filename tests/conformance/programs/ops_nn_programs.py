@@ -244,3 +244,48 @@ def a_gated_unit_with_its_own_statistics(tf, np):
         y = gated(*sources)
         loss = tf.reduce_sum(y * y)
     return [y, tape.gradient(loss, sources)]
+
+
+@program()
+def candidates_drawn_by_their_frequency(tf, np):
+    true = [[0, 1], [2, 3]]
+    frequencies = [float(i % 7 + 1) for i in range(50)]
+    found = []
+    for unigrams, options in (
+        ([1.0, 2.0, 3.0, 4.0], {}),
+        ([1.0, 2.0, 3.0], {"num_reserved_ids": 1}),
+        ([1.0, 2.0, 3.0, 4.0, 0.5, 6.0, 7.0, 0.1], {"distortion": 0.5, "num_shards": 2, "shard": 1}),
+    ):
+        for unique in (True, False):
+            tf.random.set_seed(3)
+            for _ in range(2):
+                drawn = tf.random.fixed_unigram_candidate_sampler(
+                    true, 2, 3, unique, 4, seed=7, unigrams=unigrams, **options
+                )
+                found.append(list(drawn))
+    tf.random.set_seed(5)
+    many = tf.nn.fixed_unigram_candidate_sampler([[0, 9]], 2, 20, True, 50, distortion=0.75, unigrams=frequencies)
+    return [
+        found,
+        many[0],
+        raises(lambda: tf.nn.fixed_unigram_candidate_sampler(true, 2, 2, True, 4), "either vocab_file or unigrams"),
+        raises(
+            lambda: tf.nn.fixed_unigram_candidate_sampler(true, 2, 2, True, 4, unigrams=[1.0, 2.0]),
+            "range is 4 must be equal to weights size  2",
+        ),
+    ]
+
+
+@program()
+def a_sampled_loss_over_classes_of_known_frequency(tf, np):
+    labels, inputs = tf.constant([[1], [4]], tf.int64), tf.constant(singles(np, 2, 3))
+    weights, biases = tf.constant(singles(np, 6, 3)), tf.constant(singles(np, 6))
+    tf.random.set_seed(2)
+    drawn = tf.nn.fixed_unigram_candidate_sampler(
+        labels, 1, 4, True, 6, unigrams=[5.0, 4.0, 3.0, 2.0, 1.0, 1.0], seed=1
+    )
+
+    def loss(inputs):
+        return tf.nn.sampled_softmax_loss(weights, biases, labels, inputs, 4, 6, sampled_values=drawn)
+
+    return derivatives(tf, loss, inputs)
