@@ -20,7 +20,9 @@ from teletape.data.elements.leaves import Array, Rows, Source
 from teletape.errors import OutOfRangeError
 from teletape.keras_mount import optimizers, output_specs, reading, recurrent, surface
 from teletape.ops.derived.nd import tensor_scatter_nd_update
+from teletape.ops.derived.shape import transpose
 from teletape.ops.dispatch import convert_to_tensor
+from teletape.ops.nn import scaled_dot_product_attention
 from teletape.sessions.current import current
 from teletape.tensors.indexed_slices import IndexedSlices
 
@@ -54,6 +56,15 @@ def _core(module: ModuleType) -> Mapping[str, Any]:
         "compute_output_spec": output_specs.compute_output_spec(module, module.__dict__["tree"]),
         "slice_update": slice_update,
     }
+
+
+def _nn(module: ModuleType) -> Mapping[str, Any]:
+    def attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
+        """[B, T, N, V] for queries [B, T, N, D], keys [B, S, N, D] and values; the weights are not kept if many."""
+        q, k, v = (transpose(x, (0, 2, 1, 3)) for x in (query, key, value))
+        return transpose(scaled_dot_product_attention(q, k, v, mask, bias, scale, is_causal), (0, 2, 1, 3))
+
+    return {"_dot_product_attention_xla": attention}
 
 
 def _trainer(module: ModuleType) -> Mapping[str, Any]:
@@ -207,6 +218,7 @@ def _callback_list(module: ModuleType) -> Mapping[str, Any]:
 #: By the names of modules: what a module of Keras gets, by its names there.
 _REPLACEMENTS: Final[Mapping[str, Callable[[ModuleType], Mapping[str, Any]]]] = {
     "keras.src.backend.tensorflow.core": _core,
+    "keras.src.backend.tensorflow.nn": _nn,
     "keras.src.backend.tensorflow.rnn": lambda module: {
         "cudnn_ok": lambda *args, **kwargs: False,  # cells are traced
         "rnn": recurrent.rnn(module),

@@ -65,6 +65,7 @@ from teletape.ops.nn import isotonic_regression as isotonic_regression
 from teletape.ops.nn import moments as moments
 from teletape.ops.nn import normalize_moments as normalize_moments
 from teletape.ops.nn import scale_regularization_loss as scale_regularization_loss
+from teletape.ops.nn import scaled_dot_product_attention as scaled_dot_product_attention
 from teletape.ops.nn import sufficient_statistics as sufficient_statistics
 from teletape.ops.nn import weighted_moments as weighted_moments
 from teletape.ops.pools import avg_pool as avg_pool
@@ -156,6 +157,7 @@ __all__ = [
     "safe_embedding_lookup_sparse",
     "sampled_softmax_loss",
     "scale_regularization_loss",
+    "scaled_dot_product_attention",
     "selu",
     "separable_conv2d",
     "sigmoid",

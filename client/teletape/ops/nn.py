@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from teletape.ops import arguments as to
 from teletape.ops.derived.cast import cast
 from teletape.ops.derived.shape import squeeze, transpose
@@ -24,6 +26,7 @@ __all__ = [
     "moments",
     "normalize_moments",
     "scale_regularization_loss",
+    "scaled_dot_product_attention",
     "sufficient_statistics",
     "weighted_moments",
 ]
@@ -243,3 +246,45 @@ def ctc_loss(
 def scale_regularization_loss(regularization_loss: to.TensorInput) -> Tensor:
     """The sum of the regularization losses; there is one replica to divide it by. By hand: TensorFlow divides it."""
     return call(ops.reduce_sum, (convert_to_tensor(regularization_loss),))
+
+
+def scaled_dot_product_attention(
+    query: to.TensorInput,
+    key: to.TensorInput,
+    value: to.TensorInput,
+    mask: to.TensorInput | None = None,
+    bias: to.TensorInput | None = None,
+    scale: float | None = None,
+    is_causal: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """softmax(scale · query keyᵀ + bias) value, which never keeps the weights if they are many: [..., T, V].
+
+    Teletape's own: TensorFlow has no such function. Derivatives of every order save the memory too. A bias that is
+    differentiated has a gradient of T × S elements. By hand: a mask becomes a bias.
+
+    Args:
+        query: [..., T, D]; floating-point. Leading axes broadcast.
+        key: [..., S, D].
+        value: [..., S, V].
+        mask: Truth values that broadcast to [..., T, S]: False where a query has no weight on a key. A query that has
+            none at all has equal weights.
+        bias: Added to the scores; it broadcasts to [..., T, S].
+        scale: By default 1 / √D.
+        is_causal: Whether query i has no weight on keys j > i.
+        name: Without effect.
+
+    Raises:
+        InvalidArgumentError: Shapes or dtypes that do not fit.
+    """
+    q, k, v = (convert_to_tensor(x) for x in (query, key, value))
+    dtype = q.dtype
+    if dtype == dtypes.float16:  # its range is too small for a score that hides all others
+        q, k, v = (cast(x, dtypes.float32) for x in (q, k, v))
+    addend = cast(convert_to_tensor(0 if bias is None else bias, dtype), q.dtype)
+    if mask is not None:
+        hidden = convert_to_tensor(-0.7 * float(np.finfo(np.float32).max), q.dtype)
+        addend = call(ops.where, (convert_to_tensor(mask, dtypes.bool), addend, hidden))
+    if scale is None:
+        scale = 1 / math.sqrt(max(q.shape[-1] or 1, 1)) if q.shape.rank else 1.0
+    return cast(call(ops.attention, (q, k, v, addend), scale=float(scale), causal=bool(is_causal)), dtype)

@@ -60,6 +60,9 @@ class _Atan2(Op):
 class _Atanh(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _Attention(Op):
+    def __call__(self, q: Array, k: Array, v: Array, bias: Array, /, *, scale: float, causal: bool = ...) -> Any: ...
+
 class _AvgPool(Op):
     def __call__(
         self, x: Array, /, *, ksize: Ints, strides: Ints, padding: str = ..., paddings: Pairs | None = ...
@@ -480,6 +483,9 @@ class _FresnelCos(Op):
 
 class _FresnelSin(Op):
     def __call__(self, x: Array, /) -> Any: ...
+
+class _FusedAttention(Op):
+    def __call__(self, q: Array, k: Array, v: Array, bias: Array, /, *, scale: float, causal: bool = ...) -> Any: ...
 
 class _Gather(Op):
     def __call__(self, params: Array, indices: Array, /, *, axis: Axis = ..., batch_dims: int = ...) -> Any: ...
@@ -1250,6 +1256,9 @@ class _UnsortedSegmentSum(Op):
 class _WeightedCrossEntropy(Op):
     def __call__(self, labels: Array, logits: Array, pos_weight: Array, /) -> Any: ...
 
+class _WeightedProduct(Op):
+    def __call__(self, *xs: Array, scale: float, causal: bool = ..., transposed: bool = ...) -> Any: ...
+
 class _Where(Op):
     def __call__(self, condition: Array, a: Array, b: Array, /) -> Any: ...
 
@@ -1299,6 +1308,7 @@ class Ops:
     atan: Final[_Atan]
     atan2: Final[_Atan2]
     atanh: Final[_Atanh]
+    attention: Final[_Attention]
     avg_pool: Final[_AvgPool]
     avg_pool_backprop: Final[_AvgPoolBackprop]
     avg_pooling: Final[_AvgPooling]
@@ -1401,6 +1411,7 @@ class Ops:
     frame: Final[_Frame]
     fresnel_cos: Final[_FresnelCos]
     fresnel_sin: Final[_FresnelSin]
+    fused_attention: Final[_FusedAttention]
     gather: Final[_Gather]
     gather_nd: Final[_GatherNd]
     gelu: Final[_Gelu]
@@ -1618,6 +1629,7 @@ class Ops:
     unsorted_segment_sqrt_n: Final[_UnsortedSegmentSqrtN]
     unsorted_segment_sum: Final[_UnsortedSegmentSum]
     weighted_cross_entropy: Final[_WeightedCrossEntropy]
+    weighted_product: Final[_WeightedProduct]
     where: Final[_Where]
     xdivy: Final[_Xdivy]
     xlog1py: Final[_Xlog1py]

@@ -46,6 +46,7 @@ from teletape_engine.ops.linalg import (
 )
 from teletape_engine.ops.nn import (
     activations,
+    attention,
     blocks,
     conv,
     ctc,
@@ -57,6 +58,7 @@ from teletape_engine.ops.nn import (
     morphology,
     normalization,
     pool,
+    weighted_products,
 )
 from teletape_engine.ops.shapes import cast, create, index, nd, pad, rearrange, shape
 
@@ -93,6 +95,8 @@ FAMILIES = (
     matrix,
     composites,
     activations,
+    weighted_products,
+    attention,
     gelu,
     pad,
     nd,
