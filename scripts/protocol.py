@@ -28,7 +28,8 @@ GROUPS = {
         "context.switch context.end declare client.attach client.detach profile"
     ),
     "Derivatives": (
-        "gradient gradient_statistics jacobian batch_jacobian vjps hessian hvp sparse_jacobian sparse_hessian explain"
+        "gradient gradient_statistics jacobian batch_jacobian vjps hessian hvp sparse_jacobian sparse_hessian estimate "
+        "explain"
     ),
     "Forward mode": "accumulator.open accumulator.close accumulator.resume jvp",
     "Functions and control flow": "function call value_and_gradient while cond scan check_gradients",
@@ -58,6 +59,7 @@ SESSION: list[dict[str, Any]] = [
      "format": "csr"},
     {"do": "explain", "tape": "t", "targets": ["loss"], "sources": ["w"]},
     {"do": "gradient_statistics", "tape": "t", "targets": ["loss"], "sources": ["w"]},
+    {"do": "estimate", "tape": "t", "targets": ["squares"], "sources": ["w"], "question": "jacobian"},
     {"do": "tape.describe", "tape": "t"},
     {"do": "tape.graph", "tape": "t", "targets": ["loss"], "sources": ["w"], "nodes": 100},
     {"do": "tape.check_gradients", "tape": "t", "targets": ["loss"], "sources": ["w"], "settings": {"seed": 1}},

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from teletape_engine.derivatives.check_report import Report
+from teletape_engine.derivatives.reports.check_report import Report
 from teletape_engine.errors import (
     CancelledError,
     DeadlineExceededError,

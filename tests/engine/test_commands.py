@@ -213,6 +213,14 @@ WHOLE = {
     },
     "slices.component": {"id": "s", "component": "values", "output": "p"},
     "explain": {"tape": "t", "targets": ["y"], "sources": ["x", 7]},
+    "estimate": {
+        "tape": "t",
+        "targets": ["y"],
+        "sources": ["x", 7],
+        "question": "jacobian",
+        "max_bytes": 1 << 20,
+        "chunk_size": 4,
+    },
     "gradient_statistics": {"tape": "t", "targets": ["y"], "sources": ["x", 7], "output_gradients": ["a"]},
     "fetch": {"id": "a", "elements": 3, "optional": True},
 }
@@ -265,6 +273,7 @@ NAMED = {
     "value_and_gradient": ["f", "a", "r", 8],
     "slices.component": ["s", "p"],
     "explain": ["t", "y", "x", 7],
+    "estimate": ["t", "y", "x", 7],
     "gradient_statistics": ["t", "y", "x", 7, "a"],
     "fetch": ["a"],
 }

@@ -73,6 +73,7 @@ PROGRAM: Final = (
             commands.SparseJacobian("t", ("y",), ("w",), (None, "at", "entries")),
             commands.SparseHessian("t", ("loss",), ("x",), ("starts", None, None), "csr", "zero"),
             commands.GradientStatistics("t", ("loss",), ("w", "x")),
+            commands.Estimate("t", ("y",), ("w", "x"), "jacobian", 1 << 20, 2),
             commands.Explain("t", ("loss",), ("w", "ids")),
             commands.TapeDescribe("t", np.array([7, 8], np.int64)),
             commands.TapeGraph("t", ("loss",), ("w",), 50),

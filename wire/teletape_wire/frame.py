@@ -74,6 +74,7 @@ CODES: Final = {
     "hvp": 34,
     "sparse_jacobian": 35,
     "sparse_hessian": 36,
+    "estimate": 37,
     "custom": 60,
     "backward.begin": 61,
     "backward.cotangents": 62,

@@ -17,8 +17,8 @@ from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables.variable import Variable
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import ENTRIES, Settings, check, weights, widened
+from teletape_engine.derivatives.reports.check_report import Report
 from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE
 

@@ -9,8 +9,8 @@ from teletape.derivatives.arguments import recorded_values, sources_of, targets_
 from teletape.errors import GradientMismatch
 from teletape.program.tracebacks import reports
 from teletape.sessions.session import Session
-from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import ENTRIES, Settings
+from teletape_engine.derivatives.reports.check_report import Report
 from teletape_engine.diagram import dot, graphviz
 from teletape_engine.diagram.facts import MAX_NODES
 from teletape_engine.errors import TeletapeError

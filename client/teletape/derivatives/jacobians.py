@@ -31,6 +31,7 @@ from teletape.tensors import nest
 from teletape.tensors.indexed_slices import wrap
 from teletape_engine.derivatives import jacobian
 from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.reports.estimate import Estimate
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.tape import Tape
 
@@ -117,6 +118,37 @@ class Jacobians:
         query = _query(owner, tape, targets, flat, output_gradients=cotangents, retain_tape=True)
         with self._computing(retain_tape=True):
             return nest.pack_sequence_as(sources, owner.gradient_statistics(query))
+
+    @reports
+    def estimate(
+        self, target: Any, sources: Any, question: str = "gradient", *, max_bytes: int | None = None
+    ) -> Estimate:
+        """What a derivative would take, before it is computed: bytes, ops, about how many seconds. Teletape's own.
+
+        The backward pass is followed by shapes alone; through a server that is one request. The tape stays:
+        `gradient` may follow. For a Hessian ask an outer tape for the Jacobian of a gradient that it recorded.
+
+        Args:
+            target: As for the derivative.
+            sources: As for the derivative.
+            question: "gradient", "jacobian" or "batch_jacobian".
+            max_bytes: As for `jacobian`.
+
+        Returns:
+            An `Estimate`; its `seconds` are None inside a traced function, and on a GPU.
+
+        Raises:
+            RuntimeError: As for `gradient`.
+            TypeError: As for `gradient`.
+            ValueError: As for `gradient`.
+            LookupError: As for `gradient`.
+            teletape.errors.InvalidArgumentError: Another question; targets or sources that it does not take.
+        """
+        owner, tape = self._begin()
+        targets, flat = _numeric_targets(target), _numeric_sources(sources)
+        query = _query(owner, tape, targets, flat, max_bytes=max_bytes, retain_tape=True)
+        with self._computing(retain_tape=True):
+            return owner.estimate(query, question)
 
     @reports
     def jacobian(

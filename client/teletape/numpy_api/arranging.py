@@ -14,7 +14,7 @@ from teletape.errors import InvalidArgumentError
 from teletape.numpy_api import elementwise
 from teletape.numpy_api.promotion import OPS, array, promoted
 from teletape.ops import arrays as tf_arrays
-from teletape.ops import create, paddings, sorting
+from teletape.ops import create, diagonals, paddings, sorting
 from teletape.ops.dispatch import constant
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
@@ -491,7 +491,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """Returns a diagonal of the matrices in two axes, along a new last axis."""
     a = moveaxis(array(a), [axis1, axis2], [-2, -1])
-    return OPS["linalg.diag_part"](a, k=offset)
+    return diagonals.diag_part(a, k=offset)
 
 
 def diag(v: Any, k: int = 0) -> Tensor:
@@ -503,7 +503,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
     v = array(v)
     if len(v.shape) not in (1, 2):
         raise ValueError("Input must be 1- or 2-d.")
-    return diagonal(v, k) if len(v.shape) == 2 else OPS["linalg.diag"](v, k=k)
+    return diagonal(v, k) if len(v.shape) == 2 else diagonals.diag(v, k=k)
 
 
 def diagflat(v: Any, k: int = 0) -> Tensor:

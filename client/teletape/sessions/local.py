@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from teletape import environment
 from teletape.program import call_site
 from teletape.sessions.session import Recorded, Session, with_functions
 from teletape_engine.arrays import HostArray
 from teletape_engine.commands import Command
-from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.reports.check_report import Report
+from teletape_engine.derivatives.reports.estimate import Estimate, estimate
+from teletape_engine.derivatives.reports.speed import measured
+from teletape_engine.derivatives.reports.statistics import Statistics, statistics_of_recorded
 from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
-from teletape_engine.derivatives.statistics import Statistics, statistics_of_recorded
 from teletape_engine.diagram.facts import Size
 from teletape_engine.explain.explain import explain_numbers
 from teletape_engine.explain.explanation import Explanation
@@ -154,6 +158,10 @@ class LocalSession(Session):
 
     def gradient_statistics(self, query: GradientQuery) -> list[Statistics | None]:
         return statistics_of_recorded(self.recorder().backend, self.gradient(query))
+
+    def estimate(self, query: GradientQuery, question: str) -> Estimate:
+        on_cpu = self.recorder().backend.xp is np  # the speed of a GPU is not measured
+        return estimate(query, question, measured(time.perf_counter) if on_cpu else None)
 
     def footprint(self, tape: Tape) -> Footprint:
         return operations.tape_footprint(self.recorder(), tape)

@@ -33,12 +33,13 @@ from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.checking.gradient_check import CONSUMED
 from teletape_engine.commands import Command, Id
 from teletape_engine.commands.results import Facts, Fetched, SlicesArrays
-from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import GradientFunction, GradientQuery, InputCotangents
+from teletape_engine.derivatives.reports.check_report import Report
+from teletape_engine.derivatives.reports.estimate import Estimate
+from teletape_engine.derivatives.reports.statistics import Statistics, statistics
 from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
-from teletape_engine.derivatives.statistics import Statistics, statistics
 from teletape_engine.derivatives.walks import has_stops
 from teletape_engine.errors import TapeStateError, TeletapeError
 from teletape_engine.explain.explanation import Explanation
@@ -285,6 +286,11 @@ class RemoteSession(Session):
         tape, targets, sources, cotangents, _, _ = query_fields(query)
         facts = self._facts(commands.GradientStatistics(tape, targets, sources, cotangents))["statistics"]
         return [None if entry["kind"] == "none" else Statistics.from_facts(entry) for entry in facts]
+
+    def estimate(self, query: GradientQuery, question: str) -> Estimate:
+        tape, targets, sources, _, _, _ = query_fields(query)
+        command = commands.Estimate(tape, targets, sources, question, query.max_bytes, query.chunk_size)
+        return Estimate.from_facts(self._facts(command))
 
     def _statistics_here(self, gradient: Any) -> Statistics | None:
         """The statistics of a gradient whose elements are fetched."""

@@ -25,12 +25,13 @@ from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Command, schema
-from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, GradientQuery, InputCotangents
+from teletape_engine.derivatives.reports.check_report import Report
+from teletape_engine.derivatives.reports.estimate import Estimate, estimate
+from teletape_engine.derivatives.reports.statistics import Statistics
 from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
-from teletape_engine.derivatives.statistics import Statistics
 from teletape_engine.diagram.facts import Size, diagram
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.explain.explain import explain
@@ -317,8 +318,12 @@ class Session(ABC):
         return gradient(self.recorder(), query)
 
     def gradient_statistics(self, query: GradientQuery) -> list[Statistics | None]:
-        """See `teletape_engine.derivatives.statistics`; None for a gradient that does not exist."""
+        """See `teletape_engine.derivatives.reports.statistics`; None for a gradient that does not exist."""
         raise UnimplementedError("gradient_statistics: a tape inside a traced function has no values")
+
+    def estimate(self, query: GradientQuery, question: str) -> Estimate:
+        """See `teletape_engine.derivatives.reports.estimate`; without seconds, where no host is known."""
+        return estimate(query, question)
 
     def run_question(
         self,

@@ -256,14 +256,18 @@ class Bound(Call):
         raise TypeError(f"{op.name}: a rule needs {name!r}, which is no input, spec or attribute of the op")
 
 
+def work_of(op: Op, specs: tuple[Spec, ...], result: Spec, attrs: Attrs) -> Work:
+    """About what a call computes."""
+    if op.work is None:
+        return Work(Kernel.ELEMENTS, 0 if op.views else result.size)
+    floating = any(spec.dtype in FLOATING | COMPLEX for spec in specs[:1])
+    return Work(Kernel.PRODUCTS if floating else Kernel.LOOPS, op.work(*specs, **attrs))
+
+
 def _heavy_work(op: Op, specs: tuple[Spec, ...], result: Spec, attrs: Attrs) -> Work | None:
     """About what a call computes; None if that is little."""
-    if op.work is None:
-        kernel, amount = Kernel.ELEMENTS, 0 if op.views else result.size
-    else:
-        floating = any(spec.dtype in FLOATING | COMPLEX for spec in specs[:1])
-        kernel, amount = Kernel.PRODUCTS if floating else Kernel.LOOPS, op.work(*specs, **attrs)
-    return Work(kernel, amount) if amount >= _HEAVY[kernel] else None
+    work = work_of(op, specs, result, attrs)
+    return work if work.amount >= _HEAVY[work.kernel] else None
 
 
 def _blocks(op: Op, bound: Bound) -> tuple[Cut, int] | None:

@@ -9,10 +9,10 @@ import numpy as np
 
 from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.slices import SlicesValue, densify
-from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings, check, weights, widened
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientQuery
+from teletape_engine.derivatives.reports.check_report import Report
 from teletape_engine.errors import InvalidArgumentError, TapeStateError, TeletapeError
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.custom import CustomCall, CustomOutput

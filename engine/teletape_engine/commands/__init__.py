@@ -36,6 +36,7 @@ from teletape_engine.commands.functions import (
 )
 from teletape_engine.commands.questions import (
     BatchJacobian,
+    Estimate,
     Explain,
     Gradient,
     GradientStatistics,
@@ -95,6 +96,7 @@ __all__ = [
     "CustomFunction",
     "Declare",
     "DefineFunction",
+    "Estimate",
     "Explain",
     "Fetch",
     "FieldKind",

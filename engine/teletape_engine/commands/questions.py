@@ -209,3 +209,19 @@ class GradientStatistics(Command):
     targets: tuple[Id, ...]
     sources: tuple[Id, ...]
     output_gradients: tuple[Input | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate(Command):
+    """Answers what a derivative would take: bytes, ops, multiply-adds, about how many seconds. Nothing is computed.
+
+    `question` is gradient, jacobian or batch_jacobian; the other fields are as in it.
+    """
+
+    verb = "estimate"
+    tape: Id
+    targets: tuple[Id, ...]
+    sources: tuple[Id, ...]
+    question: str = "gradient"
+    max_bytes: int | None = None
+    chunk_size: int | None = None

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from teletape_engine.derivatives.check_report import Entry, Report
+from teletape_engine.derivatives.reports.check_report import Entry, Report
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DType
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 from teletape_engine.arrays import HostArray
 from teletape_engine.checking.gradient_check import check_tape
 from teletape_engine.commands import CallFunction, Command
-from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.query import Declarations
+from teletape_engine.derivatives.reports.check_report import Report
 from teletape_engine.functions.function import RUNNERS, Function
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Footprint, footprint

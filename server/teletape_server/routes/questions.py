@@ -15,7 +15,9 @@ from teletape_server.http.parameters import Full, IdempotencyKey, path_id_of
 from teletape_server.worker.models.explanations import ExplainQuestion, Explanations
 from teletape_server.worker.models.questions import (
     BatchJacobianQuestion,
+    DerivativeEstimate,
     Derivatives,
+    EstimateQuestion,
     GradientQuestion,
     GradientsNumbers,
     GradientStatisticsQuestion,
@@ -56,6 +58,15 @@ async def gradient(
     The tape's parents record the computation, so that they can differentiate it again.
     """
     return await dispatch(request, session, "tape.gradient", id=tape, full=full)
+
+
+@router.post("/{tape}/estimate", **_operation(EstimateQuestion, DerivativeEstimate, "Estimate a derivative"))
+async def estimate(request: Request, session: LiveSession, tape: TapeId, key: IdempotencyKey = None) -> Response:
+    """Returns what a derivative would take: bytes, ops, multiply-adds, about how many seconds.
+
+    The backward pass is followed by shapes alone. The tape stays, also one that is not persistent.
+    """
+    return await dispatch(request, session, "tape.estimate", id=tape)
 
 
 @router.post(

@@ -7,39 +7,15 @@ It takes some milliseconds of CPU time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
+from teletape_engine.catalogue.op import Work
+from teletape_engine.derivatives.reports.speed import measured
 
-from teletape_engine.catalogue.op import Kernel, Work
-
-_RUNS: Final = 3  # of each measurement, of which the fastest counts
 _DOUBT: Final = 2.0  # an op may be this much faster than the measurement: what could end in time must not be refused
 
-
-def _operations_per_second(run: Callable[[], Any], operations: int) -> float:
-    run()
-    seconds = []
-    for _ in range(_RUNS):
-        began = time.thread_time()
-        run()
-        seconds.append(time.thread_time() - began)
-    return operations / max(min(seconds), 1e-6)
-
-
-def _measured() -> Mapping[Kernel, float]:
-    floats, integers = np.ones((256, 256), np.float32), np.ones((96, 96), np.int32)
-    elements = np.ones(1 << 18, np.float32)
-    return {
-        Kernel.PRODUCTS: _operations_per_second(lambda: floats @ floats, 256**3),
-        Kernel.LOOPS: _operations_per_second(lambda: integers @ integers, 96**3),
-        Kernel.ELEMENTS: _operations_per_second(lambda: elements + elements, 1 << 18),
-    }
-
-
 #: Operations that the CPU does in a second, by kernel.
-SPEED: Final = _measured()
+SPEED: Final = measured(time.thread_time).operations
 
 
 class Budget:

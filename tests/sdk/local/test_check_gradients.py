@@ -9,8 +9,8 @@ import teletape as tf
 from teletape.errors import GradientMismatch
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape_engine.derivatives.check_report import Report
 from teletape_engine.derivatives.finite_differences import Settings, check, weights
+from teletape_engine.derivatives.reports.check_report import Report
 
 check_gradients = tf.debugging.check_gradients
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from teletape_engine import commands
 from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.commands import Id
@@ -17,8 +19,10 @@ from teletape_engine.commands.results import Facts, Kinds
 from teletape_engine.derivatives import jacobian, second_order
 from teletape_engine.derivatives.gradient import gradient as compute_gradient
 from teletape_engine.derivatives.query import GradientQuery, wants_zeros
+from teletape_engine.derivatives.reports.estimate import estimate
+from teletape_engine.derivatives.reports.speed import measured
+from teletape_engine.derivatives.reports.statistics import statistics_of_recorded
 from teletape_engine.derivatives.sparsity import sparse
-from teletape_engine.derivatives.statistics import statistics_of_recorded
 from teletape_engine.derivatives.walks import peak_bytes
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.functions.batched import Replacement, over_rows, over_values
@@ -53,6 +57,16 @@ def gradient_statistics(state: State, command: commands.GradientStatistics) -> N
         if reason is not None:
             entry["why"] = reason
     state.results.append(Facts(state.index, {"statistics": facts}))
+
+
+@handles(commands.Estimate)
+def estimate_of_question(state: State, command: commands.Estimate) -> None:
+    """Answers what a derivative would take; the tape stays as it is."""
+    _check_bounds(command)
+    query = replace(_query(state, command), max_bytes=command.max_bytes, chunk_size=command.chunk_size)
+    # The speed of a GPU is not measured.
+    speed = measured(state.clock) if state.clock is not None and state.backend.xp is np else None
+    state.results.append(Facts(state.index, estimate(query, command.question, speed).facts()))
 
 
 @handles(commands.Jacobian)
@@ -176,9 +190,7 @@ def _query(state: State, command: Any) -> GradientQuery:
 
 def _stacked_query(state: State, command: Any) -> GradientQuery:
     """A question over stacks of cotangents."""
-    for name in ("max_bytes", "chunk_size"):
-        if getattr(command, name) == 0:
-            raise InvalidArgumentError(f"{name} must be 1 or more, or null")
+    _check_bounds(command)
     state.monitor.loops(state.index)  # its chunks are reported as iterations
     stand_in = _stand_in(state, command)
     return replace(
@@ -188,6 +200,12 @@ def _stacked_query(state: State, command: Any) -> GradientQuery:
         at_stop=partial(over_values, state.current, stand_in),
         at_stacked_stop=partial(over_rows, state.current, stand_in),
     )
+
+
+def _check_bounds(command: Any) -> None:
+    for name in ("max_bytes", "chunk_size"):
+        if getattr(command, name) == 0:
+            raise InvalidArgumentError(f"{name} must be 1 or more, or null")
 
 
 def _output_gradients(

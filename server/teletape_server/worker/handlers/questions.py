@@ -22,6 +22,7 @@ from teletape_server.worker.models.function_questions import FunctionHessianQues
 from teletape_server.worker.models.questions import (
     ASK,
     BatchJacobianQuestion,
+    EstimateQuestion,
     GradientQuestion,
     GradientStatisticsQuestion,
     HessianQuestion,
@@ -181,17 +182,28 @@ def sparse_entry(
     return {"source": source} | facts | parts
 
 
+def _facts(session: Session, request: Request, verb: str, body: Body) -> Mapping[str, Any]:
+    """Returns what a question answers that leaves the tape as it is."""
+    tape = path_id(request.params["id"])
+    check_paused(tape_facts(session, tape))
+    fields = {field: getattr(body, field) for field in type(body).model_fields}
+    answer = execute(session, request, [ContextSwitch(CONTEXT), command(verb, tape=tape, **fields)]).results[-1]
+    assert isinstance(answer, Facts)
+    return answer.facts
+
+
+@method("tape.estimate")
+def estimate(session: Session, request: Request) -> Result:
+    """Returns what a derivative would take; the tape stays unchanged."""
+    return json_result(_facts(session, request, "estimate", read(request, EstimateQuestion)))
+
+
 @method("tape.gradient_statistics")
 def gradient_statistics(session: Session, request: Request) -> Result:
     """Returns a few numbers about each gradient; the tape stays unchanged."""
     body = read(request, GradientStatisticsQuestion)
-    tape = path_id(request.params["id"])
-    check_paused(tape_facts(session, tape))
-    fields = {field: getattr(body, field) for field in type(body).model_fields}
-    question = command("gradient_statistics", tape=tape, **fields)
-    answer = execute(session, request, [ContextSwitch(CONTEXT), question]).results[-1]
-    assert isinstance(answer, Facts)
-    numbers = zip(body.sources, answer.facts["statistics"], strict=True)
+    facts = _facts(session, request, "gradient_statistics", body)
+    numbers = zip(body.sources, facts["statistics"], strict=True)
     return json_result({"statistics": [{"source": source} | facts for source, facts in numbers]})
 
 

@@ -283,6 +283,37 @@ class Derivatives(Answer):
     bytes_in_use: int
 
 
+class EstimateQuestion(Body):
+    """Asks what a derivative would take, before it is computed."""
+
+    model_config = examples({"targets": ["y"], "sources": ["w", "x"], "question": "jacobian"})
+
+    targets: Targets
+    sources: Sources
+    question: Annotated[
+        Literal["gradient", "jacobian", "batch_jacobian"], Field(description="Which derivative it is")
+    ] = "gradient"
+    max_bytes: MaxBytes = None
+
+
+class DerivativeEstimate(Answer):
+    """What a derivative would take; nothing was computed."""
+
+    question: Literal["gradient", "jacobian", "batch_jacobian"]
+    rows: Annotated[int, Field(description="Cotangents that go through the tape: 1 for a gradient")]
+    passes: Annotated[int, Field(description="Backward passes: one takes as many rows as fit into its memory")]
+    ops: Annotated[int, Field(description="Ops that all passes run")]
+    multiply_adds: Annotated[int, Field(description="Of products of matrices, convolutions and decompositions")]
+    elements: Annotated[int, Field(description="That the other ops compute")]
+    answer_bytes: Annotated[int, Field(description="Of the derivatives; 0: no target depends on any source")]
+    peak_bytes: Annotated[int, Field(description="The most at a time in addition to the tape, answer included")]
+    functions: Annotated[int, Field(description="Gradient functions of the program on the way: they are not counted")]
+    seconds: Annotated[
+        float | None,
+        Field(description="About how long it takes on the CPU; null: on a GPU"),
+    ]
+
+
 class GradientNumbers(Answer):
     """A gradient in a few numbers. NaN and infinities are strings, a complex mean is a pair."""
 

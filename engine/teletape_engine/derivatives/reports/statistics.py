@@ -10,7 +10,7 @@ from typing import Any, Final
 from teletape_engine.arrays import Backend
 from teletape_engine.arrays.scatter import add_rows
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue, SparseGradient
-from teletape_engine.derivatives.json_numbers import as_json, from_json
+from teletape_engine.derivatives.reports.json_numbers import as_json, from_json
 
 _PART: Final = 1 << 18  #: Elements that are widened to 64 bits at once: 2 MB.
 

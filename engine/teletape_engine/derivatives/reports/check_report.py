@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from teletape_engine.derivatives.json_numbers import as_json, from_json
+from teletape_engine.derivatives.reports.json_numbers import as_json, from_json
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What is said about derivatives in place of their elements: checks, statistics, estimates."""

@@ -1,0 +1,194 @@
+"""What a derivative would take: a backward pass over specs, in which ops are counted and none is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from teletape_engine.catalogue.binding import bind, work_of
+from teletape_engine.catalogue.op import Kernel, Op
+from teletape_engine.catalogue.operand import Operand, Runtime
+from teletape_engine.derivatives.backward import backward_pass
+from teletape_engine.derivatives.jacobian import BOUND, check_examples
+from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.reports.speed import Speed
+from teletape_engine.derivatives.walks import peak_bytes
+from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
+from teletape_engine.recording.cotangents import Operands
+from teletape_engine.spec import WEAK, Spec
+
+QUESTIONS: Final = ("gradient", "jacobian", "batch_jacobian")  #: What can be estimated.
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a derivative would take.
+
+    Attributes:
+        question: gradient, jacobian or batch_jacobian.
+        rows: Cotangents that go through the tape: 1 for a gradient.
+        passes: Backward passes; a pass takes as many rows as fit into its memory.
+        ops: Ops that all passes run.
+        multiply_adds: Of products of matrices, convolutions and decompositions.
+        elements: That the other ops compute.
+        answer_bytes: Of the derivatives.
+        peak_bytes: The most that there is at a time in addition to the tape, answer included. What an op needs while it
+            runs counts with its bound.
+        functions: Gradient functions of the program on the way: they are not counted.
+        seconds: About how long it takes on the CPU; None: the host's speed is not known.
+    """
+
+    question: str
+    rows: int
+    passes: int
+    ops: int
+    multiply_adds: int
+    elements: int
+    answer_bytes: int
+    peak_bytes: int
+    functions: int
+    seconds: float | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON-able facts."""
+        return asdict(self)
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Estimate:
+        """The estimate that gave these facts."""
+        return cls(**{name: facts[name] for name in cls.__dataclass_fields__})
+
+    def __str__(self) -> str:
+        parts = [
+            f"{self.question}: {self.passes:,} pass{'es' if self.passes != 1 else ''} of {self.ops:,} ops in all",
+            f"{self.multiply_adds:,} multiply-adds",
+            f"{self.peak_bytes:,} bytes",
+        ]
+        return ", ".join(parts + ([] if self.seconds is None else [f"about {self.seconds:.2g} s"]))
+
+
+def estimate(query: GradientQuery, question: str = "gradient", speed: Speed | None = None) -> Estimate:
+    """What the answer to a question would take. Nothing is computed, and the tape stays as it is.
+
+    Args:
+        query: Its tape, targets, sources, and the bounds `max_bytes` and `chunk_size` of a Jacobian.
+        question: One of QUESTIONS.
+        speed: Of the host; None: the estimate has no seconds.
+
+    Raises:
+        InvalidArgumentError: Another question; targets or sources that it does not take.
+        TapeConsumedError: The tape has answered before, and is not persistent.
+        NoGradientRegisteredError: As the gradient itself.
+    """
+    if question not in QUESTIONS:
+        raise InvalidArgumentError(f"question must be one of {', '.join(QUESTIONS)}, found {question!r}")
+    if query.tape.consumed:
+        raise TapeConsumedError
+    rows, answer = _rows(query, question)
+    counter = _Counter()
+    reached, functions = _pass(counter, query)
+    if not reached:
+        return Estimate(question, rows, 0, 0, 0, 0, 0, 0, functions, None if speed is None else 0.0)
+    bytes_of_answer = sum(nbytes for source, nbytes in zip(query.sources, answer, strict=True) if source.uid in reached)
+    passes, peak = 1, max(counter.peak, bytes_of_answer)
+    if question != "gradient":
+        row = peak_bytes(query.tape, [target.uid for target in query.targets], query.source_uids)
+        bound = BOUND if query.max_bytes is None else query.max_bytes
+        size = max(1, min(rows, bound // row, rows if query.chunk_size is None else query.chunk_size))
+        passes, peak = -(-rows // size), bytes_of_answer + size * row
+    counts = Estimate(
+        question,
+        rows,
+        passes,
+        counter.ops * passes,
+        (counter.work[Kernel.PRODUCTS] + counter.work[Kernel.LOOPS]) * rows,
+        counter.work[Kernel.ELEMENTS] * rows,
+        bytes_of_answer,
+        peak,
+        functions,
+    )
+    if speed is None:
+        return counts
+    rates = {**speed.operations, Kernel.ELEMENTS: speed.elements}
+    seconds = sum(amount * rows / rates[kernel] for kernel, amount in counter.work.items())
+    return replace(counts, seconds=seconds + counts.ops / speed.calls)
+
+
+def _rows(query: GradientQuery, question: str) -> tuple[int, list[int]]:
+    """How many cotangents go through the tape, and the bytes of each source's derivative."""
+    if question == "gradient":
+        return 1, [source.spec.nbytes for source in query.sources]
+    if len(query.targets) != 1:
+        raise InvalidArgumentError(f"a {question} has one target, found {len(query.targets)}")
+    [target] = query.targets
+    rows = target.spec.size
+    if question == "batch_jacobian":
+        if len(query.sources) != 1:
+            raise InvalidArgumentError(f"a batch_jacobian has one source, found {len(query.sources)}")
+        check_examples(target.spec.shape, query.sources[0].spec.shape)
+        rows = rows // max(1, target.spec.shape[0])
+    return rows, [rows * source.spec.nbytes for source in query.sources]
+
+
+def _pass(counter: _Counter, query: GradientQuery) -> tuple[set[Any], int]:
+    """The sources that a pass reaches, and how many of the program's functions it meets."""
+    starts = [(target.uid, counter.value(target.spec)) for target in query.targets if target.spec.differentiable]
+    walk = backward_pass(query.tape, starts, query.source_uids, Operands(counter), declarations=query.declarations)
+    functions = 0
+    try:
+        stop = next(walk)
+        while True:
+            functions += 1
+            stop = walk.send([counter.value(spec) if spec.differentiable else None for spec in stop.bound.specs])
+    except StopIteration as done:
+        return set(done.value), functions
+
+
+class _Counted:
+    """A value of which the spec is known: its bytes are taken until nothing refers to it."""
+
+    __slots__ = ("counter", "nbytes", "spec")
+
+    def __init__(self, counter: _Counter, spec: Spec, nbytes: int) -> None:
+        self.counter, self.spec, self.nbytes = counter, spec, nbytes
+        counter.live += nbytes
+
+    def __del__(self) -> None:
+        self.counter.live -= self.nbytes
+
+
+class _Counter(Runtime):
+    """Follows ops by their specs, and counts what they would take.
+
+    Attributes:
+        ops: Ops.
+        work: What they compute, by kernel.
+        live: Bytes of the values that there are.
+        peak: The most of them at a time, with what ops need while they run.
+    """
+
+    def __init__(self) -> None:
+        self.ops = self.live = self.peak = 0
+        self.work = dict.fromkeys(Kernel, 0)
+
+    def value(self, spec: Spec) -> Operand:
+        """A new value."""
+        return Operand(self, _Counted(self, spec, spec.nbytes))
+
+    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
+        """Counts an op, or the ops that a composite consists of."""
+        weak = tuple(arg.value.spec if isinstance(arg, Operand) else WEAK[type(arg)] for arg in args)
+        bound = bind(op, weak, op.attrs(attrs))
+        if op.expand is not None:
+            arrays = [
+                arg if isinstance(arg, Operand) else self.value(spec)
+                for arg, spec in zip(args, bound.specs, strict=True)
+            ]
+            result: Operand = op.expand(*arrays, **bound.attrs)
+            return result
+        self.ops += 1
+        work = work_of(op, bound.specs, bound.spec, bound.attrs)
+        self.work[work.kernel] += work.amount
+        self.peak = max(self.peak, self.live + bound.price)
+        return Operand(self, _Counted(self, bound.spec, 0 if op.views else bound.spec.nbytes))
