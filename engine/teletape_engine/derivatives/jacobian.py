@@ -274,11 +274,13 @@ def _chunks(
         ResourceExhaustedError: Not even one row fits.
     """
     size = rows if query.chunk_size is None else query.chunk_size
-    if not recorder.recorded:
-        answer = sum([spec.nbytes for spec in into])
+    # What is recorded is admitted op by op, and stays: of it `max_bytes` alone bounds the chunks.
+    answer = 0 if recorder.recorded else sum([spec.nbytes for spec in into])
+    room = math.inf if recorder.recorded else recorder.room() - answer
+    default = math.inf if recorder.recorded else BOUND
+    bound = min(default if query.max_bytes is None else query.max_bytes, room)
+    if bound < math.inf:
         row = peak_bytes(query.tape, targets, query.source_uids)
-        room = recorder.room() - answer
-        bound = min(BOUND if query.max_bytes is None else query.max_bytes, room)
         if row > bound:
             by_session = query.max_bytes is None or room < query.max_bytes
             raise ResourceExhaustedError(
@@ -293,7 +295,8 @@ def _chunks(
                 bound=max(0, int(bound)),
             )
         size = min(size, int(bound // row))
-        recorder.admit(answer + min(size, rows) * row, "the cotangents' stack")
+        if not recorder.recorded:
+            recorder.admit(answer + min(size, rows) * row, "the cotangents' stack")
     size = max(1, size)
     return [(first, min(first + size, rows)) for first in range(0, rows, size)]
 

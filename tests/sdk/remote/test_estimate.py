@@ -57,6 +57,24 @@ def test_a_jacobian_takes_a_row_for_each_element_in_passes_that_fit() -> None:
 
 
 @pytest.mark.usefixtures("session")
+def test_a_jacobian_under_an_outer_tape_goes_in_chunks_too() -> None:
+    x = tf.Variable(np.linspace(0.1, 1.0, 50))
+
+    def second(max_bytes: int | None) -> tuple[Estimate, np.ndarray]:
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as inner:
+                y = tf.sin(x) * tf.reduce_sum(x)
+            total = tf.reduce_sum(inner.jacobian(y, x, max_bytes=max_bytes) ** 2)
+        return outer.estimate(total, x), outer.gradient(total, x).numpy()
+
+    (whole, expected), (cut, gradient) = second(None), second(5_000)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-12)
+    assert cut.ops > 3 * whole.ops
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="max_bytes is 100: raise it"):
+        second(100)
+
+
+@pytest.mark.usefixtures("session")
 def test_what_is_not_connected_takes_nothing() -> None:
     x = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
