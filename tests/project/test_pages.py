@@ -31,7 +31,7 @@ def parameters(*languages: str) -> list:
     ]
 
 
-GENERATED = ("docs/reference.md",)
+GENERATED = ("docs/reference.md", "docs/reference-functions.md")
 PYTHON, SHELL, JAVASCRIPT = parameters("python"), parameters("sh"), parameters("js")
 
 

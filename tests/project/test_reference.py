@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 
+import numpy as np
 import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
@@ -55,3 +56,28 @@ def test_the_digest_is_of_structure_not_of_prose(monkeypatch: pytest.MonkeyPatch
 def test_a_page_that_a_script_writes_is_current(name: str) -> None:
     module = load_script(name)
     assert module.PAGE.read_text(encoding="utf-8") == module.page(), "run make pages"
+
+
+def test_an_example_is_run_for_its_result_its_ops_and_its_gradients() -> None:
+    load_script("reference")  # puts scripts/ on the path
+    import examples
+
+    run = examples.of_function("tf.linalg.matmul([[1.0, 2.0]], tf.constant([[3.0], [4.0]]), transpose_a=False)")
+    assert run == ("[[11]]", {"a": "dense", "b": "dense"}, ("matmul",))
+    assert examples.of_function("tf.math.floordiv([7.0, 9.0], 2.0)").gradients == {"x": "None", "y": "None"}
+    assert examples.of_function("tf.gather([1.0, 2.0, 3.0], [0, 2])").gradients == {"params": "IndexedSlices"}
+    with pytest.raises(ValueError, match="this is none: tf\\.matmul"):
+        examples.of_function("tf.matmul")
+
+
+def test_the_example_of_an_op_is_what_the_op_gives() -> None:
+    load_script("reference")
+    import examples
+
+    text, run = examples.of_op(CATALOGUE["cumsum"])
+    call = ast.parse(text, mode="eval").body
+    assert isinstance(call, ast.Call)
+    attributes = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    result = CATALOGUE["cumsum"](np.array(ast.literal_eval(call.args[0])), **attributes)
+    assert examples.text(np.asarray(result)) == run.result
+    assert run.gradients == {"x": "dense"}
