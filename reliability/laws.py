@@ -42,6 +42,10 @@ SHAPES = [
 
 #: Ops whose inputs fit each other: their numbers stay as they are.
 FIXED = {
+    "crop_and_resize": "of nearest pixels has TensorFlow's gradient by the boxes, that of bilinear crops",
+    "dilation2d": "has no derivative where two sums are equal, as they may be in 16 bits",
+    "floordiv": "jumps where a quotient is whole, as one may be in 16 bits",
+    "floormod": "jumps where a quotient is whole, as one may be in 16 bits",
     "adjust_hue": "has no derivative where two channels are equal",
     "adjust_saturation": "has no derivative where two channels are equal",
     "total_variation": "has no derivative where neighbours are equal",

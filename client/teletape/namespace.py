@@ -366,21 +366,23 @@ def _missing(path: str, name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module tf{path and '.'}{path} has no attribute {name!r}")
     text = f"tf.{dotted} is not in Teletape"
-    near = _nearest(name)
-    if near:
-        text += f"; the nearest names are {', '.join(f'tf.{known}' for known in near)}"
-    instead = remedy(dotted)
+    near, instead = _nearest(path, name), remedy(dotted)
+    if near and (instead is None or near[0].rpartition(".")[2] == name):
+        verb = "names are" if near[1:] else "name is"
+        text += f"; the nearest {verb} {', '.join(f'tf.{known}' for known in near)}"
     if instead is not None:
         text += f". Instead: {instead}"
     text += ". docs/compatibility.md has every name"
     raise AttributeError(text, name=name)
 
 
-def _nearest(name: str) -> list[str]:
-    """At most three public names whose last part is `name`, or else like it; the shortest first."""
+def _nearest(path: str, name: str) -> list[str]:
+    """At most three public names whose last part is `name`, or else like it: of the same module, or else of others."""
     paths: dict[str, list[str]] = {}
-    known = [*names(), *(f"{path}.{entry}" for path, module in MODULES.items() for entry in module.__all__)]
+    known = [*names(), *(f"{module}.{entry}" for module, value in MODULES.items() for entry in value.__all__)]
     for dotted in known:
         paths.setdefault(dotted.rpartition(".")[2], []).append(dotted)
-    matches = [name] if name in paths else difflib.get_close_matches(name, paths, n=3, cutoff=0.75)
-    return [min(paths[match], key=len) for match in matches]
+    own = {last for last, listed in paths.items() if f"{path}.{last}".lstrip(".") in listed}
+    matches = [name] if name in paths else difflib.get_close_matches(name, own, cutoff=0.7)
+    matches = matches or difflib.get_close_matches(name, paths, cutoff=0.75)
+    return [min(paths[match], key=lambda dotted: (dotted.rpartition(".")[0] != path, len(dotted))) for match in matches]

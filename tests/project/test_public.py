@@ -110,10 +110,11 @@ def test_internal_modules_are_not_listed() -> None:
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("log", "tf.log is not in Teletape; the nearest names are tf.math.log"),
-        ("reduce_summ", "tf.reduce_summ is not in Teletape; the nearest names are tf.reduce_sum"),
-        ("math.matmul", "tf.math.matmul is not in Teletape; the nearest names are tf.matmul"),
-        ("nn.reluu", "the nearest names are tf.nn.relu"),
+        ("log", "tf.log is not in Teletape; the nearest name is tf.math.log"),
+        ("reduce_summ", "tf.reduce_summ is not in Teletape; the nearest names are tf.reduce_sum, "),
+        ("math.matmul", "tf.math.matmul is not in Teletape; the nearest name is tf.matmul"),
+        ("strings.splt", "the nearest name is tf.strings.split. docs"),
+        ("nn.reluu", "the nearest names are tf.nn.relu, tf.nn.relu6, tf.nn.crelu"),
         ("to_float", "tf.to_float is not in Teletape. Instead: tf.cast(x, tf.float32)"),
     ],
 )
