@@ -48,6 +48,7 @@ FIXED = {
     "floormod": "jumps where a quotient is whole, as one may be in 16 bits",
     "adjust_hue": "has no derivative where two channels are equal",
     "adjust_saturation": "has no derivative where two channels are equal",
+    "truncatediv": "jumps where a quotient is whole, as one may be in 16 bits",
     "total_variation": "has no derivative where neighbours are equal",
     "softmax_cross_entropy": "labels add up to 1",
     "reduce_std": "loses its digits where numbers are nearly equal",

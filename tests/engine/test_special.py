@@ -77,3 +77,11 @@ def test_gelu_in_tiles(monkeypatch):
         np.testing.assert_array_equal(a, b)
     column = GRID[:, None]
     np.testing.assert_array_equal(CATALOGUE["gelu_grad"](column, np.float32([1, 2])).shape, (len(GRID), 2))
+
+
+def test_the_incomplete_beta_function_of_32_bits_is_rounded_once():
+    random = np.random.default_rng(0)
+    a, b, x = (random.uniform(low, high, 5000).astype(np.float32) for low, high in ((0.1, 5), (0.1, 5), (0, 1)))
+    betainc = CATALOGUE["betainc"]
+    exact = betainc(a.astype(float), b.astype(float), x.astype(float))
+    np.testing.assert_array_equal(betainc(a, b, x), exact.astype(np.float32))

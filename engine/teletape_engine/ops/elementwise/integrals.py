@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays import special
+from teletape_engine.arrays.tiles import in_tiles
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.elementwise import elementwise
 from teletape_engine.catalogue.families import composite
@@ -126,7 +127,7 @@ def lbeta(x: Any) -> Any:
     NON_DIFFERENTIABLE,
     NON_DIFFERENTIABLE,
     lambda a, b, x: exp(xlog1py(b - 1, -x) + xlogy(a - 1, x) - lgamma(a) - lgamma(b) + lgamma(a + b)),
-    temporaries=3,
+    temporaries=8,  # of 32 bits: the inputs and the result in 64
     tf="math.betainc",
     args="a b x",
     dtypes=_WHOLE_FLOATS,
@@ -135,7 +136,13 @@ def lbeta(x: Any) -> Any:
 )
 def betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
     """The regularised incomplete beta function, elementwise, for x in [0, 1]; its gradient is that by x alone."""
-    return special.function(xp, "betainc", a, b, x)
+    return in_tiles(xp, _betainc, a, b, x)
+
+
+def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    """In 64 bits: SciPy's of 32 bits has relative errors of 3e-5."""
+    inputs = [array.astype(np.float64, copy=False) for array in (a, b, x)]
+    return special.function(xp, "betainc", *inputs).astype(a.dtype, copy=False)
 
 
 @elementwise(
