@@ -107,7 +107,7 @@ clients: $(INSTALLED) ## install generators of clients (npm and pip), then run t
 	.venv/clients/bin/python -m pip --disable-pip-version-check install --quiet --requirement tests/server/clients/requirements.txt
 	$(MODULE) pytest -m clients --require=clients $(ARGS)
 
-kernels: $(INSTALLED) ## compile the kernels of plans on a GPU, and compare with CuPy (installs CuPy and NVRTC; needs no GPU)
+kernels: $(INSTALLED) ## compile the kernels of plans on a GPU, and compare names with CuPy (installs CuPy and NVRTC; needs no GPU)
 	$(PIP) --no-deps --upgrade --target .venv/kernels cupy-cuda13x nvidia-cuda-nvrtc cuda-pathfinder
 	LD_LIBRARY_PATH=.venv/kernels/nvidia/cu13/lib PYTHONPATH=.venv/kernels $(MODULE) pytest -m cupy --require=cupy $(ARGS)
 

@@ -11,6 +11,7 @@ import ctypes
 import sys
 import types
 
+import cupy_offer
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -19,6 +20,8 @@ from teletape_engine.plans.gpu import source
 from teletape_engine.plans.gpu.source import MAP, ROWS, THREADS
 from teletape_engine.plans.tracing.tracer import Tracer
 
+#: Ufuncs that NumPy and CuPy name otherwise.
+NAMES = {np.divide: "true_divide"}
 INTEGERS = {"int": np.int32, "long long": np.int64}
 
 
@@ -83,12 +86,14 @@ def device(x):
     return x
 
 
-def calling(function):
-    """A function of NumPy as one of the device's."""
+def calling(function, path=None):
+    """A function of NumPy as one of the device's: of CuPy's function of that path, by default of its own name."""
+    path = path or f"cupy.{function.__name__}"
 
     def call(*args, **kwargs):
         if any(isinstance(x, np.ndarray | Tracer) for x in args):
             raise TypeError(f"{function.__name__}: Unsupported type")
+        cupy_offer.check(path, args, kwargs)
         captured = STATE.captured
         if captured is not None:
             if not (isinstance(function, np.ufunc) and kwargs.get("out") is not None) and function is not np.copyto:
@@ -208,6 +213,7 @@ class Array(NDArrayOperatorsMixin):
 
         def call(*args, **kwargs):
             STATE.refuse(name)
+            cupy_offer.check_method(name, args, kwargs)
             return run(method, args, kwargs)
 
         return call
@@ -218,7 +224,7 @@ class Array(NDArrayOperatorsMixin):
         out = kwargs.pop("out", None)
         if out is not None:
             kwargs["out"] = out[0]
-        return calling(ufunc)(*inputs, **kwargs)
+        return calling(ufunc, f"cupy.{NAMES.get(ufunc, ufunc.__name__)}")(*inputs, **kwargs)
 
     def __array_function__(self, function, types_, args, kwargs):
         return calling(function)(*args, **kwargs)
@@ -360,15 +366,19 @@ class MemoryPool:
 class Namespace:
     """CuPy, or a module of it: NumPy's functions on arrays of the device."""
 
-    def __init__(self, module, **own):
-        self._module = module
+    def __init__(self, module, path, **own):
+        self._module, self._path = module, path
         self.__dict__.update(own)
 
     def __getattr__(self, name):
-        item = getattr(self._module, name)
+        item, path = getattr(self._module, name), f"{self._path}.{name}"
         if isinstance(item, types.ModuleType):
-            return Namespace(item)
-        return item if isinstance(item, type) or not callable(item) else calling(item)
+            return Namespace(item, path)
+        if not callable(item):
+            return item
+        if not cupy_offer.knows(path):
+            raise AttributeError(f"module {self._path!r} has no attribute {name!r}")
+        return item if isinstance(item, type) else calling(item, path)
 
 
 def asarray(x, dtype=None):
@@ -377,8 +387,8 @@ def asarray(x, dtype=None):
     return device(np.array(host(x), dtype))
 
 
-def scatter(ufunc):
-    return calling(lambda array, ids, rows: ufunc.at(array, ids, rows))
+def scatter(ufunc, path):
+    return calling(lambda array, ids, rows: ufunc.at(array, ids, rows), path)
 
 
 @contextlib.contextmanager
@@ -403,6 +413,7 @@ def modules():
     )
     cupy = Namespace(
         np,
+        "cupy",
         ndarray=Array,
         RawKernel=RawKernel,
         cuda=cuda,
@@ -411,12 +422,13 @@ def modules():
         broadcast=lambda *arrays: np.broadcast(*host(arrays)),
         asnumpy=lambda array: array.get() if isinstance(array, Array) else np.asarray(array),
     )
-    special, linalg = Namespace(scipy.special), Namespace(scipy.linalg)
+    special = Namespace(scipy.special, "cupyx.scipy.special")
+    linalg = Namespace(scipy.linalg, "cupyx.scipy.linalg")
     cupyx = types.SimpleNamespace(
         errstate=nothing,
-        scatter_add=scatter(np.add),
-        scatter_max=scatter(np.maximum),
-        scatter_min=scatter(np.minimum),
+        scatter_add=scatter(np.add, "cupyx.scatter_add"),
+        scatter_max=scatter(np.maximum, "cupyx.scatter_max"),
+        scatter_min=scatter(np.minimum, "cupyx.scatter_min"),
         scipy=types.SimpleNamespace(special=special, linalg=linalg),
     )
     return {

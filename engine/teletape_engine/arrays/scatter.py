@@ -15,16 +15,16 @@ _TURNS: Final = (
     8  #: Rows that come up to 8 times are changed one after the other, as in TensorFlow; others are summed first.
 )
 
+#: The dtypes that are too small for CUDA's atomic functions.
+_WIDER: Final = {"int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32", "float16": "float32"}
 #: What CuPy adds instead: two's complement numbers add up as unsigned ones do, complex numbers as two real ones.
 _ATOMIC: Final = {
-    "int8": "int32",
-    "int16": "int32",
-    "uint8": "uint32",
-    "uint16": "uint32",
+    **_WIDER,
     "int64": "uint64",
     "complex64": "float32",
     "complex128": "float64",
 }
+_SIGN: Final = np.uint64(1 << 63)
 
 
 def check_indices(xp: Any, indices: Any, length: int, *, what: str = "indices", end: str = "not in") -> None:
@@ -53,9 +53,10 @@ def add_rows(xp: Any, rows: Any, ids: Any, length: int) -> Any:
         ids: [n] integers in [0, length).
         length: Number of rows of the result.
     """
-    out = xp.zeros((length, rows.shape[1]), wide(rows.dtype))
+    dtype = rows.dtype
+    out = xp.zeros((length, rows.shape[1]), wide(dtype))
     if rows.size == 0:
-        return out.astype(rows.dtype, copy=False)
+        return out.astype(dtype, copy=False)
     if xp is np:
         # Sorting and summing runs of equal ids: ten times faster than add.at, which takes rows one number at a time.
         order = np.argsort(ids, kind="stable")
@@ -69,10 +70,10 @@ def add_rows(xp: Any, rows: Any, ids: Any, length: int) -> Any:
         if out.dtype.itemsize < 4:  # too small for an atomic addition
             total = xp.zeros(out.shape, atomic)
             cupyx.scatter_add(total, ids, rows.astype(atomic))
-            return total.astype(rows.dtype)
+            return total.astype(dtype)
         rows = xp.ascontiguousarray(rows.astype(out.dtype, copy=False))
         cupyx.scatter_add(out.view(atomic), ids, rows.view(atomic))
-    return out.astype(rows.dtype, copy=False)
+    return out.astype(dtype, copy=False)
 
 
 def check_inside(xp: Any, indices: Any, shape: tuple[int, ...], *, what: str = "shape") -> Any:
@@ -173,13 +174,21 @@ def extreme_rows(xp: Any, rows: Any, ids: Any, length: int, *, largest: bool) ->
         limits = np.iinfo(rows.dtype)
     else:
         limits = finfo(rows.dtype)
-    out = xp.full((length, rows.shape[1]), limits.min if largest else limits.max, rows.dtype)
+    dtype = rows.dtype
+    out = xp.full((length, rows.shape[1]), limits.min if largest else limits.max, dtype)
     if rows.size == 0:
         return out
     if xp is np:
         (np.maximum if largest else np.minimum).at(out, ids, rows)
-    else:
-        import cupyx
+        return out
+    import cupyx
 
-        (cupyx.scatter_max if largest else cupyx.scatter_min)(out, ids, rows)
-    return out
+    scatter = cupyx.scatter_max if largest else cupyx.scatter_min
+    if dtype == np.int64:  # not among the dtypes of CUDA's atomics; with the sign bit flipped the order is uint64's
+        keys, rows = out.view(np.uint64) ^ _SIGN, xp.ascontiguousarray(rows).view(np.uint64) ^ _SIGN
+        scatter(keys, ids, rows)
+        return (keys ^ _SIGN).view(dtype)
+    atomic = _WIDER.get(dtype.name, dtype)
+    out = out.astype(atomic, copy=False)
+    scatter(out, ids, rows.astype(atomic, copy=False))
+    return out.astype(dtype, copy=False)
