@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.cpu import CPU
 from teletape_engine.errors import ResourceExhaustedError, UnimplementedError
 
 
@@ -44,7 +45,9 @@ class Gpu:
         self._pool = self.xp.cuda.MemoryPool()
 
     def put(self, array: np.ndarray[Any, Any]) -> Any:
-        """Copies to the GPU."""
+        """Copies to the GPU; strings stay on the host."""
+        if array.dtype.kind == "O":
+            return array
         if array.dtype.name == "bfloat16":
             raise UnimplementedError("bfloat16 is not available on device gpu; use float16 or float32")
         with self.quiet():
@@ -71,6 +74,8 @@ class Gpu:
 
     def base(self, array: Any) -> tuple[int, int]:
         """The pool's block that the array lies in."""
+        if isinstance(array, np.ndarray):  # of strings
+            return CPU.base(array)
         memory = array.data.mem
         return int(memory.ptr), int(memory.size)
 

@@ -13,6 +13,8 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs, keep
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Cut, Kernel, Op, Trait, Work
@@ -20,7 +22,7 @@ from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.errors import TeletapeError
-from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, STRING, WEAK, Spec, Weak
+from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, STRING, WEAK, DType, Spec, Weak
 
 #: Counts of a millisecond or more: only such work is estimated before it begins.
 _HEAVY: Final = {Kernel.PRODUCTS: 1 << 25, Kernel.LOOPS: 1 << 20, Kernel.ELEMENTS: 1 << 22}
@@ -139,8 +141,8 @@ class Bound(Call):
             self.forward = partial(_nothing, self.spec)
         elif self.spec.dtype.name == "bfloat16":
             self.forward = _rounded(self.forward)
-        elif self.spec.dtype == STRING:
-            self.forward = _as_array(self.forward)
+        elif STRING in (self.spec.dtype, *(spec.dtype for spec in specs)):
+            self.forward = _on_host(self.forward, self.spec.dtype)
         self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
         self.blocks = _blocks(op, self) if self.work is not None and op.cut is not None else None
         self.plain = not (op.views or op.dynamic or op.expand or self.work)
@@ -367,12 +369,21 @@ def by_name(
 
 def _nothing(spec: Spec, xp: Any, *arrays: Any) -> Any:
     """The result without elements: forwards compute other arrays on the way, which may be large."""
-    return xp.empty(spec.shape, spec.dtype)
+    return (np if spec.dtype == STRING else xp).empty(spec.shape, spec.dtype)
 
 
-def _as_array(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """The forward of an op on strings: NumPy gives one string as itself, and not as an array without axes."""
-    return lambda xp, *arrays, **attrs: xp.asarray(forward(xp, *arrays, **attrs), dtype=STRING)
+def _on_host(forward: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
+    """The forward of an op on strings: strings are on the host whatever the device, and NumPy gives one as itself.
+
+    Other inputs are copied to the host, and a result that is no string is copied back.
+    """
+
+    def run(xp: Any, *arrays: Any, **attrs: Any) -> Any:
+        device = hasattr(xp, "asnumpy")
+        result = np.asarray(forward(np, *(map(xp.asnumpy, arrays) if device else arrays), **attrs), dtype=dtype)
+        return xp.asarray(result) if device and dtype != STRING else result
+
+    return run
 
 
 def _rounded(run: Callable[..., Any]) -> Callable[..., Any]:

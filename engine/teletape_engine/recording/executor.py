@@ -22,7 +22,7 @@ from teletape_engine.recording.memory import EXACT_COUNTS, Memory
 from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.recorder import Recorder, Share
 from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid
-from teletape_engine.spec import BFLOAT16, DTYPES, DType, Shape, Spec, element
+from teletape_engine.spec import BFLOAT16, DTYPES, STRING, DType, Shape, Spec, element
 
 R = TypeVar("R")
 
@@ -178,12 +178,14 @@ class Executor(Recorder):
 
     def changed(self, variable: Variable, value: Value, indices: Value, mode: str) -> Value:
         """Changes the variable's own array if nothing else can see it, else a copy."""
-        at = self.backend.get(indices.array) if mode == "slice" else indices.array
+        on_host = mode == "slice" or variable.spec.dtype == STRING
+        at = self.backend.get(indices.array) if on_host else indices.array
         self._quietly(self._change, variable, value.array, at, mode)
         return Value(variable.value.array, variable.spec, new_uid())  # whoever read the old version keeps it
 
     def _change(self, variable: Variable, array: Any, at: Any, mode: str) -> None:
-        change = change_of(self.xp, variable.spec.shape, array, at, mode)
+        xp = np if variable.spec.dtype == STRING else self.xp
+        change = change_of(xp, variable.spec.shape, array, at, mode)
         change(self._own(variable))
 
     def _own(self, variable: Variable) -> Any:

@@ -1,0 +1,77 @@
+"""Every program of tests/conformance gives on a GPU what it gave under TensorFlow, or says what a GPU does not offer.
+
+On the substitute for CuPy in any case; on the machine's GPU with `-m gpu`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from conformance import compare
+from conformance.program import Program, load
+from conformance.test_conformance import RECORDED
+from conformance.worker import ProgramFailed, Worker
+
+PROGRAMS = load()
+MODULES = {"on the substitute": "conformance.on_substitute", "on a GPU": "teletape"}
+#: What a GPU does not offer: the words of the refusal.
+REFUSALS = (
+    "bfloat16 is not available on device gpu",
+    "CuPy has no such function; run it in a session on the CPU",
+    "is not offered on a GPU: its library has no Schur decomposition",
+)
+#: Programs whose result is another one on a GPU, with the reason.
+OTHER = {"conversions.places": "x.gpu() moves nothing, where the session has a GPU"}
+
+#: Subjects that are the client's: how it reads programs, files and settings. What they compute, others compute too.
+CLIENT = ("autograph_", "checkpoints", "configuration", "distribution", "files", "keras_", "messages", "printing")
+
+
+class Workers:
+    """A process with a GPU session for each kind of GPU, and one that programs of their own process are forked from."""
+
+    def __init__(self) -> None:
+        self.started: dict[tuple[str, bool], Worker] = {}
+
+    def run(self, program: Program, module: str) -> object:
+        key = module, program.fresh
+        if key not in self.started or not self.started[key].alive:
+            self.started[key] = Worker(module, environment={"TELETAPE_DEVICE": "gpu"}, forks=program.fresh)
+        return self.started[key].run(program.id)
+
+    def close(self) -> None:
+        for worker in self.started.values():
+            worker.close()
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    workers = Workers()
+    yield workers
+    workers.close()
+
+
+def cases() -> Iterator[Any]:
+    """Every program on a GPU; on the substitute without those of CLIENT."""
+    for name, program in PROGRAMS.items():
+        if not name.startswith(CLIENT):
+            yield pytest.param(program, "on the substitute", id=f"{name}-on the substitute")
+        yield pytest.param(program, "on a GPU", marks=pytest.mark.gpu, id=f"{name}-on a GPU")
+
+
+@pytest.mark.parametrize(("program", "kind"), [*cases()])
+def test_a_program_gives_on_a_gpu_what_it_gave(program: Program, kind: str, workers: Workers) -> None:
+    result: object
+    try:
+        result = workers.run(program, MODULES[kind])
+    except ProgramFailed as error:
+        result = str(error)
+    difference = compare.difference(RECORDED[program.id], result, program.rtol, program.atol)
+    if program.id in OTHER:
+        assert difference, "it is no other result now"
+        return
+    refused = any(refusal in str(result) for refusal in REFUSALS)
+    assert not difference or refused, f"{program.id}: {difference}\n{result if isinstance(result, str) else ''}"
