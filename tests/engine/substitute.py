@@ -23,6 +23,8 @@ from teletape_engine.plans.tracing.tracer import Tracer
 
 #: Ufuncs that NumPy and CuPy name otherwise.
 NAMES = {np.divide: "true_divide"}
+#: What the host waits for, to learn the size of the result.
+WAITS = {f"cupy.{name}" for name in ("argwhere", "bincount", "flatnonzero", "nonzero", "unique")}
 SOLVE = "cupyx.scipy.linalg.solve_triangular"
 INTEGERS = {"int": np.int32, "long long": np.int64}
 
@@ -38,9 +40,15 @@ class State:
         self.captured = None  # the calls of the capture that is under way
         self.launches = 0  # of kernels, outside graphs
         self.graphs = 0  # launches of graphs
+        self.transfers = []  # (up, down or wait, by what)
         self.raises = False  # whether linear algebra raises errors
         self.sources = set()
         self.calls = []  # of kernels: structure, arguments
+
+    def transfer(self, direction, what):
+        """Notes a copy up or down, or that the host waits to learn a size."""
+        self.refuse(what)
+        self.transfers.append((direction, what))
 
     def refuse(self, what):
         if self.captured is not None:
@@ -97,6 +105,8 @@ def calling(function, path=None):
         if any(isinstance(x, np.ndarray | Tracer) for x in args):
             raise TypeError(f"{function.__name__}: Unsupported type")
         cupy_offer.check(path, args, kwargs)
+        if path in WAITS:
+            STATE.transfer("wait", path)
         captured = STATE.captured
         if captured is not None:
             if not (isinstance(function, np.ufunc) and kwargs.get("out") is not None) and function is not np.copyto:
@@ -112,6 +122,15 @@ def calling(function, path=None):
 def run(function, args, kwargs):
     with np.errstate(all="ignore"):
         return device(function(*host(args), **{name: host(x) for name, x in kwargs.items()}))
+
+
+def indexed(what, at):
+    """Notes what an index costs: from the host it is copied up, and of truths the host learns how many are true."""
+    for x in at if isinstance(at, tuple) else (at,):
+        if isinstance(x, np.ndarray | list):
+            STATE.transfer("up", what)
+        elif isinstance(x, Array) and x.dtype == bool:
+            STATE.transfer("wait", what)
 
 
 class Array(NDArrayOperatorsMixin):
@@ -168,11 +187,11 @@ class Array(NDArrayOperatorsMixin):
         raise TypeError("Implicit conversion to a NumPy array is not allowed")
 
     def get(self):
-        STATE.refuse("a copy to the host")
+        STATE.transfer("down", "get")
         return self.inner.copy()
 
     def item(self, *args):
-        STATE.refuse("a read on the host")
+        STATE.transfer("down", "item")
         return self.inner.item(*args)
 
     def __int__(self):
@@ -195,10 +214,14 @@ class Array(NDArrayOperatorsMixin):
 
     def __getitem__(self, at):
         STATE.refuse("an index")
+        indexed("an index", at)
         return device(np.asarray(self.inner[host(at)]))
 
     def __setitem__(self, at, value):
         STATE.refuse("an assignment")
+        indexed("an assignment", at)
+        if isinstance(value, np.ndarray):
+            STATE.transfer("up", "an assignment")
         self.inner[host(at)] = host(value)
 
     def fill(self, number):
@@ -421,6 +444,8 @@ def errstate(*, linalg):
 def asarray(x, dtype=None):
     if isinstance(x, Array):
         return x if dtype is None else x.astype(dtype, copy=False)
+    if not isinstance(x, list | tuple) or not any(isinstance(item, Array) for item in x):
+        STATE.transfer("up", "asarray")
     return device(np.array(host(x), dtype))
 
 

@@ -43,6 +43,7 @@ LIMIT_STATUSES = {408, 413, 429, 431, 507}
 LIMIT_CODES = {"overloaded", "too_many_sessions", "deadline_exceeded", "answer_dropped", "session_ended"}
 #: Constants that look like limits and are none, each with its reason.
 NO_LIMIT = {
+    "teletape_engine.arrays.checks.MOST_READ": "above it, a check waits for the device",
     "teletape_engine.catalogue.attributes._MAX_INTERNED": "a cache: beyond it things are computed again",
     "teletape_engine.catalogue.binding._MAX_BOUND": "a cache: beyond it things are computed again",
     "teletape_engine.plans.tracing.templates._MOST_TEMPLATES": "a cache: beyond it things are computed again",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import checks
 from teletape_engine.arrays.cpu import CPU
 from teletape_engine.errors import ResourceExhaustedError, UnimplementedError
 
@@ -52,9 +53,16 @@ class Gpu:
             raise UnimplementedError("bfloat16 is not available on device gpu; use float16 or float32")
         with self.quiet():
             try:
-                return self.xp.asarray(array)
+                if array.size == 1:  # the parameter of a kernel, which no copy has to wait for
+                    copy = self.xp.full(array.shape, array.item(), array.dtype)
+                else:
+                    copy = self.xp.asarray(array)
             except self.xp.cuda.memory.OutOfMemoryError as error:
                 raise ResourceExhaustedError(f"the GPU has no room for {array.nbytes} bytes: {error}") from None
+        known = checks.read_bounds(array)
+        if known is not None:
+            checks.note_bounds(copy, known)
+        return copy
 
     def get(self, array: Any) -> np.ndarray[Any, Any]:
         """Copies to the host."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.arrays.checks import within
+from teletape_engine.arrays.checks import known_bounds, within
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import finfo, wide
 
@@ -84,6 +84,9 @@ def check_inside(xp: Any, indices: Any, shape: tuple[int, ...], *, what: str = "
     """
     depth = indices.shape[-1]
     places = indices.reshape((math.prod(indices.shape[:-1]), depth)).astype(np.int64)
+    known = known_bounds(indices)
+    if known is not None and known.low >= 0 and all(known.high < length for length in shape[:depth]):
+        return places
     lengths = xp.asarray(shape[:depth], np.int64)
     outside = ((places < 0) | (places >= lengths)).any(axis=1)
     if bool(outside.any()):

@@ -15,9 +15,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from teletape_engine.arrays import checks
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs, keep
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import CATALOGUE, Cut, Kernel, Op, Trait, Work
+from teletape_engine.catalogue.op import CATALOGUE, Cut, Kernel, Op, Reach, Trait, Work
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
@@ -143,6 +144,8 @@ class Bound(Call):
             self.forward = _rounded(self.forward)
         elif STRING in (self.spec.dtype, *(spec.dtype for spec in specs)):
             self.forward = _on_host(self.forward, self.spec.dtype)
+        elif self.spec.dtype.kind in "iu" and _moves(op):
+            self.forward = _with_bounds(self.forward)
         self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
         self.blocks = _blocks(op, self) if self.work is not None and op.cut is not None else None
         self.plain = not (op.views or op.dynamic or op.expand or self.work)
@@ -382,6 +385,24 @@ def _on_host(forward: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
         device = hasattr(xp, "asnumpy")
         result = np.asarray(forward(np, *(map(xp.asnumpy, arrays) if device else arrays), **attrs), dtype=dtype)
         return xp.asarray(result) if device and dtype != STRING else result
+
+    return run
+
+
+def _moves(op: Op) -> bool:
+    """Whether each element of the result is one of an input, or that in another dtype."""
+    moves = op.views and op.reach is Reach.MOVES
+    return moves or not op.traits.isdisjoint((Trait.ALIASES, Trait.CONVERTS, Trait.JOINS))
+
+
+def _with_bounds(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """The forward of an op that moves integers: on a GPU the result has the bounds of the inputs."""
+
+    def run(xp: Any, *arrays: Any, **attrs: Any) -> Any:
+        result = forward(xp, *arrays, **attrs)
+        if hasattr(xp, "asnumpy"):
+            checks.move_bounds(result, arrays)
+        return result
 
     return run
 

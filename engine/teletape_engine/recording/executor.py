@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from teletape_engine.arrays import Backend, runs_already
+from teletape_engine.arrays import Backend, checks, runs_already
 from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound, Call
@@ -193,6 +193,7 @@ class Executor(Recorder):
         if not EXACT_COUNTS or references(variable) > _OWN or not _writable(variable.value.array):
             self.memory.spend(variable.spec.nbytes, "an assignment to a part of a variable")
             variable.value = Value(variable.value.array.copy(), variable.spec, new_uid())
+        checks.forget_bounds(variable.value.array)
         return variable.value.array
 
     def _compact(self, array: Any) -> Any:

@@ -1,0 +1,91 @@
+"""What a training step copies between host and device, counted on the substitute for CuPy."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import substitute
+
+import teletape as tf
+from teletape.sessions.current import use
+from teletape.sessions.local import LocalSession
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(32, 8)).astype(np.float32)
+LABELS = RANDOM.integers(0, 4, 32)
+
+
+@pytest.fixture
+def transfers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Copies so far, in a session on the substitute's device."""
+    state = substitute.installed(monkeypatch)
+    before = use(LocalSession("gpu"))
+    yield state.transfers
+    use(before)
+
+
+def classifier(update: Callable[..., None]) -> Callable[..., Any]:
+    """A training step of two layers that gives its loss."""
+    shapes = (8, 16), (16,), (16, 4)
+    variables = [tf.Variable(RANDOM.normal(size=shape).astype(np.float32)) for shape in shapes]
+
+    def step(x: Any, labels: Any) -> Any:
+        weights, bias, last = variables
+        with tf.GradientTape() as tape:
+            logits = tf.nn.relu(x @ weights + bias) @ last
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+            loss = tf.reduce_mean(losses)
+        update(tape.gradient(loss, variables), variables)
+        return loss
+
+    return step
+
+
+def descend(gradients: Any, variables: Any) -> None:
+    for gradient, variable in zip(gradients, variables, strict=True):
+        variable.assign_sub(0.1 * gradient)
+
+
+def with_adam() -> Callable[..., None]:
+    optimizer = tf.keras.optimizers.Adam()
+    return lambda gradients, variables: optimizer.apply_gradients(zip(gradients, variables, strict=True))
+
+
+@pytest.mark.parametrize("optimizer", [lambda: descend, with_adam], ids=["descent", "Adam"])
+@pytest.mark.parametrize("as_function", [False, True])
+def test_a_step_copies_its_batch_up_and_its_loss_down(
+    transfers: list[Any], optimizer: Callable[[], Any], as_function: bool
+) -> None:
+    step = classifier(optimizer())
+    step = tf.function(step) if as_function else step
+    for _ in range(5):
+        transfers.clear()
+        loss = float(step(tf.constant(X), tf.constant(LABELS)))
+        assert np.isfinite(loss)
+    assert [direction for direction, _ in transfers] == ["up", "up", "down"]
+
+
+def test_labels_of_the_device_itself_are_waited_for(transfers: list[Any]) -> None:
+    """The host cannot know them; labels from the host stay known when they are cast, reshaped and sliced."""
+    logits = tf.constant(X)
+    known = tf.reshape(tf.cast(tf.constant(LABELS), tf.int32), [4, 8])[1]
+    transfers.clear()
+    tf.nn.sparse_softmax_cross_entropy_with_logits(labels=known, logits=logits[:8])
+    assert transfers == []
+    chosen = tf.argmax(logits, axis=1)
+    tf.nn.sparse_softmax_cross_entropy_with_logits(labels=chosen, logits=logits)
+    assert transfers == [("down", "item")]
+
+
+def test_labels_out_of_range_are_refused(transfers: list[Any]) -> None:
+    logits, labels = tf.constant(X), tf.constant(np.where(LABELS == 3, 9, LABELS))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="valid range"):
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+
+
+def test_bounds_do_not_outlive_a_change_of_the_array(transfers: list[Any]) -> None:
+    variable = tf.Variable([0, 1, 2])
+    variable[1].assign(7)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"7 is not in \[0, 3\)"):
+        tf.gather(tf.constant([1.0, 2.0, 3.0]), variable)
