@@ -6,7 +6,7 @@ in its docstring. What the page says of their results and gradients is what the 
 
 import ast
 import inspect
-import textwrap
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 
 import teletape as tf
 from teletape.ops.dispatch import call
-from teletape_engine.catalogue.op import Op, Sample
+from teletape_engine.catalogue.op import CATALOGUE, Op, Sample
 
 SHOWN = 12  #: Elements of an array that is printed; of a longer one the dtype and the shape are.
 DIGITS = 3
@@ -75,7 +75,8 @@ def expression(function: Callable[..., Any]) -> str | None:
         return None
     rest = lines[lines.index("Example:") + 1 :]
     indented = rest[: next((i for i, line in enumerate(rest) if not line.startswith(" ")), len(rest))]
-    return " ".join(textwrap.dedent("\n".join(indented)).split("\n"))
+    line = " ".join(text.strip() for text in indented).strip()
+    return re.sub(r",? +(?=[)\]}])", "", re.sub(r"(?<=[(\[{]) +", "", line))
 
 
 def of_function(source: str) -> Run:
@@ -91,7 +92,10 @@ def of_function(source: str) -> Run:
     keywords = {keyword.arg: _value(keyword.value) for keyword in tree.keywords if keyword.arg}
     bound = inspect.signature(function).bind(*positional, **keywords)
     for name, value in bound.arguments.items():
-        if "Tensor" in str(inspect.signature(function).parameters[name].annotation):
+        annotation = str(inspect.signature(function).parameters[name].annotation)
+        if annotation.startswith(("Sequence", "Iterable", "list")) and isinstance(value, list | tuple):
+            bound.arguments[name] = [_tensor(item) if "Tensor" in annotation else item for item in value]
+        elif "Tensor" in annotation:
             bound.arguments[name] = _tensor(value)
     return _run(lambda: function(*bound.args, **bound.kwargs), dict(_tensors(bound.arguments)))
 
@@ -130,11 +134,12 @@ def _run(function: Callable[[], Any], arguments: dict[str, Any]) -> Run:
         for name, value in arguments.items()
         if isinstance(value, tf.Tensor | tf.Variable) and (value.dtype.is_floating or value.dtype.is_complex)
     }
+    tf.random.set_seed(0)  # what a call draws does not depend on the calls before it
     with tf.GradientTape(persistent=True) as tape:
         for tensor in watched.values():
             tape.watch(tensor)
         result = function()
-    ops = [node["label"] for node in tape.graph().json["nodes"] if node["kind"] == "op"]
+    ops = [node["label"] for node in tape.graph().json["nodes"] if node["label"] in CATALOGUE]
     targets = [leaf for leaf in _leaves(result) if leaf.dtype.is_floating or leaf.dtype.is_complex]
     gradients = {name: _gradient(tape, targets, tensor) for name, tensor in watched.items()}
     return Run(text(result), gradients, tuple(dict.fromkeys(ops)))
@@ -165,6 +170,8 @@ def text(value: Any) -> str:
     if isinstance(value, tf.sparse.SparseTensor):
         parts = ", ".join(f"{name}={text(getattr(value, name))}" for name in ("indices", "values", "dense_shape"))
         return f"SparseTensor({parts})"
+    if isinstance(value, tf.IndexedSlices):
+        return f"IndexedSlices(values={text(value.values)}, indices={text(value.indices)})"
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         parts = ", ".join(f"{name}={text(part)}" for name, part in zip(value._fields, value, strict=True))
         return f"{type(value).__name__}({parts})"
@@ -173,9 +180,9 @@ def text(value: Any) -> str:
     if isinstance(value, tf.Tensor | tf.Variable):
         value = value.numpy()
     if isinstance(value, bytes):
-        return repr(value) if len(value) <= 5 * SHOWN else f"{len(value)} bytes"
+        return repr(value) if len(value) <= 5 * SHOWN else "bytes"
     if not isinstance(value, np.ndarray | np.generic):
-        return repr(value)
+        return re.sub(r"<([\w.]+) object at \w+>", r"\1", repr(value))
     if np.size(value) > SHOWN or np.size(value) == 0:
         return f"{value.dtype.name}{list(np.shape(value))}"
     return _list(value.tolist())

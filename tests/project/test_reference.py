@@ -81,3 +81,10 @@ def test_the_example_of_an_op_is_what_the_op_gives() -> None:
     result = CATALOGUE["cumsum"](np.array(ast.literal_eval(call.args[0])), **attributes)
     assert examples.text(np.asarray(result)) == run.result
     assert run.gradients == {"x": "dense"}
+
+
+def test_every_function_that_is_written_by_hand_shows_a_call() -> None:
+    load_script("reference")
+    import function_reference
+
+    assert function_reference.without_example() == []

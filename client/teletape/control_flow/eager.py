@@ -65,6 +65,9 @@ def while_loop(
     Raises:
         TypeError: `cond` or `body` cannot be called; parallel_iterations below 1.
         ValueError: No loop variables; `body` returns another structure.
+
+    Example:
+        tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, 2.0 * x), (0, tf.constant(1.0)))
     """
     if not callable(cond):
         raise TypeError("'cond' must be callable.")
@@ -180,6 +183,9 @@ def cond(
     Raises:
         TypeError: One of them is missing, or cannot be called.
         ValueError: `pred` has several elements.
+
+    Example:
+        tf.cond(tf.constant(2.0) > 1.0, lambda: 10.0, lambda: 20.0)
     """
     if true_fn is None:
         raise TypeError("cond(): 'true_fn' argument required")
@@ -260,6 +266,9 @@ def case(
         TypeError: No pairs, a predicate that is no tensor, a function that cannot be called.
         ValueError: No pairs.
         teletape.errors.InvalidArgumentError: No predicate is true without a default; several exclusive ones are.
+
+    Example:
+        tf.case([(tf.constant(False), lambda: 1.0), (tf.constant(True), lambda: 2.0)], default=lambda: 3.0)
     """
     pairs = _pairs(pred_fn_pairs, exclusive)
     if default is None:
@@ -346,6 +355,9 @@ def switch_case(
         TypeError: Arguments of other kinds.
         ValueError: No functions, or numbers with a gap.
         teletape.errors.InvalidArgumentError: `branch_index` is no scalar.
+
+    Example:
+        tf.switch_case(tf.constant(1), [lambda: 10.0, lambda: 20.0])
     """
     if not isinstance(branch_index, EagerTensor):
         raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")

@@ -59,6 +59,9 @@ def scan(
         ValueError: An accumulator of another structure or shape.
         teletape.errors.InvalidArgumentError: One of another dtype.
         teletape.errors.OutOfRangeError: No initializer and no elements.
+
+    Example:
+        tf.scan(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0]))
     """
     check_callable(fn)
     warn_of_back_prop(back_prop, "scan")
@@ -107,6 +110,9 @@ def foldl(
     Raises:
         ValueError: An accumulator of another structure.
         teletape.errors.OutOfRangeError: No initializer and no elements.
+
+    Example:
+        tf.foldl(lambda total, x: 2.0 * total + x, tf.constant([1.0, 2.0, 3.0]))
     """
     return _fold("foldl", fn, elems, initializer, back_prop, reverse=False)
 
@@ -120,7 +126,11 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As `foldl`, from the last element to the first."""
+    """As `foldl`, from the last element to the first.
+
+    Example:
+        tf.foldr(lambda total, x: 2.0 * total + x, tf.constant([1.0, 2.0, 3.0]))
+    """
     return _fold("foldr", fn, elems, initializer, back_prop, reverse=True)
 
 

@@ -53,6 +53,9 @@ def map_fn(
     Raises:
         ValueError: No elements, a scalar among them, other lengths, or a result of another structure or shape.
         teletape.errors.InvalidArgumentError: A result of another dtype.
+
+    Example:
+        tf.map_fn(lambda x: x * x, tf.constant([1.0, 2.0, 3.0]))
     """
     check_callable(fn, "The provided function {} is not callable.fn must be callable.")
     warn_of_back_prop(back_prop, "map_fn")
@@ -128,6 +131,9 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
     Raises:
         ValueError: No elements.
         IndexError: A scalar among them.
+
+    Example:
+        tf.vectorized_map(lambda x: x * x, tf.constant([1.0, 2.0, 3.0]))
     """
     tensors = nest.map_structure(convert_to_tensor, read_variables(elems))
     columns = nest.flatten(tensors)

@@ -19,6 +19,9 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
 
     Args:
         control_inputs: Tensors, or callables; None: none.
+
+    Example:
+        tf.control_dependencies([tf.constant(1.0)])
     """
     for control in control_inputs or ():
         if callable(control):
@@ -27,7 +30,11 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
 
 
 def group(*inputs: Any, **kwargs: Any) -> None:
-    """Returns None: its inputs have run already."""
+    """Returns None: its inputs have run already.
+
+    Example:
+        tf.group(tf.constant(1.0), tf.constant(2.0))
+    """
 
 
 def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:  # TensorFlow's
@@ -40,6 +47,9 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
 
     Raises:
         ValueError: There is no tensor.
+
+    Example:
+        tf.tuple([tf.constant(1.0), tf.constant(2.0)])
     """
     results = [
         tensor if tensor is None or isinstance(tensor, IndexedSlices) else call(ops.identity, (tensor,))
@@ -51,4 +61,8 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
 
 
 def no_op(name: str | None = None) -> None:
-    """Does nothing."""
+    """Does nothing.
+
+    Example:
+        tf.no_op()
+    """

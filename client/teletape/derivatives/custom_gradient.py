@@ -54,6 +54,9 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     Raises:
         TypeError: From a call: `grad_fn` cannot be called, or takes no `variables` and there are some.
         ValueError: From `gradient`: another count of cotangents than of arguments or variables.
+
+    Example:
+        tf.custom_gradient(lambda x: (x * x, lambda dy: 10.0 * dy))(tf.constant(3.0))
     """
     return custom_gradient if f is None else _Custom(f)
 
@@ -196,6 +199,9 @@ def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
 
     Raises:
         NotImplementedError: From a call whose argument has a tangent in an active ForwardAccumulator.
+
+    Example:
+        tf.recompute_grad(lambda x: x * x)(tf.constant(3.0))
     """
 
     def inner(*args: Any, **kwargs: Any) -> Any:
@@ -242,6 +248,9 @@ def grad_pass_through(f: Callable[P, R]) -> Callable[P, R]:
 
     Returns:
         The function. Variables that `f` reads get no gradient.
+
+    Example:
+        tf.grad_pass_through(tf.round)(tf.constant(2.7))
     """
 
     def inner(*args: Any, **kwargs: Any) -> Any:

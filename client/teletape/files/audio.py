@@ -36,6 +36,9 @@ def decode_wav(
 
     Raises:
         InvalidArgumentError: No such file.
+
+    Example:
+        tf.audio.decode_wav(tf.audio.encode_wav([[0.0], [0.5]], 8000))
     """
     try:
         with wave.open(io.BytesIO(bytes_of(contents, "contents"))) as file:
@@ -60,6 +63,9 @@ def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: Another rank.
+
+    Example:
+        tf.audio.encode_wav([[0.0], [0.5]], sample_rate=8000)
     """
     samples, rate = array_of(convert_to_tensor(audio)), array_of(convert_to_tensor(sample_rate))
     if samples.ndim != 2:

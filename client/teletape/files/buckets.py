@@ -34,12 +34,19 @@ def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Ten
     Raises:
         InvalidArgumentError: Fewer than one bucket.
         TypeError: No strings.
+
+    Example:
+        tf.strings.to_hash_bucket(["a", "b"], num_buckets=10)
     """
     return _buckets(hash64, input, num_buckets)
 
 
 def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """Returns for each string a number in [0, num_buckets), by FarmHash; arguments and errors as to_hash_bucket."""
+    """Returns for each string a number in [0, num_buckets), by FarmHash; arguments and errors as to_hash_bucket.
+
+    Example:
+        tf.strings.to_hash_bucket_fast(["a", "b"], num_buckets=10)
+    """
     return _buckets(farmhash64, input, num_buckets)
 
 
@@ -50,6 +57,9 @@ def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | No
 
     Raises:
         InvalidArgumentError: The key is not two numbers.
+
+    Example:
+        tf.strings.to_hash_bucket_strong(["a", "b"], num_buckets=10, key=[1, 2])
     """
     words = to.ints(key, "key")
     if len(words) != 2:
@@ -79,6 +89,9 @@ def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) 
 
     Raises:
         InvalidArgumentError: Another method, or a scalar.
+
+    Example:
+        tf.fingerprint(["a", "b"])
     """
     if bytes_of(method, "method") != b"farmhash64":
         raise InvalidArgumentError(f"Unsupported fingerprint method: {method}")

@@ -117,6 +117,9 @@ def decode_image(
     Raises:
         InvalidArgumentError: No image; another number of channels.
         ModuleNotFoundError: Pillow is not installed.
+
+    Example:
+        tf.image.decode_image(tf.image.encode_png(np.array([[[7], [9]]], np.uint8)))
     """
     _check_channels(channels, (0, 1, 3, 4))
     image = _opened(contents, "decode_image")
@@ -145,7 +148,11 @@ def _still(contents: Any, channels: int, dtype: to.DTypeInput, purpose: str) -> 
 def decode_png(
     contents: Any, channels: int = 0, dtype: to.DTypeInput = dtypes.uint8, name: str | None = None
 ) -> Tensor:
-    """Decodes a PNG, or a still image of another format; see `decode_image`. `dtype` is uint8 or uint16."""
+    """Decodes a PNG, or a still image of another format; see `decode_image`. `dtype` is uint8 or uint16.
+
+    Example:
+        tf.image.decode_png(tf.image.encode_png(np.array([[[7], [9]]], np.uint8)))
+    """
     _check_channels(channels, (0, 1, 3, 4))
     return _still(contents, channels, dtype, "decode_png")
 
@@ -153,19 +160,35 @@ def decode_png(
 def decode_webp(
     contents: Any, channels: int = 0, dtype: to.DTypeInput = dtypes.uint8, name: str | None = None
 ) -> Tensor:
-    """Decodes a WebP; see `decode_image`."""
+    """Decodes a WebP; see `decode_image`.
+
+    Example:
+        tf.image.decode_webp(bytes.fromhex("524946461a000000574542505650384c0d0000002f00000010071011118888fe0700"))
+    """
     _check_channels(channels, (0, 3, 4))
     return _still(contents, channels or 4, dtype, "decode_webp")
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
-    """Decodes a BMP; see `decode_image`."""
+    """Decodes a BMP; see `decode_image`.
+
+    Example:
+        tf.image.decode_bmp(
+            bytes.fromhex(
+                "424d3a00000000000000360000002800000001000000010000000100180000000000040000000000000000000000000000000000000003020100"
+            )
+        )
+    """
     _check_channels(channels, (0, 3, 4))
     return _still(contents, channels, dtypes.uint8, "decode_bmp")
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
-    """Decodes a GIF to [frames, height, width, 3]; another image has one frame."""
+    """Decodes a GIF to [frames, height, width, 3]; another image has one frame.
+
+    Example:
+        tf.image.decode_gif(bytes.fromhex("47494638396101000100800000ff00000000002c00000000010001000002024401003b"))
+    """
     return convert_to_tensor(_frames(_opened(contents, "decode_gif")))
 
 
@@ -194,6 +217,9 @@ def decode_jpeg(
     Raises:
         InvalidArgumentError: No image; another number of channels; another ratio.
         ModuleNotFoundError: Pillow is not installed.
+
+    Example:
+        tf.image.decode_jpeg(tf.image.encode_jpeg(np.zeros([2, 2, 1], np.uint8)))
     """
     _check_channels(channels, (0, 1, 3, 4))
     if ratio not in (1, 2, 4, 8):
@@ -218,6 +244,9 @@ def decode_and_crop_jpeg(
 
     Raises:
         InvalidArgumentError: The part is not inside the image.
+
+    Example:
+        tf.image.decode_and_crop_jpeg(tf.image.encode_jpeg(np.zeros([8, 8, 1], np.uint8)), [0, 0, 2, 2])
     """
     image = decode_jpeg(contents, channels, ratio).numpy()
     y, x, height, width = (int(number) for number in np.asarray(crop_window))
@@ -227,14 +256,22 @@ def decode_and_crop_jpeg(
 
 
 def extract_jpeg_shape(contents: Any, output_type: to.DTypeInput = dtypes.int32, name: str | None = None) -> Tensor:
-    """Returns the height, width and number of channels of a JPEG."""
+    """Returns the height, width and number of channels of a JPEG.
+
+    Example:
+        tf.image.extract_jpeg_shape(tf.image.encode_jpeg(np.zeros([2, 3, 1], np.uint8)))
+    """
     image = _opened(contents, "extract_jpeg_shape")
     shape = [image.height, image.width, len(image.getbands())]
     return convert_to_tensor(np.array(shape, dtypes.as_dtype(output_type).np))
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Whether a string is a JPEG."""
+    """Whether a string is a JPEG.
+
+    Example:
+        tf.image.is_jpeg(tf.image.encode_jpeg(np.zeros([2, 2, 1], np.uint8)))
+    """
     return convert_to_tensor(bytes_of(contents, "contents").startswith(_JPEG))
 
 
@@ -260,6 +297,9 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     Raises:
         InvalidArgumentError: Another dtype, rank or number of channels.
         ModuleNotFoundError: Pillow is not installed.
+
+    Example:
+        tf.image.encode_png(np.zeros([2, 2, 3], np.uint8))
     """
     samples = _samples(image, (np.uint8, np.uint16))
     if samples.ndim < 3:
@@ -306,6 +346,9 @@ def encode_jpeg(
     Raises:
         InvalidArgumentError: Another dtype, rank or number of channels.
         ModuleNotFoundError: Pillow is not installed.
+
+    Example:
+        tf.image.encode_jpeg(np.zeros([2, 2, 3], np.uint8), quality=90)
     """
     samples = _samples(image, (np.uint8,))
     if samples.ndim != 3 or samples.shape[-1] not in (1, 3):

@@ -29,6 +29,9 @@ def adjust_jpeg_quality(
     Raises:
         InvalidArgumentError: A quality, a rank or a number of channels that JPEG does not have.
         ModuleNotFoundError: Pillow is not installed.
+
+    Example:
+        tf.image.adjust_jpeg_quality(np.full([8, 8, 3], 0.5, np.float32), jpeg_quality=75)
     """
     tensor = convert_to_tensor(image)
     quality = to.whole(jpeg_quality)
@@ -42,14 +45,22 @@ def adjust_jpeg_quality(
 def random_jpeg_quality(
     image: to.TensorInput, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
-    """adjust_jpeg_quality by a quality in [min_jpeg_quality, max_jpeg_quality)."""
+    """adjust_jpeg_quality by a quality in [min_jpeg_quality, max_jpeg_quality).
+
+    Example:
+        tf.image.random_jpeg_quality(np.zeros([8, 8, 3], np.uint8), min_jpeg_quality=60, max_jpeg_quality=90)
+    """
     return adjust_jpeg_quality(image, _quality(min_jpeg_quality, max_jpeg_quality, OpSeed(seed)))
 
 
 def stateless_random_jpeg_quality(
     image: to.TensorInput, min_jpeg_quality: int, max_jpeg_quality: int, seed: to.TensorInput
 ) -> Tensor:
-    """As random_jpeg_quality; the draw follows from the seed, two integers."""
+    """As random_jpeg_quality; the draw follows from the seed, two integers.
+
+    Example:
+        tf.image.stateless_random_jpeg_quality(np.zeros([8, 8, 3], np.uint8), 60, 90, seed=[1, 2])
+    """
     return adjust_jpeg_quality(image, _quality(min_jpeg_quality, max_jpeg_quality, state(seed)))
 
 

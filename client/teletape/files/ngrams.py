@@ -47,6 +47,9 @@ def ngrams(
     Raises:
         ValueError: A scalar, a width below 1, or a padding width without a padding value.
         TypeError: A padding value that is no string.
+
+    Example:
+        tf.strings.ngrams(["a", "b", "c"], 2)
     """
     strings = strings_of(data, "data")
     if not strings.ndim:
@@ -111,6 +114,9 @@ def unsorted_segment_join(
 
     Raises:
         InvalidArgumentError: An id that there is not, or shapes that do not fit.
+
+    Example:
+        tf.strings.unsorted_segment_join(["a", "b", "c"], [0, 1, 0], 2, separator="-")
     """
     strings, ids, count = strings_of(inputs, "inputs"), array_of(convert_to_tensor(segment_ids)), to.whole(num_segments)
     if count < 0:

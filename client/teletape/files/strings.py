@@ -1,7 +1,7 @@
 """`tf.strings`: functions of strings, elementwise or of several tensors.
 
 Each reads the values of its tensors: over HTTP a round trip, and in a tf.function the function runs op by op. A result
-whose rows have several lengths is refused: tensors are dense.
+whose rows have several lengths is refused: tensors are dense. Long because fourteen functions document their arguments.
 """
 
 from __future__ import annotations
@@ -55,12 +55,20 @@ def _bytes(value: str) -> bytes:
 
 # --------------------------------------------------------------------------------------------------------- elementwise
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Returns strings in lower case: letters of ASCII, or with encoding "utf-8" all."""
+    """Returns strings in lower case: letters of ASCII, or with encoding "utf-8" all.
+
+    Example:
+        tf.strings.lower("ABC")
+    """
     return _cased(input, encoding, bytes.lower, str.lower)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Returns strings in upper case: letters of ASCII, or with encoding "utf-8" all."""
+    """Returns strings in upper case: letters of ASCII, or with encoding "utf-8" all.
+
+    Example:
+        tf.strings.upper("abc")
+    """
     return _cased(input, encoding, bytes.upper, str.upper)
 
 
@@ -73,12 +81,20 @@ def _cased(input: Any, encoding: str, ascii_case: Callable[[bytes], bytes], case
 
 
 def strip(input: Any, name: str | None = None) -> Tensor:
-    """Returns strings without the white space at their ends."""
+    """Returns strings without the white space at their ends.
+
+    Example:
+        tf.strings.strip("  a ")
+    """
     return each_string(bytes.strip, strings_of(input, "input"))
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """Returns the lengths of strings as int32, in bytes or, with unit "UTF8_CHAR", in characters."""
+    """Returns the lengths of strings as int32, in bytes or, with unit "UTF8_CHAR", in characters.
+
+    Example:
+        tf.strings.length(["a", "bcd"])
+    """
     strings = strings_of(input, "input")
     _check_unit(unit)
     lengths = [len(text if unit == "BYTE" else _text(text)) for text in strings.reshape(-1)]
@@ -97,6 +113,9 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
 
     Raises:
         InvalidArgumentError: A position is outside its string.
+
+    Example:
+        tf.strings.substr("abcdef", 1, 3)
     """
     strings = strings_of(input, "input")
     _check_unit(unit)
@@ -121,7 +140,11 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
 
 # -------------------------------------------------------------------------------------------------- regular expressions
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Returns which strings match a regular expression as a whole."""
+    """Returns which strings match a regular expression as a whole.
+
+    Example:
+        tf.strings.regex_full_match(["abc", "xyz"], "a.*")
+    """
     strings, expression = strings_of(input, "input"), _expression(pattern)
     matches = [expression.fullmatch(_text(text)) is not None for text in strings.reshape(-1)]
     return convert_to_tensor(np.array(matches, np.bool_).reshape(strings.shape))
@@ -141,6 +164,9 @@ def regex_replace(
 
     Raises:
         InvalidArgumentError: The expression is not valid.
+
+    Example:
+        tf.strings.regex_replace("a1b2", "[0-9]", "#")
     """
     strings, expression, text = strings_of(input, "input"), _expression(pattern), _text(bytes_of(rewrite, "rewrite"))
     if any(int(number) > expression.groups for number in re.findall(r"(?<!\\)(?:\\\\)*\\([0-9])", text)):
@@ -175,6 +201,9 @@ def join(inputs: Iterable[Any], separator: str = "", name: str | None = None) ->
 
     Raises:
         InvalidArgumentError: Two shapes differ.
+
+    Example:
+        tf.strings.join(["a", ["b", "c"]], separator="-")
     """
     arrays = [strings_of(entry, "inputs") for entry in inputs]
     shapes = [array.shape for array in arrays if array.shape]
@@ -191,7 +220,11 @@ def join(inputs: Iterable[Any], separator: str = "", name: str | None = None) ->
 def reduce_join(
     inputs: Any, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
 ) -> Tensor:
-    """Returns the strings along axes as one each; the first axis runs fastest. None: all axes, the last one first."""
+    """Returns the strings along axes as one each; the first axis runs fastest. None: all axes, the last one first.
+
+    Example:
+        tf.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1)
+    """
     array = strings_of(inputs, "inputs")
     rank = array.ndim
     named = to.axes(axis)
@@ -216,6 +249,9 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
     Raises:
         UnimplementedError: Several strings, whose parts TensorFlow returns as a ragged tensor.
+
+    Example:
+        tf.strings.split("a b c")
     """
     text = _single(strings_of(input, "input"), "split")
     between = None if sep is None else bytes_of(sep, "sep") or None
@@ -227,6 +263,9 @@ def bytes_split(input: Any, name: str | None = None) -> Tensor:
 
     Raises:
         UnimplementedError: Several strings, whose bytes TensorFlow returns as a ragged tensor.
+
+    Example:
+        tf.strings.bytes_split("abc")
     """
     text = _single(strings_of(input, "input"), "bytes_split")
     return convert_to_tensor(np.array([text[place : place + 1] for place in range(len(text))], object))
@@ -248,6 +287,9 @@ def to_number(input: Any, out_type: to.DTypeInput = dtypes.float32, name: str | 
 
     Raises:
         InvalidArgumentError: A string is no number of that dtype.
+
+    Example:
+        tf.strings.to_number(["1.5", "2"])
     """
     strings, dtype = strings_of(input, "input"), dtypes.as_dtype(out_type)
     if dtype not in _NUMBERS:
@@ -297,6 +339,9 @@ def as_string(
 
     Raises:
         InvalidArgumentError: A precision or form for what is no fraction; both forms.
+
+    Example:
+        tf.strings.as_string([1.5, 2.0], precision=1)
     """
     tensor = convert_to_tensor(input)
     if tensor.dtype is dtypes.string:
@@ -339,6 +384,9 @@ def format(
 
     Raises:
         ValueError: Not as many tensors as placeholders.
+
+    Example:
+        tf.strings.format("x = {}", tf.constant([1, 2]))
     """
     tensors = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     parts = template.split(placeholder)

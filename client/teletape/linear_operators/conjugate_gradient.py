@@ -53,6 +53,12 @@ def conjugate_gradient(
 
     Raises:
         ValueError: The hints do not say that the operator is self-adjoint and positive definite.
+
+    Example:
+        tf.linalg.experimental.conjugate_gradient(
+            tf.linalg.LinearOperatorDiag([2.0, 2.0], is_self_adjoint=True, is_positive_definite=True),
+            tf.constant([2.0, 4.0]),
+        )
     """
     if not (operator.is_self_adjoint and operator.is_positive_definite):
         raise ValueError("Expected a self-adjoint, positive definite operator.")

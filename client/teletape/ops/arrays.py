@@ -41,7 +41,11 @@ __all__ = [
 
 # ------------------------------------------------------------------------------------------------- joining and taking
 def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> Tensor:
-    """Joins tensors along `axis`. By hand: a list of one tensor is an identity."""
+    """Joins tensors along `axis`. By hand: a list of one tensor is an identity.
+
+    Example:
+        tf.concat([tf.constant([1.0, 2.0]), tf.constant([3.0])], axis=0)
+    """
     try:
         if not isinstance(values, list | tuple):
             values = [values]
@@ -59,6 +63,9 @@ def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> Tensor:
 
     Raises:
         ValueError: There is no such axis.
+
+    Example:
+        tf.stack([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])], axis=1)
     """
     try:
         if isinstance(values, TensorLike):
@@ -85,6 +92,9 @@ def unstack(
     Raises:
         ValueError: There is no such axis.
         InvalidArgumentError: `num` is not the length of the axis.
+
+    Example:
+        tf.unstack([[1.0, 2.0], [3.0, 4.0]])
     """
     tensor, at = convert_to_tensor(value), to.whole(axis)
     _check_axis(at, tensor.ndim)
@@ -118,6 +128,9 @@ def split(
 
     Raises:
         InvalidArgumentError: There is no such axis, the sizes do not add up to its length, or `num` is another number.
+
+    Example:
+        tf.split([1.0, 2.0, 3.0, 4.0], 2)
     """
     tensor, at = convert_to_tensor(value), to.whole(axis)
     rank = tensor.ndim
@@ -160,6 +173,9 @@ def slice(input_: to.TensorInput, begin: to.IntsInput, size: to.IntsInput, name:
     """The block that starts at `begin` and has `size` elements along each axis; -1: up to the end.
 
     By hand: the index of strided_slice is computed from both and the shape.
+
+    Example:
+        tf.slice([1.0, 2.0, 3.0], [1], [2])
     """
     tensor = convert_to_tensor(input_)
     index = []
@@ -184,6 +200,9 @@ def where(
     """`x` where the condition is true, else `y`; with the condition alone its true positions: int64 [n, rank].
 
     By hand: these are two ops.
+
+    Example:
+        tf.where([True, False], [1.0, 2.0], [10.0, 20.0])
     """
     try:
         if (x is None) != (y is None):
@@ -210,6 +229,9 @@ def boolean_mask(
 
     Raises:
         ValueError: The mask is a scalar, or its shape does not fit.
+
+    Example:
+        tf.boolean_mask([1.0, 2.0, 3.0], [True, False, True])
     """
     values, flags = convert_to_tensor(tensor), convert_to_tensor(mask)
     rank = flags.ndim
@@ -226,7 +248,11 @@ def boolean_mask(
 
 # ------------------------------------------------------------------------------------------------------------- shapes
 def shape_n(input: Any, out_type: to.DTypeInput | None = None, name: str | None = None) -> list[Tensor]:
-    """The shape of each of several tensors. By hand: as shape."""
+    """The shape of each of several tensors. By hand: as shape.
+
+    Example:
+        tf.shape_n([tf.constant([1.0]), tf.constant([[1.0, 2.0]])])
+    """
     return [shape(entry, out_type) for entry in input]
 
 
@@ -235,6 +261,9 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
     Raises:
         ValueError: They do not broadcast.
+
+    Example:
+        tf.broadcast_static_shape(tf.TensorShape([2, 1]), tf.TensorShape([1, 3]))
     """
     first, second = (TensorShape(entry) for entry in (shape_x, shape_y))
     if first.rank is None or second.rank is None:
@@ -247,6 +276,9 @@ def broadcast_dynamic_shape(shape_x: to.IntsInput, shape_y: to.IntsInput) -> Ten
 
     Raises:
         InvalidArgumentError: They do not broadcast.
+
+    Example:
+        tf.broadcast_dynamic_shape(tf.constant([2, 1]), tf.constant([1, 3]))
     """
     dtype = next((entry.dtype for entry in (shape_x, shape_y) if isinstance(entry, TensorLike)), dtypes.int32)
     try:
@@ -268,19 +300,31 @@ def _broadcast(first: list[Any], second: list[Any]) -> list[Any]:
 
 # ------------------------------------------------------------------------------------------------------------- others
 def shape(input: to.TensorInput, out_type: to.DTypeInput | None = None, name: str | None = None) -> Tensor:
-    """The shape as a tensor, int32 by default. By hand: it is known without an op."""
+    """The shape as a tensor, int32 by default. By hand: it is known without an op.
+
+    Example:
+        tf.shape([[1.0, 2.0]])
+    """
     dtype = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     return constant(np.array(_shape_of(input).as_list(), dtype.np))
 
 
 def size(input: to.TensorInput, out_type: to.DTypeInput | None = None, name: str | None = None) -> Tensor:
-    """The number of elements as a tensor, int32 by default. By hand: it is known without an op."""
+    """The number of elements as a tensor, int32 by default. By hand: it is known without an op.
+
+    Example:
+        tf.size([[1.0, 2.0], [3.0, 4.0]])
+    """
     dtype = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     return constant(np.array(_shape_of(input).num_elements(), dtype.np))
 
 
 def rank(input: to.TensorInput, name: str | None = None) -> Tensor:
-    """The number of axes as an int32 tensor. By hand: it is known without an op."""
+    """The number of axes as an int32 tensor. By hand: it is known without an op.
+
+    Example:
+        tf.rank([[1.0, 2.0]])
+    """
     return constant(len(_shape_of(input)))
 
 
@@ -289,7 +333,11 @@ def _shape_of(value: Any) -> TensorShape:
 
 
 def identity(input: Any, name: str | None = None) -> Any:
-    """A tensor with the same values. By hand: IndexedSlices stay IndexedSlices."""
+    """A tensor with the same values. By hand: IndexedSlices stay IndexedSlices.
+
+    Example:
+        tf.identity([1.0, 2.0])
+    """
     try:
         if isinstance(input, IndexedSlices):
             return IndexedSlices(identity(input.values), identity(input.indices), input.dense_shape)
@@ -302,5 +350,9 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Any]:
-    """Tensors with the same values as those of a list. By hand: as identity."""
+    """Tensors with the same values as those of a list. By hand: as identity.
+
+    Example:
+        tf.identity_n([tf.constant(1.0), tf.constant([2.0, 3.0])])
+    """
     return [identity(entry) for entry in input]

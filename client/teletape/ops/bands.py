@@ -80,6 +80,9 @@ def tridiagonal_solve(
     Raises:
         ValueError: Another format, or shapes that do not fit.
         NotImplementedError: `perturb_singular`.
+
+    Example:
+        tf.linalg.tridiagonal_solve(tf.constant([[0.0, 0.0], [2.0, 4.0], [0.0, 0.0]]), [[2.0], [4.0]])
     """
     if perturb_singular:
         if not partial_pivoting:
@@ -120,6 +123,9 @@ def tridiagonal_matmul(
     Raises:
         ValueError: Another format, or shapes that do not fit it.
         InvalidArgumentError: Shapes or dtypes of the product that do not fit.
+
+    Example:
+        tf.linalg.tridiagonal_matmul(tf.constant([[1.0, 0.0], [2.0, 2.0], [0.0, 1.0]]), [[1.0], [2.0]])
     """
     return call(ops.tridiagonal_matmul, (_compact(diagonals, diagonals_format), convert_to_tensor(rhs)))
 
@@ -149,6 +155,9 @@ def eigh_tridiagonal(
     Raises:
         ValueError: Another `select`, or no range for it.
         NotImplementedError: `select` is "v".
+
+    Example:
+        tf.linalg.eigh_tridiagonal(tf.constant([2.0, 2.0]), tf.constant([1.0]))
     """
     if select not in ("a", "i", "v"):
         raise ValueError(f"select must have a value in {{'a', 'i', 'v'}}, got {select!r}")

@@ -81,6 +81,9 @@ def crop_and_resize(
 
     Raises:
         InvalidArgumentError: Shapes that do not fit, an index that there is not, another method.
+
+    Example:
+        tf.image.crop_and_resize([[[[1.0], [2.0]], [[3.0], [4.0]]]], [[0.0, 0.0, 1.0, 1.0]], [0], crop_size=[1, 1])
     """
     tensor = convert_to_tensor(image)
     images = tensor if tensor.dtype is dtypes.float32 else call(ops.cast, (tensor,), dtype=dtypes.float32.np)
@@ -113,6 +116,11 @@ def extract_glimpse(
 
     Raises:
         InvalidArgumentError: Shapes that do not fit, another noise.
+
+    Example:
+        tf.image.extract_glimpse(
+            [[[[1.0], [2.0]], [[3.0], [4.0]]]], size=[1, 1], offsets=[[0.0, 0.0]], centered=True, normalized=True
+        )
     """
     images, places = convert_to_tensor(input, dtypes.float32), convert_to_tensor(offsets, dtypes.float32)
     if noise not in ("uniform", "gaussian", "zero"):
@@ -145,6 +153,9 @@ def draw_bounding_boxes(
 
     Raises:
         InvalidArgumentError: Shapes that do not fit.
+
+    Example:
+        tf.image.draw_bounding_boxes(np.zeros([1, 3, 3, 1], np.float32), [[[0.0, 0.0, 1.0, 1.0]]], [[1.0]])
     """
     tensor = convert_to_tensor(images)
     palette = None if colors is None else convert_to_tensor(colors, dtypes.float32)
@@ -190,6 +201,11 @@ def non_max_suppression(
 
     Raises:
         InvalidArgumentError: Shapes that do not fit, a threshold outside [0, 1].
+
+    Example:
+        tf.image.non_max_suppression(
+            [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.9, 1.0], [2.0, 2.0, 3.0, 3.0]], [0.9, 0.8, 0.7], max_output_size=3
+        )
     """
     attrs = _limits(max_output_size, iou_threshold, score_threshold)
     return call(ops.non_max_suppression, _boxes_and_scores(boxes, scores), **attrs)
@@ -207,6 +223,11 @@ def non_max_suppression_with_scores(
     """As non_max_suppression, and the scores; with a positive `soft_nms_sigma` overlaps make scores smaller instead.
 
     By exp(-overlap² / (2 soft_nms_sigma)) for each better box. Bodla, Singh, Chellappa, Davis, "Soft-NMS", 2017.
+
+    Example:
+        tf.image.non_max_suppression_with_scores(
+            [[0.0, 0.0, 1.0, 1.0], [2.0, 2.0, 3.0, 3.0]], [0.9, 0.8], max_output_size=2
+        )
     """
     attrs = _limits(max_output_size, iou_threshold, score_threshold) | {"soft_nms_sigma": float(soft_nms_sigma)}
     inputs = _boxes_and_scores(boxes, scores)
@@ -221,7 +242,11 @@ def non_max_suppression_overlaps(
     score_threshold: Any = _LOWEST,
     name: str | None = None,
 ) -> Tensor:
-    """As non_max_suppression, for boxes whose overlaps [n, n] are known, in any measure."""
+    """As non_max_suppression, for boxes whose overlaps [n, n] are known, in any measure.
+
+    Example:
+        tf.image.non_max_suppression_overlaps([[1.0, 0.9], [0.9, 1.0]], [0.9, 0.8], max_output_size=2)
+    """
     inputs = (convert_to_tensor(overlaps, dtypes.float32), convert_to_tensor(scores, dtypes.float32))
     limits = {"overlap_threshold": float(overlap_threshold), "score_threshold": float(score_threshold)}
     return call(ops.non_max_suppression_overlaps, inputs, max_output_size=to.whole(max_output_size), **limits)
@@ -255,6 +280,11 @@ def non_max_suppression_padded(
 
     Raises:
         ValueError: Several images without padding.
+
+    Example:
+        tf.image.non_max_suppression_padded(
+            [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.9, 1.0]], [0.9, 0.8], max_output_size=2, pad_to_max_output_size=True
+        )
     """
     places, values = _boxes_and_scores(boxes, scores)
     shape = tuple(places.shape)
@@ -314,6 +344,14 @@ def combined_non_max_suppression(
 
     Raises:
         InvalidArgumentError: Shapes that do not fit, a threshold outside [0, 1], a size that is not positive.
+
+    Example:
+        tf.image.combined_non_max_suppression(
+            [[[[0.0, 0.0, 1.0, 1.0]], [[0.0, 0.0, 0.9, 1.0]]]],
+            [[[0.9], [0.8]]],
+            max_output_size_per_class=1,
+            max_total_size=1,
+        )
     """
     packed = call(
         ops.combined_non_max_suppression,

@@ -59,7 +59,13 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes in [0, range_max), equally probable."""
+    """Classes in [0, range_max), equally probable.
+
+    Example:
+        tf.random.uniform_candidate_sampler(
+            np.array([[0]]), num_true=1, num_sampled=2, unique=True, range_max=2, seed=1
+        )
+    """
     return _sampled("uniform", true_classes, num_true, num_sampled, unique, range_max, seed)
 
 
@@ -72,7 +78,13 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes in [0, range_max), small ones more probable: those of a vocabulary sorted by frequency."""
+    """Classes in [0, range_max), small ones more probable: those of a vocabulary sorted by frequency.
+
+    Example:
+        tf.random.log_uniform_candidate_sampler(
+            np.array([[0]]), num_true=1, num_sampled=2, unique=True, range_max=2, seed=1
+        )
+    """
     return _sampled("log_uniform", true_classes, num_true, num_sampled, unique, range_max, seed)
 
 
@@ -110,6 +122,11 @@ def fixed_unigram_candidate_sampler(
 
     Raises:
         InvalidArgumentError: Neither weights nor a file, or both; or another number of them than range_max.
+
+    Example:
+        tf.nn.fixed_unigram_candidate_sampler(
+            np.array([[0]]), num_true=1, num_sampled=2, unique=True, range_max=2, unigrams=[1.0, 1.0], seed=1
+        )
     """
     true = _classes(true_classes, num_true)
     listed = [float(weight) for weight in unigrams]
@@ -152,7 +169,11 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """All classes from 0 to num_sampled - 1, for tests of losses."""
+    """All classes from 0 to num_sampled - 1, for tests of losses.
+
+    Example:
+        tf.nn.all_candidate_sampler(np.array([[0]]), num_true=1, num_sampled=3, unique=True)
+    """
     true = _classes(true_classes, num_true)
     ones = call(ops.ones_like, (call(ops.cast, (true,), dtype=dtypes.float32.np),))
     return Candidates(constant(np.arange(num_sampled)), ones, constant(np.ones(num_sampled, np.float32)))
@@ -213,6 +234,9 @@ def compute_accidental_hits(
     """The true classes that are among the candidates, which differ: (rows, positions of the candidates, weights).
 
     The weights are the lowest float32: added to the candidates' logits they take these out.
+
+    Example:
+        tf.nn.compute_accidental_hits(np.array([[1], [2]]), np.array([2, 5]), num_true=1)
     """
     true = _classes(true_classes, num_true)
     _take_seed(seed)
@@ -254,6 +278,17 @@ def nce_loss(
         sampled_values: What a sampler has returned; None: of log_uniform_candidate_sampler.
         remove_accidental_hits: Whether candidates that are true classes do not count.
         name: Accepted, without effect.
+
+    Example:
+        tf.nn.nce_loss(
+            tf.zeros([4, 2]),
+            tf.zeros([4]),
+            np.array([[1]]),
+            [[1.0, 2.0]],
+            num_sampled=2,
+            num_classes=4,
+            sampled_values=([0, 2], [[0.5]], [0.5, 0.5]),
+        )
     """
     logits, targets = _logits(
         weights,
@@ -286,6 +321,17 @@ def sampled_softmax_loss(
     """The softmax cross entropy over the true classes and candidates in the place of all classes: [batch].
 
     The arguments are those of `nce_loss`; `seed` is that of the sampler.
+
+    Example:
+        tf.nn.sampled_softmax_loss(
+            tf.zeros([4, 2]),
+            tf.zeros([4]),
+            np.array([[1]]),
+            [[1.0, 2.0]],
+            num_sampled=2,
+            num_classes=4,
+            sampled_values=([0, 2], [[0.5]], [0.5, 0.5]),
+        )
     """
     logits, targets = _logits(
         weights,

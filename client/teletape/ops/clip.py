@@ -32,6 +32,9 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
     Raises:
         ValueError: `clip_norm` makes the result larger than `t`.
+
+    Example:
+        tf.clip_by_norm(tf.constant([3.0, 4.0]), clip_norm=1.0)
     """
     values = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
     if isinstance(clip_norm, int | float):
@@ -57,6 +60,9 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
     Raises:
         TypeError: `t_list` is no list or tuple.
+
+    Example:
+        tf.linalg.global_norm([tf.constant([3.0]), tf.constant([4.0])])
     """
     halves = [_op("l2_loss", value) for value in _values(t_list) if value is not None]
     total = _op("reduce_sum", _op("stack", *halves, axis=0))
@@ -79,6 +85,9 @@ def clip_by_global_norm(
 
     Raises:
         TypeError: `t_list` is no list or tuple.
+
+    Example:
+        tf.clip_by_global_norm([tf.constant([3.0]), tf.constant([4.0])], clip_norm=1.0)
     """
     values = _values(t_list)
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)

@@ -1,4 +1,7 @@
-"""`tf.nn`'s convolutions. By hand: what their lengths and borders mean depends on the rank and the data format."""
+"""`tf.nn`'s convolutions. By hand: what their lengths and borders mean depends on the rank and the data format.
+
+Long because fifteen functions document their arguments.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,11 @@ def convolution(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Slides filters over the one, two or three axes that lie between the batch and the channels."""
+    """Slides filters over the one, two or three axes that lie between the batch and the channels.
+
+    Example:
+        tf.nn.convolution([[[1.0], [2.0], [3.0]]], [[[1.0]], [[1.0]]])
+    """
     value, n = _axes(filters)
     return _convolved(n, input, value, _attrs(n, strides, padding, data_format, dilations))
 
@@ -90,7 +97,11 @@ def conv1d(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Slides filters [width, channels, out] over lines [n, width, channels]."""
+    """Slides filters [width, channels, out] over lines [n, width, channels].
+
+    Example:
+        tf.nn.conv1d([[[1.0], [2.0], [3.0]]], [[[1.0]], [[1.0]]], stride=1, padding="VALID")
+    """
     return _convolved(1, input, filters, _attrs(1, stride, padding, data_format, dilations))
 
 
@@ -103,7 +114,11 @@ def conv2d(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Slides filters [height, width, channels / groups, out] over images [..., height, width, channels]."""
+    """Slides filters [height, width, channels / groups, out] over images [..., height, width, channels].
+
+    Example:
+        tf.nn.conv2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], [[[[1.0]], [[1.0]]]], strides=1, padding="VALID")
+    """
     return _convolved(2, input, filters, _attrs(2, strides, padding, data_format, dilations))
 
 
@@ -116,14 +131,29 @@ def conv3d(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Slides filters [depth, height, width, channels, out] over volumes [n, depth, height, width, channels]."""
+    """Slides filters [depth, height, width, channels, out] over volumes [n, depth, height, width, channels].
+
+    Example:
+        tf.nn.conv3d(
+            np.ones([1, 2, 2, 2, 1], np.float32),
+            np.ones([2, 2, 2, 1, 1], np.float32),
+            strides=[1, 1, 1, 1, 1],
+            padding="VALID",
+        )
+    """
     return _convolved(3, input, filters, _attrs(3, strides, padding, data_format, dilations))
 
 
 def atrous_conv2d(
     value: to.TensorInput, filters: to.TensorInput, rate: to.IntInput, padding: str, name: str | None = None
 ) -> Tensor:
-    """conv2d whose filters take every `rate`-th row and column."""
+    """conv2d whose filters take every `rate`-th row and column.
+
+    Example:
+        tf.nn.atrous_conv2d(
+            np.ones([1, 3, 3, 1], np.float32), np.ones([2, 2, 1, 1], np.float32), rate=2, padding="VALID"
+        )
+    """
     return conv2d(value, filters, 1, padding, dilations=to.whole(rate))
 
 
@@ -137,7 +167,11 @@ def depthwise_conv2d(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Slides filters of its own over each channel: filters [height, width, channels, m] give channels · m."""
+    """Slides filters of its own over each channel: filters [height, width, channels, m] give channels · m.
+
+    Example:
+        tf.nn.depthwise_conv2d([[[[1.0, 2.0]]]], [[[[1.0, 10.0], [1.0, 10.0]]]], strides=[1, 1, 1, 1], padding="VALID")
+    """
     return call(ops.depthwise_conv2d, (input, filter), **_attrs(2, strides, padding, data_format, dilations))
 
 
@@ -157,7 +191,13 @@ def depthwise_conv2d_backprop_input(
     dilations: to.IntsInput = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of depthwise_conv2d by its images, which had `input_sizes`: of the gradient of its result."""
+    """The gradient of depthwise_conv2d by its images, which had `input_sizes`: of the gradient of its result.
+
+    Example:
+        tf.nn.depthwise_conv2d_backprop_input(
+            [1, 1, 1, 2], [[[[3.0], [4.0]]]], [[[[1.0, 1.0]]]], strides=[1, 1, 1, 1], padding="VALID"
+        )
+    """
     attrs = _attrs(2, strides, padding, data_format, dilations)
     images_last, sizes = not attrs.pop("channels_first", False), to.ints(input_sizes, "input_sizes")
     weights, grads = to.tensor(filter), to.tensor(out_backprop)
@@ -181,7 +221,13 @@ def depthwise_conv2d_backprop_filter(
     dilations: to.IntsInput = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of depthwise_conv2d by its filters, which had `filter_sizes`: of the gradient of its result."""
+    """The gradient of depthwise_conv2d by its filters, which had `filter_sizes`: of the gradient of its result.
+
+    Example:
+        tf.nn.depthwise_conv2d_backprop_filter(
+            [[[[1.0, 2.0]]]], [1, 1, 2, 1], [[[[1.0, 1.0]]]], strides=[1, 1, 1, 1], padding="VALID"
+        )
+    """
     attrs = _attrs(2, strides, padding, data_format, dilations)
     images, grads, sizes = to.tensor(input), to.tensor(out_backprop), to.ints(filter_sizes, "filter_sizes")
     if attrs.pop("channels_first", False):
@@ -200,7 +246,13 @@ def separable_conv2d(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """depthwise_conv2d, and then a convolution with filters of one row and one column."""
+    """depthwise_conv2d, and then a convolution with filters of one row and one column.
+
+    Example:
+        tf.nn.separable_conv2d(
+            [[[[1.0, 2.0]]]], [[[[1.0], [1.0]]]], [[[[1.0], [10.0]]]], strides=[1, 1, 1, 1], padding="VALID"
+        )
+    """
     apart = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
     return conv2d(apart, pointwise_filter, 1, "VALID", data_format)
 
@@ -228,6 +280,14 @@ def with_space_to_batch(
 
     Raises:
         ValueError: Axes or rates that do not fit, or "SAME" without a shape.
+
+    Example:
+        tf.nn.with_space_to_batch(
+            np.ones([1, 4, 4, 1], np.float32),
+            dilation_rate=[1, 1],
+            padding="VALID",
+            op=lambda x, spatial, padding: 2.0 * x,
+        )
     """
     x, rates = to.tensor(input), to.ints(dilation_rate, "dilation_rate")
     first = 2 if data_format is not None and data_format.startswith("NC") else 1
@@ -273,7 +333,11 @@ def conv_transpose(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `convolution`, whose input had `output_shape`."""
+    """The transpose of `convolution`, whose input had `output_shape`.
+
+    Example:
+        tf.nn.conv_transpose([[[1.0], [2.0]]], [[[1.0]], [[1.0]]], output_shape=[1, 3, 1], strides=1, padding="VALID")
+    """
     value, n = _axes(filters)
     return _transposed(n, input, value, output_shape, _attrs(n, strides, padding, data_format, dilations))
 
@@ -288,7 +352,11 @@ def conv1d_transpose(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of conv1d with respect to its lines, which had `output_shape`."""
+    """The transpose of conv1d with respect to its lines, which had `output_shape`.
+
+    Example:
+        tf.nn.conv1d_transpose([[[1.0], [2.0]]], [[[1.0]], [[1.0]]], output_shape=[1, 3, 1], strides=1, padding="VALID")
+    """
     return _transposed(1, input, filters, output_shape, _attrs(1, strides, padding, data_format, dilations))
 
 
@@ -302,7 +370,13 @@ def conv2d_transpose(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of conv2d with respect to its images, which had `output_shape`."""
+    """The transpose of conv2d with respect to its images, which had `output_shape`.
+
+    Example:
+        tf.nn.conv2d_transpose(
+            [[[[1.0], [2.0]]]], [[[[1.0]], [[1.0]]]], output_shape=[1, 1, 3, 1], strides=1, padding="VALID"
+        )
+    """
     return _transposed(2, input, filters, output_shape, _attrs(2, strides, padding, data_format, dilations))
 
 
@@ -316,7 +390,17 @@ def conv3d_transpose(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of conv3d with respect to its volumes, which had `output_shape`."""
+    """The transpose of conv3d with respect to its volumes, which had `output_shape`.
+
+    Example:
+        tf.nn.conv3d_transpose(
+            np.ones([1, 1, 1, 1, 1], np.float32),
+            np.ones([1, 1, 2, 1, 1], np.float32),
+            output_shape=[1, 1, 1, 2, 1],
+            strides=1,
+            padding="VALID",
+        )
+    """
     return _transposed(3, input, filters, output_shape, _attrs(3, strides, padding, data_format, dilations))
 
 
@@ -328,5 +412,15 @@ def atrous_conv2d_transpose(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of atrous_conv2d with respect to its images, which had `output_shape`."""
+    """The transpose of atrous_conv2d with respect to its images, which had `output_shape`.
+
+    Example:
+        tf.nn.atrous_conv2d_transpose(
+            np.ones([1, 1, 1, 1], np.float32),
+            np.ones([2, 2, 1, 1], np.float32),
+            output_shape=[1, 3, 3, 1],
+            rate=2,
+            padding="VALID",
+        )
+    """
     return conv2d_transpose(value, filters, output_shape, 1, padding, dilations=to.whole(rate))

@@ -34,6 +34,9 @@ def sequence_mask(
 
     Raises:
         ValueError: `maxlen` is not one number.
+
+    Example:
+        tf.sequence_mask([1, 3], maxlen=3)
     """
     tensor = convert_to_tensor(lengths)
     width: Any = maxlen
@@ -71,6 +74,9 @@ def bincount(
     Raises:
         InvalidArgumentError: A negative number; weights of another shape.
         ValueError: Another axis, or weights for a binary output.
+
+    Example:
+        tf.math.bincount([1, 1, 3], weights=[0.5, 0.5, 2.0])
     """
     if axis not in (None, 0, -1):
         raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
@@ -120,6 +126,9 @@ def confusion_matrix(
 
     Raises:
         InvalidArgumentError: A class that does not exist.
+
+    Example:
+        tf.math.confusion_matrix([0, 1, 1], [0, 1, 0])
     """
     rows, columns = (cast(convert_to_tensor(entry), dtypes.int64) for entry in (labels, predictions))
     if rows.ndim == columns.ndim + 1:

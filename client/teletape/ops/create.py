@@ -25,28 +25,44 @@ __all__ = ["linspace", "meshgrid", "one_hot", "ones", "ones_like", "range", "zer
 def zeros(
     shape: to.IntsInput, dtype: to.DTypeInput = dtypes.float32, name: str | None = None, layout: Any = None
 ) -> Tensor:
-    """A tensor of zeros."""
+    """A tensor of zeros.
+
+    Example:
+        tf.zeros([2, 2])
+    """
     return _full(shape, 0, dtype)
 
 
 def ones(
     shape: to.IntsInput, dtype: to.DTypeInput = dtypes.float32, name: str | None = None, layout: Any = None
 ) -> Tensor:
-    """A tensor of ones."""
+    """A tensor of ones.
+
+    Example:
+        tf.ones([2, 2])
+    """
     return _full(shape, 1, dtype)
 
 
 def zeros_like(
     input: to.TensorInput, dtype: to.DTypeInput | None = None, name: str | None = None, layout: Any = None
 ) -> Tensor:
-    """Zeros with the shape of `input`, and with its dtype unless another is given."""
+    """Zeros with the shape of `input`, and with its dtype unless another is given.
+
+    Example:
+        tf.zeros_like([1, 2, 3])
+    """
     return _like("zeros_like", 0, input, dtype)
 
 
 def ones_like(
     input: to.TensorInput, dtype: to.DTypeInput | None = None, name: str | None = None, layout: Any = None
 ) -> Tensor:
-    """Ones with the shape of `input`, and with its dtype unless another is given."""
+    """Ones with the shape of `input`, and with its dtype unless another is given.
+
+    Example:
+        tf.ones_like([1, 2, 3])
+    """
     return _like("ones_like", 1, input, dtype)
 
 
@@ -77,6 +93,9 @@ def range(
 
     Raises:
         InvalidArgumentError: A delta of 0, or one that leads away from the limit.
+
+    Example:
+        tf.range(1.0, 3.0, 0.5)
     """
     if limit is None:
         start, limit = 0, start
@@ -108,6 +127,9 @@ def linspace(
 
     Integers of 8 and 16 bits give float32, others float64. By hand: `stop` takes the dtype of `start`, and integers
     become floats after that; the shapes are broadcast.
+
+    Example:
+        tf.linspace(0.0, 1.0, 5)
     """
     first = convert_to_tensor(start)
     last = convert_to_tensor(stop, None if isinstance(stop, TensorLike) else first.dtype)
@@ -131,6 +153,9 @@ def meshgrid(*args: to.TensorInput, indexing: str = "xy", name: str = "meshgrid"
 
     Raises:
         ValueError: Another `indexing`.
+
+    Example:
+        tf.meshgrid(tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0]))
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
@@ -163,6 +188,9 @@ def one_hot(
     Raises:
         InvalidArgumentError: A negative depth.
         TypeError: A value of another dtype than `dtype`.
+
+    Example:
+        tf.one_hot([0, 2], depth=3)
     """
     length = to.ints(depth, "depth")[0]
     if length < 0:

@@ -47,6 +47,9 @@ def qr(input: to.TensorInput, full_matrices: bool = False, name: str | None = No
 
     By hand: an op has one result; of a wide matrix the left part is factorised. With `full_matrices` k is m; if
     m > n, a gradient raises UnimplementedError.
+
+    Example:
+        tf.linalg.qr(np.ones([4, 4], np.float32))
     """
     x = convert_to_tensor(input)
     if x.ndim < 2:
@@ -74,6 +77,9 @@ def lu(input: to.TensorInput, output_idx_type: Any = np.int32, name: str | None 
 
     Raises:
         InvalidArgumentError: A matrix is singular or not square.
+
+    Example:
+        tf.linalg.lu([[1.0, 2.0], [4.0, 4.0]])
     """
     both = call(ops.lu, (convert_to_tensor(input),))
     first = both[..., 0, :]
@@ -112,6 +118,9 @@ def lu_solve(
 
     Raises:
         ValueError: Shapes that do not fit.
+
+    Example:
+        tf.linalg.lu_solve([[4.0, 4.0], [0.25, 1.0]], [1, 0], [[3.0], [8.0]])
     """
     factors, order = _lu_arguments(lower_upper, perm)
     right = convert_to_tensor(to.like(rhs, factors))
@@ -134,6 +143,9 @@ def lu_reconstruct(
 
     Raises:
         ValueError: Shapes that do not fit.
+
+    Example:
+        tf.linalg.lu_reconstruct([[4.0, 4.0], [0.25, 1.0]], [1, 0])
     """
     factors, order = _lu_arguments(lower_upper, perm)
     product = matmul(_unit_lower(factors), band_part(factors, 0, -1))
@@ -147,6 +159,9 @@ def lu_matrix_inverse(
 
     Raises:
         ValueError: Shapes that do not fit.
+
+    Example:
+        tf.linalg.lu_matrix_inverse([[2.0, 0.0], [0.0, 4.0]], [0, 1])
     """
     factors, order = _lu_arguments(lower_upper, perm)
     shape = tuple(factors.shape.as_list())
@@ -166,6 +181,9 @@ def eigh(tensor: to.TensorInput, name: str | None = None) -> tuple[Tensor, Tenso
 
     Raises:
         InvalidArgumentError: Matrices that are not square, or with NaN.
+
+    Example:
+        tf.linalg.eigh([[2.0, 0.0], [0.0, 3.0]])
     """
     return _values_and_vectors(call(ops.eigh, (convert_to_tensor(tensor),)))
 
@@ -177,6 +195,9 @@ def eig(tensor: to.TensorInput, name: str | None = None) -> tuple[Tensor, Tensor
 
     Raises:
         InvalidArgumentError: Matrices that are not square, or with NaN.
+
+    Example:
+        tf.linalg.eig([[2.0, 0.0], [0.0, 3.0]])
     """
     return _values_and_vectors(call(ops.eig, (convert_to_tensor(tensor),)))
 
@@ -186,6 +207,9 @@ def eigvals(tensor: to.TensorInput, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: Matrices that are not square, or with NaN.
+
+    Example:
+        tf.linalg.eigvals([[2.0, 0.0], [0.0, 3.0]])
     """
     return call(ops.eigvals, (convert_to_tensor(tensor),))
 
@@ -203,6 +227,9 @@ def svd(tensor: to.TensorInput, full_matrices: bool = False, compute_uv: bool = 
 
     Raises:
         InvalidArgumentError: No matrices, or another dtype.
+
+    Example:
+        tf.linalg.svd([[3.0, 0.0], [0.0, 2.0]], compute_uv=False)
     """
     x = convert_to_tensor(tensor)
     if not compute_uv:
@@ -231,6 +258,9 @@ def pinv(a: to.TensorInput, rcond: Any = None, validate_args: bool = False, name
     Raises:
         TypeError: Another dtype.
         ValueError: No matrices.
+
+    Example:
+        tf.linalg.pinv([[2.0, 0.0], [0.0, 4.0]])
     """
     x = convert_to_tensor(a)
     _check_matrices(x)
@@ -245,6 +275,9 @@ def matrix_rank(a: to.TensorInput, tol: Any = None, validate_args: bool = False,
 
     Raises:
         ValueError: No matrices.
+
+    Example:
+        tf.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
     """
     x = convert_to_tensor(a)
     if x.dtype.is_integer:
@@ -263,6 +296,9 @@ def expm(input: to.TensorInput, name: str | None = None) -> Tensor:
     Raises:
         ValueError: Integers.
         InvalidArgumentError: Matrices that are not square.
+
+    Example:
+        tf.linalg.expm([[0.0, 1.0], [0.0, 0.0]])
     """
     x = convert_to_tensor(input)
     if not (x.dtype.is_floating or x.dtype.is_complex):
@@ -289,6 +325,9 @@ def lstsq(
     Raises:
         NotImplementedError: Complex matrices with a regularizer.
         InvalidArgumentError: Shapes or dtypes that do not fit.
+
+    Example:
+        tf.linalg.lstsq([[1.0], [1.0]], [[1.0], [3.0]])
     """
     a = convert_to_tensor(matrix)
     b = to.like(rhs, a)

@@ -85,6 +85,9 @@ def diag_part(
 
     Raises:
         InvalidArgumentError: No matrices, no such diagonals, or another alignment.
+
+    Example:
+        tf.linalg.diag_part([[1.0, 2.0], [3.0, 4.0]])
     """
     low, high = _range(k)
     x = convert_to_tensor(input)
@@ -123,6 +126,9 @@ def diag(
 
     Raises:
         InvalidArgumentError: Shapes that do not fit, or another alignment.
+
+    Example:
+        tf.linalg.diag([1.0, 2.0])
     """
     low, high = _range(k)
     x, rows, columns, fill = (
@@ -166,6 +172,9 @@ def set_diag(
 
     Raises:
         InvalidArgumentError: Shapes or dtypes that do not fit, or another alignment.
+
+    Example:
+        tf.linalg.set_diag([[1.0, 2.0], [3.0, 4.0]], [9.0, 9.0])
     """
     low, high = _range(k)
     if low == high:

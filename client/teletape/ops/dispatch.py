@@ -39,6 +39,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     Raises:
         TypeError: A value that the dtype cannot hold; a shape of another size.
         ValueError: No tensor can be made of it.
+
+    Example:
+        tf.constant([1, 2, 3, 4], dtype=tf.float32, shape=[2, 2])
     """
     try:
         wanted = None if dtype is None else dtypes.as_dtype(dtype)
@@ -85,6 +88,9 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     Raises:
         ValueError: A tensor of another dtype than `dtype`; no tensor can be made of it.
         TypeError: A Python value that the dtype cannot hold.
+
+    Example:
+        tf.convert_to_tensor([1.0, 2.0], dtype=tf.float64)
     """
     try:
         wanted = None if dtype is None else dtypes.as_dtype(dtype)

@@ -30,6 +30,9 @@ def dropout(
 
     Raises:
         ValueError: `x` is not floating, or the rate is a number outside [0, 1).
+
+    Example:
+        tf.nn.dropout(np.ones([4, 4], np.float32), rate=0.5)
     """
     tensor = _floating(x, rate)
     if _never(rate):
@@ -46,7 +49,11 @@ def stateless_dropout(
     noise_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """As dropout; what is replaced follows from the seed, two integers."""
+    """As dropout; what is replaced follows from the seed, two integers.
+
+    Example:
+        tf.nn.experimental.stateless_dropout([1.0, 2.0, 3.0], rate=0.5, seed=[1, 2])
+    """
     tensor = _floating(x, rate)
     if _never(rate):
         return tensor
@@ -60,7 +67,11 @@ def general_dropout(
     noise_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """As dropout; `uniform_sampler(shape=…, dtype=…)` returns the numbers, uniform in [0, 1), that decide."""
+    """As dropout; `uniform_sampler(shape=…, dtype=…)` returns the numbers, uniform in [0, 1), that decide.
+
+    Example:
+        tf.nn.experimental.general_dropout([1.0, 2.0], 0.5, lambda shape, dtype: tf.constant([0.1, 0.9], dtype))
+    """
     tensor = _floating(x, rate)
     if _never(rate):
         return tensor

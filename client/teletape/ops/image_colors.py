@@ -32,6 +32,9 @@ def convert_image_dtype(
 
     Raises:
         AttributeError: A dtype that is neither of floats nor of integers.
+
+    Example:
+        tf.image.convert_image_dtype(np.array([[[0], [255]]], np.uint8), tf.float32)
     """
     tensor, wanted = convert_to_tensor(image), dtypes.as_dtype(dtype)
     if not wanted.is_floating and not wanted.is_integer:
@@ -67,12 +70,20 @@ def _as_floats(
 
 # -------------------------------------------------------------------------------------------------------------- colours
 def adjust_brightness(image: to.TensorInput, delta: to.TensorInput) -> Tensor:
-    """Images with `delta` added to each channel, as floats in [0, 1]."""
+    """Images with `delta` added to each channel, as floats in [0, 1].
+
+    Example:
+        tf.image.adjust_brightness([[[0.2], [0.5]]], delta=0.1)
+    """
     return _as_floats(image, lambda x: call(ops.add, (x, to.cast(delta, x))))
 
 
 def adjust_contrast(images: to.TensorInput, contrast_factor: to.TensorInput) -> Tensor:
-    """(x - mean) · contrast_factor + mean, with the mean of each channel of each image."""
+    """(x - mean) · contrast_factor + mean, with the mean of each channel of each image.
+
+    Example:
+        tf.image.adjust_contrast([[[1.0], [3.0]]], contrast_factor=2.0)
+    """
     return _as_floats(images, lambda x: call(ops.adjust_contrast, (x, to.cast(contrast_factor, x))))
 
 
@@ -81,6 +92,9 @@ def adjust_gamma(image: to.TensorInput, gamma: Any = 1, gain: Any = 1) -> Tensor
 
     Raises:
         ValueError: gamma is negative.
+
+    Example:
+        tf.image.adjust_gamma([[[0.5], [1.0]]], gamma=2.0)
     """
     if isinstance(gamma, int | float) and gamma < 0:
         raise ValueError("Gamma should be a non-negative real number.")
@@ -88,7 +102,11 @@ def adjust_gamma(image: to.TensorInput, gamma: Any = 1, gain: Any = 1) -> Tensor
 
 
 def adjust_saturation(image: to.TensorInput, saturation_factor: to.TensorInput, name: str | None = None) -> Tensor:
-    """RGB images with their saturation times a factor, kept in [0, 1]."""
+    """RGB images with their saturation times a factor, kept in [0, 1].
+
+    Example:
+        tf.image.adjust_saturation([[[1.0, 0.5, 0.5]]], saturation_factor=0.5)
+    """
     return _as_floats(image, lambda x: call(ops.adjust_saturation, (x, to.cast(saturation_factor, x))))
 
 
@@ -97,6 +115,9 @@ def adjust_hue(image: to.TensorInput, delta: to.TensorInput, name: str | None = 
 
     Raises:
         ValueError: delta is outside [-1, 1].
+
+    Example:
+        tf.image.adjust_hue([[[1.0, 0.0, 0.0]]], delta=0.5)
     """
     if isinstance(delta, int | float) and not -1 <= delta <= 1:
         raise ValueError("delta must be in the interval [-1, 1]")
@@ -104,7 +125,11 @@ def adjust_hue(image: to.TensorInput, delta: to.TensorInput, name: str | None = 
 
 
 def rgb_to_grayscale(images: to.TensorInput, name: str | None = None) -> Tensor:
-    """The luminance of RGB images, as their one channel."""
+    """The luminance of RGB images, as their one channel.
+
+    Example:
+        tf.image.rgb_to_grayscale([[[1.0, 0.0, 0.0]]])
+    """
     tensor = convert_to_tensor(images)
     floats = convert_image_dtype(tensor, dtypes.float32)
     return convert_image_dtype(call(ops.rgb_to_grayscale, (floats,)), tensor.dtype)
@@ -115,6 +140,9 @@ def per_image_standardization(image: to.TensorInput) -> Tensor:
 
     Raises:
         ValueError: Images without height, width and channels.
+
+    Example:
+        tf.image.per_image_standardization([[[1.0], [3.0]]])
     """
     tensor = convert_to_tensor(image)
     if tensor.ndim < 3:

@@ -31,7 +31,11 @@ def _pair(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, float]:
 
 
 def psnr(a: to.TensorInput, b: to.TensorInput, max_val: Any, name: str | None = None) -> Tensor:
-    """The peak signal-to-noise ratio of two images, in decibels, for each pair."""
+    """The peak signal-to-noise ratio of two images, in decibels, for each pair.
+
+    Example:
+        tf.image.psnr([[[0.0], [1.0]]], [[[0.1], [0.9]]], max_val=1.0)
+    """
     x, y, largest = _pair(a, b, max_val)
     return call(ops.psnr, (x, y), max_val=largest)
 
@@ -62,6 +66,9 @@ def ssim(
     Raises:
         ValueError: The shapes do not fit.
         InvalidArgumentError: An image is smaller than the window.
+
+    Example:
+        tf.image.ssim(np.ones([11, 11, 1], np.float32), np.ones([11, 11, 1], np.float32), max_val=1.0)
     """
     x, y, largest = _pair(img1, img2, max_val)
     x, y, lead = _flat(x, y)
@@ -89,6 +96,15 @@ def ssim_multiscale(
     Raises:
         ValueError: The shapes do not fit.
         InvalidArgumentError: An image is smaller than the window at one of the scales.
+
+    Example:
+        tf.image.ssim_multiscale(
+            np.ones([1, 16, 16, 1], np.float32),
+            np.ones([1, 16, 16, 1], np.float32),
+            max_val=1.0,
+            power_factors=[0.5, 0.5],
+            filter_size=4,
+        )
     """
     x, y, largest = _pair(img1, img2, max_val)
     x, y, lead = _flat(x, y)

@@ -68,6 +68,9 @@ def resize(
 
     Raises:
         ValueError: Images of another rank than 3 or 4, a size that is not two positive lengths, an unknown method.
+
+    Example:
+        tf.image.resize([[[1.0], [2.0]]], size=[1, 4])
     """
     tensor = convert_to_tensor(images)
     if tensor.ndim not in (3, 4):
@@ -96,7 +99,11 @@ def resize_with_pad(
     method: str = ResizeMethod.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:
-    """Images resized with the ratio of their sides to fit a size, in the middle of zeros."""
+    """Images resized with the ratio of their sides to fit a size, in the middle of zeros.
+
+    Example:
+        tf.image.resize_with_pad([[[1.0], [2.0]]], target_height=2, target_width=2)
+    """
     tensor, target = pixels(image), (to.whole(target_height), to.whole(target_width))
     if min(target) <= 0:
         raise ValueError(f"target_{'height' if target[0] <= 0 else 'width'} must be > 0.")
@@ -109,7 +116,11 @@ def resize_with_pad(
 
 
 def resize_with_crop_or_pad(image: to.TensorInput, target_height: to.IntInput, target_width: to.IntInput) -> Tensor:
-    """Images cut, or padded with zeros, to a size, the same on both sides."""
+    """Images cut, or padded with zeros, to a size, the same on both sides.
+
+    Example:
+        tf.image.resize_with_crop_or_pad([[[1.0], [2.0]]], target_height=1, target_width=4)
+    """
     tensor, target = pixels(image), (to.whole(target_height), to.whole(target_width))
     if min(target) <= 0:
         raise ValueError(f"target_{'height' if target[0] <= 0 else 'width'} must be > 0.")
@@ -131,6 +142,11 @@ def crop_to_bounding_box(
 
     Raises:
         ValueError: It is not inside.
+
+    Example:
+        tf.image.crop_to_bounding_box(
+            [[[1.0], [2.0]], [[3.0], [4.0]]], offset_height=1, offset_width=0, target_height=1, target_width=2
+        )
     """
     tensor = pixels(image)
     top, left, height, width = map(to.whole, (offset_height, offset_width, target_height, target_width))
@@ -160,6 +176,9 @@ def pad_to_bounding_box(
 
     Raises:
         ValueError: They do not fit.
+
+    Example:
+        tf.image.pad_to_bounding_box([[[1.0], [2.0]]], offset_height=1, offset_width=0, target_height=2, target_width=3)
     """
     tensor = pixels(image)
     top, left, height, width = map(to.whole, (offset_height, offset_width, target_height, target_width))
@@ -180,7 +199,11 @@ def pad_to_bounding_box(
 
 
 def central_crop(image: to.TensorInput, central_fraction: Any) -> Tensor:
-    """The middle of images, of that fraction of their sides."""
+    """The middle of images, of that fraction of their sides.
+
+    Example:
+        tf.image.central_crop(np.arange(16.0).reshape(4, 4, 1), central_fraction=0.5)
+    """
     tensor, fraction = pixels(image), float(central_fraction)
     if not 0 < fraction <= 1:
         raise ValueError("central_fraction must be within (0, 1]")
@@ -193,24 +216,40 @@ def central_crop(image: to.TensorInput, central_fraction: Any) -> Tensor:
 
 # -------------------------------------------------------------------------------------------------------------- places
 def flip_left_right(image: to.TensorInput) -> Tensor:
-    """Images with their columns the other way round."""
+    """Images with their columns the other way round.
+
+    Example:
+        tf.image.flip_left_right([[[1.0], [2.0]], [[3.0], [4.0]]])
+    """
     return call(ops.strided_slice, (pixels(image),), index=("...", _BACK, _ALL))
 
 
 def flip_up_down(image: to.TensorInput) -> Tensor:
-    """Images with their rows the other way round."""
+    """Images with their rows the other way round.
+
+    Example:
+        tf.image.flip_up_down([[[1.0], [2.0]], [[3.0], [4.0]]])
+    """
     return call(ops.strided_slice, (pixels(image),), index=("...", _BACK, _ALL, _ALL))
 
 
 def transpose(image: to.TensorInput, name: str | None = None) -> Tensor:
-    """Images with their rows as columns."""
+    """Images with their rows as columns.
+
+    Example:
+        tf.image.transpose([[[1.0], [2.0], [3.0]]])
+    """
     tensor = pixels(image)
     perm = (1, 0, 2) if tensor.ndim == 3 else (0, 2, 1, 3)
     return call(ops.transpose, (tensor,), perm=perm)
 
 
 def rot90(image: to.TensorInput, k: to.IntInput = 1, name: str | None = None) -> Tensor:
-    """Images turned k quarters against the clock."""
+    """Images turned k quarters against the clock.
+
+    Example:
+        tf.image.rot90([[[1.0], [2.0]], [[3.0], [4.0]]])
+    """
     tensor = pixels(image)
     match to.whole(k) % 4:
         case 1:
@@ -223,7 +262,11 @@ def rot90(image: to.TensorInput, k: to.IntInput = 1, name: str | None = None) ->
 
 
 def grayscale_to_rgb(images: to.TensorInput, name: str | None = None) -> Tensor:
-    """The one channel of images three times."""
+    """The one channel of images three times.
+
+    Example:
+        tf.image.grayscale_to_rgb([[[0.2], [0.5]]])
+    """
     tensor = convert_to_tensor(images)
     if not tensor.ndim or tuple(tensor.shape)[-1] != 1:
         raise ValueError(f"images must have one channel, found shape {tensor.shape}")
@@ -231,7 +274,11 @@ def grayscale_to_rgb(images: to.TensorInput, name: str | None = None) -> Tensor:
 
 
 def image_gradients(image: to.TensorInput) -> tuple[Tensor, Tensor]:
-    """The differences to the next row and to the next column of images [n, height, width, channels], 0 at the end."""
+    """The differences to the next row and to the next column of images [n, height, width, channels], 0 at the end.
+
+    Example:
+        tf.image.image_gradients([[[[1.0], [2.0]], [[3.0], [5.0]]]])
+    """
     tensor = convert_to_tensor(image)
     if tensor.ndim != 4:
         raise ValueError(f"image_gradients expects a 4D tensor [batch_size, h, w, d], not {tensor.shape}.")
@@ -255,7 +302,17 @@ def extract_patches(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The windows on images [n, height, width, c] as rows of height of window · width · c elements."""
+    """The windows on images [n, height, width, c] as rows of height of window · width · c elements.
+
+    Example:
+        tf.image.extract_patches(
+            [[[[1.0], [2.0]], [[3.0], [4.0]]]],
+            sizes=[1, 2, 2, 1],
+            strides=[1, 1, 1, 1],
+            rates=[1, 1, 1, 1],
+            padding="VALID",
+        )
+    """
     attrs = {"sizes": lengths(sizes, 2, "sizes"), "strides": lengths(strides, 2, "strides")}
     rate = lengths(rates, 2, "rates")
     return call(ops.extract_patches, (convert_to_tensor(images),), **attrs, rates=rate, padding=word(padding))

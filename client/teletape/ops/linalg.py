@@ -32,6 +32,9 @@ def tensordot(a: to.TensorInput, b: to.TensorInput, axes: Any, name: str | None 
     Raises:
         ValueError: Axes that do not exist, or another count for `a` than for `b`.
         InvalidArgumentError: Axes of other lengths.
+
+    Example:
+        tf.linalg.tensordot([[1.0, 2.0]], [[3.0, 4.0]], axes=[[1], [1]])
     """
     left = to.value(a)
     right = to.hinted(b, left)
@@ -92,6 +95,9 @@ def slogdet(input: to.TensorInput, name: str | None = None) -> LogMatrixDetermin
 
     By hand: an op has one result. Of complex matrices both are complex, and the sign has a gradient, which TensorFlow
     leaves out.
+
+    Example:
+        tf.linalg.slogdet([[2.0, 0.0], [0.0, 3.0]])
     """
     tensor = convert_to_tensor(input)
     return LogMatrixDeterminant(call(ops.det_sign, (tensor,)), call(ops.log_abs_det, (tensor,)))
@@ -117,6 +123,9 @@ def norm(
 
     Raises:
         ValueError: Another norm or axis.
+
+    Example:
+        tf.linalg.norm([3.0, 4.0])
     """
     of_matrices = isinstance(axis, list | tuple) and len(axis) == 2
     if of_matrices:
@@ -163,6 +172,9 @@ def normalize(
     """The tensor divided by its norm, and the norm, with the axes of length 1; the arguments are those of `norm`.
 
     By hand: an op has one result.
+
+    Example:
+        tf.linalg.normalize([3.0, 4.0])
     """
     x = convert_to_tensor(tensor)
     size = norm(x, ord=ord, axis=axis, keepdims=True)

@@ -56,6 +56,16 @@ def dilation2d(
     Raises:
         InvalidArgumentError: Shapes that do not fit, another padding.
         ValueError: Another data format.
+
+    Example:
+        tf.nn.dilation2d(
+            [[[[1.0], [2.0]], [[3.0], [4.0]]]],
+            [[[0.0], [0.0]]],
+            strides=[1, 1, 1, 1],
+            padding="VALID",
+            data_format="NHWC",
+            dilations=[1, 1, 1, 1],
+        )
     """
     _check_format(data_format)
     tensor = convert_to_tensor(input)
@@ -72,7 +82,18 @@ def erosion2d(
     dilations: to.IntsInput,
     name: str | None = None,
 ) -> Tensor:
-    """The smallest difference of an image and a filter in each window: dark parts grow. Arguments: see `dilation2d`."""
+    """The smallest difference of an image and a filter in each window: dark parts grow. Arguments: see `dilation2d`.
+
+    Example:
+        tf.nn.erosion2d(
+            [[[[1.0], [2.0]], [[3.0], [4.0]]]],
+            [[[0.0], [0.0]]],
+            strides=[1, 1, 1, 1],
+            padding="VALID",
+            data_format="NHWC",
+            dilations=[1, 1, 1, 1],
+        )
+    """
     _check_format(data_format)
     tensor = convert_to_tensor(value)
     weights = convert_to_tensor(filters, tensor.dtype)

@@ -38,6 +38,9 @@ def moments(
     """Mean and variance over `axes`; `shift` has no effect. 16-bit floats are computed in float32.
 
     By hand: an op has one result.
+
+    Example:
+        tf.nn.moments([1.0, 3.0], axes=[0])
     """
     source = convert_to_tensor(x)
     tensor = cast(source, dtypes.float32) if source.dtype in (dtypes.float16, dtypes.bfloat16) else source
@@ -60,6 +63,9 @@ def weighted_moments(
     """Mean and variance over `axes` of elements that count `frequency_weights` times; those broadcast with x.
 
     By hand: an op has one result. 16-bit floats are computed in float32.
+
+    Example:
+        tf.nn.weighted_moments([1.0, 3.0], axes=[0], frequency_weights=[3.0, 1.0])
     """
     source = convert_to_tensor(x)
     tensor = cast(source, dtypes.float32) if source.dtype in (dtypes.float16, dtypes.bfloat16) else source
@@ -83,6 +89,9 @@ def bias_add(
 
     Raises:
         ValueError: An unknown data format.
+
+    Example:
+        tf.nn.bias_add([[1.0, 2.0]], [10.0, 20.0])
     """
     if data_format is None or (data_format.startswith("N") and data_format.endswith("C")):
         return call(ops.bias_add, (value, bias))
@@ -106,6 +115,11 @@ def batch_normalization(
     """scale * (x - mean) / sqrt(variance + variance_epsilon) + offset; None for no scale or no offset.
 
     By hand: two inputs may be absent, and it takes several ops.
+
+    Example:
+        tf.nn.batch_normalization(
+            [[1.0], [3.0]], mean=[2.0], variance=[1.0], offset=[0.0], scale=[2.0], variance_epsilon=0.0
+        )
     """
     tensor = convert_to_tensor(x)
     average = to.value(mean)
@@ -130,6 +144,17 @@ def batch_norm_with_global_normalization(
     """batch_normalization with the offset beta, and with the scale gamma if `scale_after_normalization`.
 
     By hand: another order of arguments.
+
+    Example:
+        tf.nn.batch_norm_with_global_normalization(
+            [[[[1.0], [3.0]]]],
+            mean=[2.0],
+            variance=[1.0],
+            beta=[0.0],
+            gamma=[1.0],
+            variance_epsilon=0.0,
+            scale_after_normalization=True,
+        )
     """
     scale = gamma if scale_after_normalization else None
     return batch_normalization(input, mean, variance, beta, scale, variance_epsilon)
@@ -154,6 +179,9 @@ def isotonic_regression(inputs: to.TensorInput, decreasing: bool = True, axis: t
 
     Returns:
         The sequences, and for each element the number, int32, of the segment in which the result is constant.
+
+    Example:
+        tf.nn.isotonic_regression([3.0, 1.0, 2.0])
     """
     tensor = convert_to_tensor(inputs)
     if not tensor.dtype.is_floating:
@@ -174,7 +202,11 @@ def isotonic_regression(inputs: to.TensorInput, decreasing: bool = True, axis: t
 def sufficient_statistics(
     x: to.TensorInput, axes: to.IntsInput, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """The count, the sum and the sum of squares of x - shift over `axes`, and the shift. By hand: several results."""
+    """The count, the sum and the sum of squares of x - shift over `axes`, and the shift. By hand: several results.
+
+    Example:
+        tf.nn.sufficient_statistics([1.0, 3.0], axes=[0])
+    """
     tensor, over = convert_to_tensor(x), to.axes(axes)
     each = tuple(tensor.shape)
     chosen = range(len(each)) if over is None else (over,) if isinstance(over, int) else over
@@ -188,7 +220,11 @@ def sufficient_statistics(
 def normalize_moments(
     counts: to.TensorInput, mean_ss: to.TensorInput, variance_ss: to.TensorInput, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from what `sufficient_statistics` gives. By hand: two results."""
+    """Mean and variance from what `sufficient_statistics` gives. By hand: two results.
+
+    Example:
+        tf.nn.normalize_moments(2.0, 4.0, 10.0, shift=None)
+    """
     divisor: Any = call(ops.reciprocal, (convert_to_tensor(counts),))
     shifted = convert_to_tensor(mean_ss) * divisor
     mean = shifted if shift is None else shifted + shift
@@ -199,7 +235,11 @@ def normalize_moments(
 def compute_average_loss(
     per_example_loss: to.TensorInput, sample_weight: Any = None, global_batch_size: Any = None
 ) -> Tensor:
-    """The sum of the losses of examples, each times its weight, over the size of the batch. By hand: several ops."""
+    """The sum of the losses of examples, each times its weight, over the size of the batch. By hand: several ops.
+
+    Example:
+        tf.nn.compute_average_loss([1.0, 3.0])
+    """
     losses = convert_to_tensor(per_example_loss)
     if sample_weight is not None:
         losses = losses * cast(convert_to_tensor(sample_weight), losses.dtype)
@@ -234,6 +274,11 @@ def ctc_loss(
         unique: Without effect.
         blank_index: The class of the blank: 0 if it is None; a negative one counts from the end.
         name: Without effect.
+
+    Example:
+        tf.nn.ctc_loss(
+            [[0, 1]], [[[2.0, 0.0, 1.0]], [[0.0, 2.0, 1.0]]], label_length=[2], logit_length=[2], blank_index=2
+        )
     """
     frames = convert_to_tensor(logits)
     if not logits_time_major:
@@ -244,7 +289,11 @@ def ctc_loss(
 
 
 def scale_regularization_loss(regularization_loss: to.TensorInput) -> Tensor:
-    """The sum of the regularization losses; there is one replica to divide it by. By hand: TensorFlow divides it."""
+    """The sum of the regularization losses; there is one replica to divide it by. By hand: TensorFlow divides it.
+
+    Example:
+        tf.nn.scale_regularization_loss(3.0)
+    """
     return call(ops.reduce_sum, (convert_to_tensor(regularization_loss),))
 
 
@@ -276,6 +325,9 @@ def scaled_dot_product_attention(
 
     Raises:
         InvalidArgumentError: Shapes or dtypes that do not fit.
+
+    Example:
+        tf.nn.scaled_dot_product_attention([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0], [2.0]])
     """
     q, k, v = (convert_to_tensor(x) for x in (query, key, value))
     dtype = q.dtype

@@ -37,6 +37,9 @@ def pad(
     Raises:
         ValueError: Another mode.
         InvalidArgumentError: Paddings of another shape.
+
+    Example:
+        tf.pad([1.0, 2.0], [[1, 2]])
     """
     mode = mode.upper()
     if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
@@ -93,6 +96,9 @@ def required_space_to_batch_paddings(
 
     Raises:
         ValueError: Not as many lengths as blocks.
+
+    Example:
+        tf.required_space_to_batch_paddings([5], [2])
     """
     lengths, blocks = (np.array(to.ints(part), np.int32) for part in (input_shape, block_shape))
     if lengths.shape != blocks.shape:

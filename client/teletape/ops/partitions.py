@@ -34,6 +34,9 @@ def dynamic_partition(
 
     Raises:
         InvalidArgumentError: A partition that does not exist, or shapes that do not fit.
+
+    Example:
+        tf.dynamic_partition([1.0, 2.0, 3.0], [0, 1, 0], num_partitions=2)
     """
     rows, labels, count = convert_to_tensor(data), convert_to_tensor(partitions), to.whole(num_partitions)
     if count < 1:
@@ -75,6 +78,9 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: A negative index, or shapes that do not fit.
+
+    Example:
+        tf.dynamic_stitch([[0, 2], [1]], [tf.constant([1.0, 3.0]), tf.constant([2.0])])
     """
     places = [np.asarray(_array(entry)) for entry in indices]
     parts = [convert_to_tensor(entry) for entry in data]
@@ -136,6 +142,9 @@ def strided_slice(
     Raises:
         ValueError: Several ellipses.
         InvalidArgumentError: Lists of different lengths, a position out of range, or a step of 0.
+
+    Example:
+        tf.strided_slice([1.0, 2.0, 3.0, 4.0], [0], [4], [2])
     """
     to.not_offered(var, "strided_slice", "var")
     starts, stops = to.ints(begin, "begin"), to.ints(end, "end")

@@ -28,6 +28,12 @@ __all__ = [
 ]
 
 
+def entries_at(tensor: Tensor, places: Tensor) -> Tensor:
+    """The entries of the first axis at `places`, with a dense gradient: that of `gather` would be IndexedSlices."""
+    entries = call(ops.gather, (call(ops.expand_dims, (tensor,), axis=0), places), axis=1)
+    return call(ops.squeeze, (entries,), axis=(0,))
+
+
 def gather_nd(
     params: to.TensorInput,
     indices: to.TensorInput,
@@ -46,6 +52,9 @@ def gather_nd(
 
     Raises:
         InvalidArgumentError: `indices[0] = [0, 5] does not index into param shape [2,3]`.
+
+    Example:
+        tf.gather_nd([[1.0, 2.0], [3.0, 4.0]], [[0, 1], [1, 0]])
     """
     tensor, places, first = convert_to_tensor(params), convert_to_tensor(indices), to.whole(batch_dims)
     if not _ignored(bad_indices_policy):
@@ -75,6 +84,9 @@ def scatter_nd(
 
     Raises:
         InvalidArgumentError: `indices[0] = [5] does not index into shape [3]`.
+
+    Example:
+        tf.scatter_nd([[0], [2]], tf.constant([1.0, 3.0]), shape=[4])
     """
     lengths = to.ints(shape, "shape")
     if not _ignored(bad_indices_policy):
@@ -95,6 +107,9 @@ def tensor_scatter_nd_add(
     """`tensor` with `updates` added at `indices` [..., depth]; an index that occurs twice counts twice.
 
     Arguments and errors as scatter_nd.
+
+    Example:
+        tf.tensor_scatter_nd_add([1.0, 2.0, 3.0], [[0], [2]], [10.0, 10.0])
     """
     return _changed(ops.tensor_scatter_nd_add, tensor, indices, updates, bad_indices_policy)
 
@@ -109,6 +124,9 @@ def tensor_scatter_nd_sub(
     """`tensor` with `updates` subtracted at `indices` [..., depth]; an index that occurs twice counts twice.
 
     Arguments and errors as scatter_nd.
+
+    Example:
+        tf.tensor_scatter_nd_sub([1.0, 2.0, 3.0], [[0], [2]], [10.0, 10.0])
     """
     return _changed(ops.tensor_scatter_nd_sub, tensor, indices, updates, bad_indices_policy)
 
@@ -123,6 +141,9 @@ def tensor_scatter_nd_max(
     """`tensor` with the larger of its elements and the `updates` at `indices` [..., depth].
 
     Equal ones share the gradient. Arguments and errors as scatter_nd.
+
+    Example:
+        tf.tensor_scatter_nd_max([1.0, 2.0, 3.0], [[0], [2]], [2.0, 2.0])
     """
     return _changed(ops.tensor_scatter_nd_max, tensor, indices, updates, bad_indices_policy)
 
@@ -137,6 +158,9 @@ def tensor_scatter_nd_min(
     """`tensor` with the smaller of its elements and the `updates` at `indices` [..., depth].
 
     Equal ones share the gradient. Arguments and errors as scatter_nd.
+
+    Example:
+        tf.tensor_scatter_nd_min([1.0, 2.0, 3.0], [[0], [2]], [2.0, 2.0])
     """
     return _changed(ops.tensor_scatter_nd_min, tensor, indices, updates, bad_indices_policy)
 

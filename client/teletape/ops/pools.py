@@ -85,7 +85,11 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window, over the one, two or three axes between the batch and the channels."""
+    """The largest element of each window, over the one, two or three axes between the batch and the channels.
+
+    Example:
+        tf.nn.max_pool([[[[1.0], [2.0]], [[3.0], [4.0]]]], ksize=2, strides=1, padding="VALID")
+    """
     tensor, n = _axes(input)
     return _pooled(ops.max_pool, ops.max_pooling, n, tensor, ksize, strides, padding, data_format)
 
@@ -98,7 +102,11 @@ def max_pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of lines [n, width, channels]."""
+    """The largest element of each window of lines [n, width, channels].
+
+    Example:
+        tf.nn.max_pool1d([[[1.0], [3.0], [2.0]]], ksize=2, strides=1, padding="VALID")
+    """
     return _pooled(ops.max_pool, ops.max_pooling, 1, input, ksize, strides, padding, data_format)
 
 
@@ -110,7 +118,11 @@ def max_pool2d(
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of images [n, height, width, channels]; NaN is never the largest."""
+    """The largest element of each window of images [n, height, width, channels]; NaN is never the largest.
+
+    Example:
+        tf.nn.max_pool2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], ksize=2, strides=1, padding="VALID")
+    """
     return _pooled(ops.max_pool, ops.max_pooling, 2, input, ksize, strides, padding, data_format)
 
 
@@ -122,7 +134,11 @@ def max_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of volumes [n, depth, height, width, channels]."""
+    """The largest element of each window of volumes [n, depth, height, width, channels].
+
+    Example:
+        tf.nn.max_pool3d(np.ones([1, 2, 2, 2, 1], np.float32), ksize=2, strides=1, padding="VALID")
+    """
     return _pooled(ops.max_pool, ops.max_pooling, 3, input, ksize, strides, padding, data_format)
 
 
@@ -135,7 +151,11 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window's elements inside, over the axes between the batch and the channels."""
+    """The mean of each window's elements inside, over the axes between the batch and the channels.
+
+    Example:
+        tf.nn.avg_pool([[[[1.0], [2.0]], [[3.0], [4.0]]]], ksize=2, strides=1, padding="VALID")
+    """
     tensor, n = _axes(input)
     return _pooled(ops.avg_pool, ops.avg_pooling, n, tensor, ksize, strides, word(padding), data_format)
 
@@ -148,7 +168,11 @@ def avg_pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of lines [n, width, channels], over its elements inside."""
+    """The mean of each window of lines [n, width, channels], over its elements inside.
+
+    Example:
+        tf.nn.avg_pool1d([[[1.0], [2.0], [3.0]]], ksize=2, strides=1, padding="VALID")
+    """
     return _pooled(ops.avg_pool, ops.avg_pooling, 1, input, ksize, strides, word(padding), data_format)
 
 
@@ -160,7 +184,11 @@ def avg_pool2d(
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of images [n, height, width, channels], over its elements inside."""
+    """The mean of each window of images [n, height, width, channels], over its elements inside.
+
+    Example:
+        tf.nn.avg_pool2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], ksize=2, strides=1, padding="VALID")
+    """
     return _pooled(ops.avg_pool, ops.avg_pooling, 2, input, ksize, strides, word(padding), data_format)
 
 
@@ -172,7 +200,11 @@ def avg_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of volumes [n, depth, height, width, channels], over its elements inside."""
+    """The mean of each window of volumes [n, depth, height, width, channels], over its elements inside.
+
+    Example:
+        tf.nn.avg_pool3d(np.ones([1, 2, 2, 2, 1], np.float32), ksize=2, strides=1, padding="VALID")
+    """
     return _pooled(ops.avg_pool, ops.avg_pooling, 3, input, ksize, strides, word(padding), data_format)
 
 
@@ -191,6 +223,9 @@ def pool(
     Raises:
         ValueError: Another type.
         InvalidArgumentError: Dilations other than 1, which are not offered.
+
+    Example:
+        tf.nn.pool([[[1.0], [3.0], [2.0]]], window_shape=[2], pooling_type="MAX", strides=[1])
     """
     tensor, n = _axes(input)
     if dilations is not None and set(to.ints(dilations, "dilations")) - {1}:
@@ -228,6 +263,9 @@ def max_pool_with_argmax(
     Raises:
         InvalidArgumentError: Another padding, rank or dtype of places.
         ValueError: Another data format.
+
+    Example:
+        tf.nn.max_pool_with_argmax([[[[1.0], [2.0]], [[3.0], [4.0]]]], ksize=2, strides=1, padding="VALID")
     """
     if data_format != "NHWC":
         raise ValueError(
@@ -270,6 +308,9 @@ def fractional_max_pool(
 
     Raises:
         ValueError: Ratios below 1, or along the batch or the channels.
+
+    Example:
+        tf.nn.fractional_max_pool(np.ones([1, 4, 4, 1], np.float32), [1.0, 2.0, 2.0, 1.0], seed=1)
     """
     ratios = list(pooling_ratio) if isinstance(pooling_ratio, list | tuple) else [pooling_ratio]
     if len(ratios) not in (1, 4) or (len(ratios) == 4 and (ratios[0] != 1.0 or ratios[-1] != 1.0)):
@@ -299,6 +340,9 @@ def fractional_avg_pool(
         InvalidArgumentError: Ratios below 1, or another number of them.
         TypeError: No list of ratios.
         UnimplementedError: Ratios along the batch or the channels.
+
+    Example:
+        tf.nn.fractional_avg_pool(np.ones([1, 4, 4, 1], np.float32), [1.0, 2.0, 2.0, 1.0], seed=1)
     """
     if not isinstance(pooling_ratio, list | tuple):
         raise TypeError(f"Expected list for 'pooling_ratio' argument to 'fractional_avg_pool' Op, not {pooling_ratio}.")

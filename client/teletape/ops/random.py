@@ -50,7 +50,11 @@ def next_state(kernel: Hashable, blocks: int, seed: int | None) -> Tensor:
 
 
 def set_seed(seed: int | None) -> None:
-    """Makes the draws that follow repeatable: the numbers are those of TensorFlow after the same calls."""
+    """Makes the draws that follow repeatable: the numbers are those of TensorFlow after the same calls.
+
+    Example:
+        tf.random.set_seed(1)
+    """
     current().set_random_seed(whole_seed(seed))
 
 
@@ -69,7 +73,11 @@ def normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers."""
+    """Normally distributed numbers.
+
+    Example:
+        tf.random.normal([4, 4])
+    """
     return scaled(ops.philox_normal, dims_of(shape), mean, stddev, dtype, OpSeed(seed))
 
 
@@ -81,7 +89,11 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers, none further than two standard deviations from the mean."""
+    """Normally distributed numbers, none further than two standard deviations from the mean.
+
+    Example:
+        tf.random.truncated_normal([4, 4])
+    """
     return scaled(ops.philox_truncated_normal, dims_of(shape), mean, stddev, dtype, OpSeed(seed))
 
 
@@ -107,7 +119,11 @@ def uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers evenly distributed in [minval, maxval); integers need `maxval`."""
+    """Numbers evenly distributed in [minval, maxval); integers need `maxval`.
+
+    Example:
+        tf.random.uniform([4, 4])
+    """
     wanted = dtypes.as_dtype(dtype)
     if maxval is None:
         if wanted.is_integer:
@@ -145,7 +161,11 @@ def gamma(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`shape` draws of each gamma distribution of shape parameter alpha and rate beta, which broadcast."""
+    """`shape` draws of each gamma distribution of shape parameter alpha and rate beta, which broadcast.
+
+    Example:
+        tf.random.gamma([16], alpha=2.0)
+    """
     wanted = dtypes.as_dtype(dtype)
     shapes, rate = convert_to_tensor(alpha, wanted), convert_to_tensor(1 if beta is None else beta, wanted)
     each = broadcast(tuple(shapes.shape), tuple(rate.shape))
@@ -170,7 +190,11 @@ def poisson(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`shape` draws of each Poisson distribution of mean lam."""
+    """`shape` draws of each Poisson distribution of mean lam.
+
+    Example:
+        tf.random.poisson([16], lam=3.0)
+    """
     means = convert_to_tensor(lam)
     dims = (*dims_of(shape), *tuple(means.shape))
     return poissons(dims, means, dtypes.as_dtype(dtype), OpSeed(seed))
@@ -189,7 +213,11 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """For each row of logits that many classes, each drawn with probability softmax(logits)."""
+    """For each row of logits that many classes, each drawn with probability softmax(logits).
+
+    Example:
+        tf.random.categorical([[0.0, 0.0]], num_samples=16)
+    """
     return classes(logits, num_samples, dtype, OpSeed(seed))
 
 
@@ -204,7 +232,11 @@ def classes(logits: Any, num_samples: Any, dtype: Any, draw: Draw) -> Tensor:
 
 
 def shuffle(value: to.TensorInput, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The slices along the first axis in a random order."""
+    """The slices along the first axis in a random order.
+
+    Example:
+        tf.random.shuffle(np.arange(16.0))
+    """
     tensor = convert_to_tensor(value)
     length = tensor.shape.as_list()[0] if tensor.shape.rank else 1
     blocks = (length + 2) // 4 if math.prod(tensor.shape.as_list()) > 1 and length > 1 else 0

@@ -54,6 +54,15 @@ def sample_distorted_bounding_box(
 
     Raises:
         InvalidArgumentError: Shapes that do not fit, a coordinate outside [0, 1], bounds that there are not.
+
+    Example:
+        tf.image.sample_distorted_bounding_box(
+            [8, 8, 3],
+            np.zeros([1, 0, 4], np.float32),
+            area_range=[1.0, 1.0],
+            aspect_ratio_range=[1.0, 1.0],
+            use_image_if_no_bounding_boxes=True,
+        )
     """
     attempts = 100 if max_attempts is None else int(max_attempts)
     drawn = next_state("sample_distorted_bounding_box", max(attempts, 0), seed or None)
@@ -72,7 +81,13 @@ def stateless_sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> SampleDistortedBoundingBox:
-    """As sample_distorted_bounding_box; the draw follows from the seed, two integers."""
+    """As sample_distorted_bounding_box; the draw follows from the seed, two integers.
+
+    Example:
+        tf.image.stateless_sample_distorted_bounding_box(
+            [8, 8, 3], np.zeros([1, 0, 4], np.float32), seed=[1, 2], use_image_if_no_bounding_boxes=True
+        )
+    """
     attempts = 100 if max_attempts is None else int(max_attempts)
     options = _options(min_object_covered, aspect_ratio_range, area_range, attempts, use_image_if_no_bounding_boxes)
     return _sampled(state(seed), image_size, bounding_boxes, options)

@@ -11,6 +11,7 @@ from teletape.ops import arguments as to
 from teletape.ops import image_colors as colors
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.ops.images import flip_left_right, flip_up_down, pixels
+from teletape.ops.places import entries_at
 from teletape.ops.random import Draw, OpSeed, fractions, within
 from teletape.ops.stateless_random import state
 from teletape.tensors import dtypes
@@ -43,22 +44,38 @@ def _between(low: float, high: float, draw: Draw) -> Any:
 
 # --------------------------------------------------------------------------------------------------------------- flips
 def random_flip_left_right(image: to.TensorInput, seed: int | None = None) -> Tensor:
-    """Each image with its columns the other way round, or as it is, with equal chances."""
+    """Each image with its columns the other way round, or as it is, with equal chances.
+
+    Example:
+        tf.image.random_flip_left_right(np.ones([4, 4, 1], np.float32))
+    """
     return _flipped(image, flip_left_right, OpSeed(seed))
 
 
 def stateless_random_flip_left_right(image: to.TensorInput, seed: to.TensorInput) -> Tensor:
-    """As random_flip_left_right; the draw follows from the seed, two integers."""
+    """As random_flip_left_right; the draw follows from the seed, two integers.
+
+    Example:
+        tf.image.stateless_random_flip_left_right([[[1.0], [2.0]]], seed=[1, 2])
+    """
     return _flipped(image, flip_left_right, state(seed))
 
 
 def random_flip_up_down(image: to.TensorInput, seed: int | None = None) -> Tensor:
-    """Each image with its rows the other way round, or as it is, with equal chances."""
+    """Each image with its rows the other way round, or as it is, with equal chances.
+
+    Example:
+        tf.image.random_flip_up_down(np.ones([4, 4, 1], np.float32))
+    """
     return _flipped(image, flip_up_down, OpSeed(seed))
 
 
 def stateless_random_flip_up_down(image: to.TensorInput, seed: to.TensorInput) -> Tensor:
-    """As random_flip_up_down; the draw follows from the seed, two integers."""
+    """As random_flip_up_down; the draw follows from the seed, two integers.
+
+    Example:
+        tf.image.stateless_random_flip_up_down([[[1.0]], [[2.0]]], seed=[1, 2])
+    """
     return _flipped(image, flip_up_down, state(seed))
 
 
@@ -73,14 +90,22 @@ def _flipped(image: Any, flip: Any, draw: Draw) -> Tensor:
 
 # ---------------------------------------------------------------------------------------------------------------- crops
 def random_crop(value: to.TensorInput, size: to.IntsInput, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of `value` of that size, at a place that is drawn."""
+    """A part of `value` of that size, at a place that is drawn.
+
+    Example:
+        tf.image.random_crop(np.ones([8, 8, 1], np.float32), size=[4, 4, 1])
+    """
     return _cropped(value, size, OpSeed(seed))
 
 
 def stateless_random_crop(
     value: to.TensorInput, size: to.IntsInput, seed: to.TensorInput, name: str | None = None
 ) -> Tensor:
-    """As random_crop; the draw follows from the seed, two integers."""
+    """As random_crop; the draw follows from the seed, two integers.
+
+    Example:
+        tf.image.stateless_random_crop([[[1.0], [2.0], [3.0]]], size=[1, 2, 1], seed=[1, 2])
+    """
     return _cropped(value, size, state(seed))
 
 
@@ -97,18 +122,26 @@ def _cropped(value: Any, size: Any, draw: Draw) -> Tensor:
             continue
         first = call(ops.strided_slice, (starts,), index=(axis,))
         indices = call(ops.add, (call(ops.range, (), limit=length), first))
-        tensor = call(ops.gather, (tensor, indices), axis=axis)
+        tensor = call(ops.gather, (tensor, indices), axis=axis) if axis else entries_at(tensor, indices)
     return tensor
 
 
 # -------------------------------------------------------------------------------------------------------------- colours
 def random_brightness(image: to.TensorInput, max_delta: float, seed: int | None = None) -> Tensor:
-    """adjust_brightness by a number in [-max_delta, max_delta)."""
+    """adjust_brightness by a number in [-max_delta, max_delta).
+
+    Example:
+        tf.image.random_brightness(np.ones([4, 4, 1], np.float32), max_delta=0.2)
+    """
     return _brightness(image, max_delta, OpSeed(seed))
 
 
 def stateless_random_brightness(image: to.TensorInput, max_delta: float, seed: to.TensorInput) -> Tensor:
-    """As random_brightness; the draw follows from the seed, two integers."""
+    """As random_brightness; the draw follows from the seed, two integers.
+
+    Example:
+        tf.image.stateless_random_brightness([[[0.2], [0.5]]], max_delta=0.2, seed=[1, 2])
+    """
     return _brightness(image, max_delta, state(seed))
 
 
@@ -119,24 +152,40 @@ def _brightness(image: Any, max_delta: float, draw: Draw) -> Tensor:
 
 
 def random_contrast(image: to.TensorInput, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """adjust_contrast by a factor in [lower, upper)."""
+    """adjust_contrast by a factor in [lower, upper).
+
+    Example:
+        tf.image.random_contrast(np.ones([4, 4, 1], np.float32), lower=0.5, upper=1.5)
+    """
     return colors.adjust_contrast(image, _factor(lower, upper, OpSeed(seed)))
 
 
 def stateless_random_contrast(image: to.TensorInput, lower: float, upper: float, seed: to.TensorInput) -> Tensor:
-    """As random_contrast; the draw follows from the seed, two integers."""
+    """As random_contrast; the draw follows from the seed, two integers.
+
+    Example:
+        tf.image.stateless_random_contrast([[[1.0], [3.0]]], lower=0.5, upper=1.5, seed=[1, 2])
+    """
     return colors.adjust_contrast(image, _factor(lower, upper, state(seed)))
 
 
 def random_saturation(image: to.TensorInput, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """adjust_saturation by a factor in [lower, upper)."""
+    """adjust_saturation by a factor in [lower, upper).
+
+    Example:
+        tf.image.random_saturation(np.ones([4, 4, 3], np.float32), lower=0.5, upper=1.5)
+    """
     return colors.adjust_saturation(image, _factor(lower, upper, OpSeed(seed)))
 
 
 def stateless_random_saturation(
     image: to.TensorInput, lower: float, upper: float, seed: to.TensorInput | None = None
 ) -> Tensor:
-    """As random_saturation; the draw follows from the seed, two integers."""
+    """As random_saturation; the draw follows from the seed, two integers.
+
+    Example:
+        tf.image.stateless_random_saturation([[[1.0, 0.5, 0.0]]], lower=0.5, upper=1.5, seed=[1, 2])
+    """
     return colors.adjust_saturation(image, _factor(lower, upper, state(seed)))
 
 
@@ -149,12 +198,20 @@ def _factor(lower: float, upper: float, draw: Draw) -> Any:
 
 
 def random_hue(image: to.TensorInput, max_delta: float, seed: int | None = None) -> Tensor:
-    """adjust_hue by a number in [-max_delta, max_delta)."""
+    """adjust_hue by a number in [-max_delta, max_delta).
+
+    Example:
+        tf.image.random_hue(np.ones([4, 4, 3], np.float32), max_delta=0.1)
+    """
     return _hue(image, max_delta, OpSeed(seed))
 
 
 def stateless_random_hue(image: to.TensorInput, max_delta: float, seed: to.TensorInput) -> Tensor:
-    """As random_hue; the draw follows from the seed, two integers."""
+    """As random_hue; the draw follows from the seed, two integers.
+
+    Example:
+        tf.image.stateless_random_hue([[[1.0, 0.5, 0.0]]], max_delta=0.1, seed=[1, 2])
+    """
     return _hue(image, max_delta, state(seed))
 
 

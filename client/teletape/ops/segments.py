@@ -32,12 +32,19 @@ def segment_sum(data: to.TensorInput, segment_ids: to.TensorInput, name: str | N
 
     Raises:
         InvalidArgumentError: The ids are not ascending, negative, or not one for each row.
+
+    Example:
+        tf.math.segment_sum([1.0, 5.0, 2.0], [0, 0, 1])
     """
     return _segments("unsorted_segment_sum", data, segment_ids)
 
 
 def segment_mean(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
-    """The means of the rows that share an id, of integers without their fraction; arguments as segment_sum."""
+    """The means of the rows that share an id, of integers without their fraction; arguments as segment_sum.
+
+    Example:
+        tf.math.segment_mean([1.0, 5.0, 2.0], [0, 0, 1])
+    """
     rows = convert_to_tensor(data)
     if not rows.dtype.is_integer:
         return _segments("unsorted_segment_mean", rows, segment_ids)
@@ -49,17 +56,29 @@ def segment_mean(data: to.TensorInput, segment_ids: to.TensorInput, name: str | 
 
 
 def segment_prod(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
-    """The products of the rows that share an id, ones for an id that no row has; arguments as segment_sum."""
+    """The products of the rows that share an id, ones for an id that no row has; arguments as segment_sum.
+
+    Example:
+        tf.math.segment_prod([1.0, 5.0, 2.0], [0, 0, 1])
+    """
     return _segments("unsorted_segment_prod", data, segment_ids)
 
 
 def segment_max(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
-    """The largest elements of the rows that share an id; equal ones share the gradient. Arguments as segment_sum."""
+    """The largest elements of the rows that share an id; equal ones share the gradient. Arguments as segment_sum.
+
+    Example:
+        tf.math.segment_max([1.0, 5.0, 2.0], [0, 0, 1])
+    """
     return _segments("unsorted_segment_max", data, segment_ids)
 
 
 def segment_min(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
-    """The smallest elements of the rows that share an id; equal ones share the gradient. Arguments as segment_sum."""
+    """The smallest elements of the rows that share an id; equal ones share the gradient. Arguments as segment_sum.
+
+    Example:
+        tf.math.segment_min([1.0, 5.0, 2.0], [0, 0, 1])
+    """
     return _segments("unsorted_segment_min", data, segment_ids)
 
 

@@ -54,17 +54,28 @@ def rfft(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, n
 
     Raises:
         ValueError: Another dtype.
+
+    Example:
+        tf.signal.rfft([1.0, 2.0, 3.0])
     """
     return _rfft(input_tensor, fft_length, 1)
 
 
 def rfft2d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """As rfft, over the last two axes."""
+    """As rfft, over the last two axes.
+
+    Example:
+        tf.signal.rfft2d([[1.0, 2.0], [3.0, 4.0]])
+    """
     return _rfft(input_tensor, fft_length, 2)
 
 
 def rfft3d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """As rfft, over the last three axes."""
+    """As rfft, over the last three axes.
+
+    Example:
+        tf.signal.rfft3d([[[1.0, 2.0], [3.0, 4.0]]])
+    """
     return _rfft(input_tensor, fft_length, 3)
 
 
@@ -75,17 +86,28 @@ def irfft(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, 
         input_tensor: complex64 or complex128.
         fft_length: [n]; None: the even length that has as many coefficients as the last axis is long.
         name: Accepted, without effect.
+
+    Example:
+        tf.signal.irfft(tf.constant([6.0 + 0j, 0.0]))
     """
     return _irfft(input_tensor, fft_length, 1)
 
 
 def irfft2d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """As irfft, over the last two axes."""
+    """As irfft, over the last two axes.
+
+    Example:
+        tf.signal.irfft2d(tf.constant([[10.0 + 0j, -2.0], [-4.0, 0.0]]))
+    """
     return _irfft(input_tensor, fft_length, 2)
 
 
 def irfft3d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """As irfft, over the last three axes."""
+    """As irfft, over the last three axes.
+
+    Example:
+        tf.signal.irfft3d(tf.constant([[[10.0 + 0j, -2.0], [-4.0, 0.0]]]))
+    """
     return _irfft(input_tensor, fft_length, 3)
 
 
@@ -112,12 +134,20 @@ def _lengths(x: Tensor, fft_length: Any, rank: int, default: list[int]) -> tuple
 
 
 def fftshift(x: to.TensorInput, axes: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """x with the first half of each of the axes exchanged with the second; None: of all axes."""
+    """x with the first half of each of the axes exchanged with the second; None: of all axes.
+
+    Example:
+        tf.signal.fftshift([0.0, 1.0, 2.0, -2.0, -1.0])
+    """
     return _shifted(x, axes, 1)
 
 
 def ifftshift(x: to.TensorInput, axes: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """The inverse of fftshift."""
+    """The inverse of fftshift.
+
+    Example:
+        tf.signal.ifftshift([-2.0, -1.0, 0.0, 1.0, 2.0])
+    """
     return _shifted(x, axes, -1)
 
 
@@ -148,6 +178,9 @@ def frame(
         pad_value: A number.
         axis: The axis.
         name: Accepted, without effect.
+
+    Example:
+        tf.signal.frame([1.0, 2.0, 3.0, 4.0], frame_length=2, frame_step=1)
     """
     x, length, step, at = convert_to_tensor(signal), to.whole(frame_length), to.whole(frame_step), to.whole(axis)
     if not -x.ndim <= at < x.ndim:
@@ -171,6 +204,9 @@ def overlap_and_add(signal: to.TensorInput, frame_step: to.IntInput, name: str |
 
     Raises:
         ValueError: The signal has fewer than two axes.
+
+    Example:
+        tf.signal.overlap_and_add([[1.0, 2.0], [3.0, 4.0]], frame_step=1)
     """
     frames = convert_to_tensor(signal)
     if frames.ndim < 2:
@@ -187,7 +223,11 @@ def hann_window(
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Hann's window: 1/2 - 1/2 cos(2 π i / n); n is the length less 1 if it is odd or the window is not periodic."""
+    """Hann's window: 1/2 - 1/2 cos(2 π i / n); n is the length less 1 if it is odd or the window is not periodic.
+
+    Example:
+        tf.signal.hann_window(4)
+    """
     return _raised_cosine(window_length, periodic, dtype, 0.5)
 
 
@@ -197,7 +237,11 @@ def hamming_window(
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Hamming's window: 0.54 - 0.46 cos(2 π i / n), with the n of hann_window."""
+    """Hamming's window: 0.54 - 0.46 cos(2 π i / n), with the n of hann_window.
+
+    Example:
+        tf.signal.hamming_window(4)
+    """
     return _raised_cosine(window_length, periodic, dtype, 0.54)
 
 
@@ -215,7 +259,11 @@ def kaiser_window(
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Kaiser's window with the parameter `beta`, a number."""
+    """Kaiser's window with the parameter `beta`, a number.
+
+    Example:
+        tf.signal.kaiser_window(4)
+    """
     return _window(np.kaiser(to.whole(window_length), to.real_number(beta)), dtype)
 
 
@@ -225,7 +273,11 @@ def kaiser_bessel_derived_window(
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """The window of an even length that Kaiser's window of half of it, and one more, gives: the roots of its sums."""
+    """The window of an even length that Kaiser's window of half of it, and one more, gives: the roots of its sums.
+
+    Example:
+        tf.signal.kaiser_bessel_derived_window(4)
+    """
     half = to.whole(window_length) // 2
     sums = np.cumsum(np.kaiser(half + 1, to.real_number(beta)))
     left = np.sqrt(sums[:-1] / sums[-1])
@@ -233,7 +285,11 @@ def kaiser_bessel_derived_window(
 
 
 def vorbis_window(window_length: to.IntInput, dtype: to.DTypeInput = dtypes.float32, name: str | None = None) -> Tensor:
-    """Vorbis's window: sin(π/2 sin²(π (i + 1/2) / n))."""
+    """Vorbis's window: sin(π/2 sin²(π (i + 1/2) / n)).
+
+    Example:
+        tf.signal.vorbis_window(4)
+    """
     length = to.whole(window_length)
     places = np.pi / max(1, length) * (np.arange(length) + 0.5)
     return _window(np.sin(np.pi / 2 * np.sin(places) ** 2), dtype)
@@ -266,6 +322,9 @@ def stft(
         window_fn: A function of a length and `dtype=` that returns a window; None: none.
         pad_end: Whether the last frames are filled with zeros, or left out.
         name: Accepted, without effect.
+
+    Example:
+        tf.signal.stft([1.0, 2.0, 3.0, 4.0], frame_length=4, frame_step=2)
     """
     length = to.whole(frame_length)
     frames = frame(signals, length, frame_step, pad_end=pad_end)
@@ -285,6 +344,9 @@ def inverse_stft(
     """The sum [..., n] of the windowed frames that transforms [..., count, fft_length // 2 + 1] are of.
 
     With the window of inverse_stft_window_fn it is the inverse of stft. Arguments as there.
+
+    Example:
+        tf.signal.inverse_stft(tf.constant([[1.0 + 0j, 0.0, 0.0]]), frame_length=4, frame_step=2)
     """
     coefficients, length = convert_to_tensor(stfts), to.whole(frame_length)
     frames = irfft(coefficients, [_transform_length(length, fft_length)])
@@ -307,7 +369,11 @@ def _transform_length(length: int, fft_length: Any) -> int:
 def inverse_stft_window_fn(
     frame_step: to.IntInput, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Window:
-    """A window function with which inverse_stft is the inverse of stft with `forward_window_fn` (Griffin, Lim 1984)."""
+    """A window function with which inverse_stft is the inverse of stft with `forward_window_fn` (Griffin, Lim 1984).
+
+    Example:
+        tf.signal.inverse_stft_window_fn(2)(4, dtype=tf.float32)
+    """
     step = to.whole(frame_step)
 
     def window(frame_length: to.IntInput, dtype: to.DTypeInput) -> Tensor:

@@ -11,8 +11,9 @@ import numpy as np
 
 from teletape.ops import arguments as to
 from teletape.ops.derived.cast import cast
-from teletape.ops.derived.shape import expand_dims, reshape, squeeze, transpose
+from teletape.ops.derived.shape import reshape, transpose
 from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.ops.places import entries_at
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
@@ -72,11 +73,13 @@ def top_k(
 
     Raises:
         InvalidArgumentError: k is larger than n, or negative.
+
+    Example:
+        tf.math.top_k([1.0, 3.0, 2.0], k=2)
     """
     tensor = convert_to_tensor(input)
     places = call(ops.top_k, (tensor,), k=to.whole(k))
-    last = tensor.ndim - 1
-    return TopKV2(call(ops.gather, (tensor, places), axis=last, batch_dims=last), cast(places, index_type))
+    return TopKV2(_along_last(tensor, places), cast(places, index_type))
 
 
 def approx_max_k(
@@ -101,6 +104,9 @@ def approx_max_k(
 
     Raises:
         InvalidArgumentError: Another dtype or axis, or k is larger than the axis, or negative.
+
+    Example:
+        tf.math.approx_max_k([1.0, 3.0, 2.0], k=2)
     """
     return _of_axis(operand, k, reduction_dimension, largest=True)
 
@@ -114,8 +120,18 @@ def approx_min_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> ApproxTopK:
-    """The k smallest elements along an axis and their places, the smallest first; see `approx_max_k`."""
+    """The k smallest elements along an axis and their places, the smallest first; see `approx_max_k`.
+
+    Example:
+        tf.math.approx_min_k([1.0, 3.0, 2.0], k=2)
+    """
     return _of_axis(operand, k, reduction_dimension, largest=False)
+
+
+def _along_last(tensor: Tensor, places: Tensor) -> Tensor:
+    """The elements at places along the last axis, row by row."""
+    last = tensor.ndim - 1
+    return call(ops.gather, (tensor, places), axis=last, batch_dims=last) if last else entries_at(tensor, places)
 
 
 def _of_axis(operand: Any, k: Any, reduction_dimension: Any, *, largest: bool) -> ApproxTopK:
@@ -129,7 +145,7 @@ def _of_axis(operand: Any, k: Any, reduction_dimension: Any, *, largest: bool) -
     order = [*range(axis), *range(axis + 1, tensor.ndim), axis]
     moved = transpose(tensor, order) if axis != last else tensor
     places = call(ops.top_k, (moved if largest else -moved,), k=to.whole(k))
-    values = call(ops.gather, (moved, places), axis=last, batch_dims=last)
+    values = _along_last(moved, places)
     if axis == last:
         return ApproxTopK(values, places)
     back = [order.index(number) for number in range(tensor.ndim)]
@@ -143,6 +159,9 @@ def unique(x: to.TensorInput, out_idx: to.DTypeInput = dtypes.int32, name: str |
         x: A vector, also of strings.
         out_idx: The dtype of the places.
         name: Accepted, without effect.
+
+    Example:
+        tf.unique([3, 1, 3])
     """
     kinds = _kinds(x, out_idx)
     return Unique(kinds.y, kinds.idx)
@@ -151,7 +170,11 @@ def unique(x: to.TensorInput, out_idx: to.DTypeInput = dtypes.int32, name: str |
 def unique_with_counts(
     x: to.TensorInput, out_idx: to.DTypeInput = dtypes.int32, name: str | None = None
 ) -> UniqueWithCounts:
-    """As unique, and how often each of the different elements comes, with the dtype `out_idx`."""
+    """As unique, and how often each of the different elements comes, with the dtype `out_idx`.
+
+    Example:
+        tf.unique_with_counts([3, 1, 3])
+    """
     return _kinds(x, out_idx)
 
 
@@ -183,6 +206,9 @@ def repeat(
     Raises:
         ValueError: A negative number, another count of numbers than of entries, numbers with several axes, or there is
             no such axis.
+
+    Example:
+        tf.repeat([1.0, 2.0], repeats=[2, 1])
     """
     tensor = convert_to_tensor(input)
     if axis is None:
@@ -202,5 +228,4 @@ def repeat(
     if len(times) != length or min(times) < 0:
         raise ValueError(f"repeats must be one number, or {length} for axis {at}, none negative; found {list(times)}")
     places = constant(np.repeat(np.arange(length), times))
-    # With an axis more, since the gradient of rows along the first axis would be IndexedSlices.
-    return squeeze(call(ops.gather, (expand_dims(tensor, 0), places), axis=at + 1), 0)
+    return call(ops.gather, (tensor, places), axis=at) if at else entries_at(tensor, places)

@@ -2,6 +2,7 @@
 
 By hand: they are Fourier transforms and products with constants that depend on lengths and options. A cosine transform
 of n numbers is a Fourier transform of 2 n (Makhoul 1980); it has the derivatives that follow.
+Long because ten transforms document their arguments.
 """
 
 from __future__ import annotations
@@ -61,6 +62,9 @@ def dct(
     Raises:
         ValueError: Another type, `norm` or dtype; `n` below 1; type 1 of fewer than two numbers.
         NotImplementedError: Another axis.
+
+    Example:
+        tf.signal.dct([1.0, 2.0, 3.0])
     """
     return _dct(convert_to_tensor(input), to.whole(type), None if n is None else to.whole(n), to.whole(axis), norm)
 
@@ -73,7 +77,11 @@ def idct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of dct of that type: times 1 / (2 n), or with "ortho" as it is. Arguments as there."""
+    """The inverse of dct of that type: times 1 / (2 n), or with "ortho" as it is. Arguments as there.
+
+    Example:
+        tf.signal.idct([1.0, 2.0, 3.0], norm="ortho")
+    """
     kind = to.whole(type)
     x = convert_to_tensor(input)
     return _dct(x, _INVERSE.get(kind, kind), None if n is None else to.whole(n), to.whole(axis), norm)
@@ -160,6 +168,9 @@ def mdct(
 
     Raises:
         ValueError: A length that is no multiple of 4; another `norm`.
+
+    Example:
+        tf.signal.mdct([1.0, 2.0, 3.0, 4.0], frame_length=4)
     """
     length = to.whole(frame_length)
     if length % 4:
@@ -179,6 +190,9 @@ def inverse_mdct(
 
     It is the inverse of mdct but for the first and last half frame, if the squares of the window's halves add up to 1.
     Arguments as there.
+
+    Example:
+        tf.signal.inverse_mdct([[1.0, 0.0]])
     """
     coefficients = convert_to_tensor(mdcts)
     half = coefficients.shape.as_list()[-1]
@@ -217,6 +231,9 @@ def linear_to_mel_weight_matrix(
 
     Raises:
         ValueError: A number outside its range, or another dtype.
+
+    Example:
+        tf.signal.linear_to_mel_weight_matrix(num_mel_bins=2, num_spectrogram_bins=5)
     """
     bands, bins, rate = to.whole(num_mel_bins), to.whole(num_spectrogram_bins), to.real_number(sample_rate)
     lower, upper, wanted = to.real_number(lower_edge_hertz), to.real_number(upper_edge_hertz), dtypes.as_dtype(dtype)
@@ -251,6 +268,9 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: to.TensorInput, name: 
 
     Raises:
         ValueError: There are no bands.
+
+    Example:
+        tf.signal.mfccs_from_log_mel_spectrograms([[1.0, 2.0, 3.0]])
     """
     spectrograms = convert_to_tensor(log_mel_spectrograms)
     bands = spectrograms.shape.as_list()[-1]
@@ -279,6 +299,9 @@ def fftnd(
 
     Raises:
         ValueError: Another `norm`; an axis out of range, or twice; another count of lengths than of axes.
+
+    Example:
+        tf.signal.fftnd(tf.constant([[1.0 + 0j, 2.0], [3.0, 4.0]]), axes=[0, 1])
     """
     x = convert_to_tensor(input_tensor)
     return _along_axes(x, *_axes_and_lengths(x, axes, fft_length), ops.fft, _factor(norm, inverse=False))
@@ -291,7 +314,11 @@ def ifftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of fftnd. Arguments as there."""
+    """The inverse of fftnd. Arguments as there.
+
+    Example:
+        tf.signal.ifftnd(tf.constant([[10.0 + 0j, -2.0], [-4.0, 0.0]]), axes=[0, 1])
+    """
     x = convert_to_tensor(input_tensor)
     return _along_axes(x, *_axes_and_lengths(x, axes, fft_length), ops.ifft, _factor(norm, inverse=True))
 
@@ -303,7 +330,11 @@ def rfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """As fftnd, of real numbers: of the last of the axes n // 2 + 1 coefficients, which say all. Arguments as there."""
+    """As fftnd, of real numbers: of the last of the axes n // 2 + 1 coefficients, which say all. Arguments as there.
+
+    Example:
+        tf.signal.rfftnd([[1.0, 2.0], [3.0, 4.0]], axes=[0, 1])
+    """
     x, factor = convert_to_tensor(input_tensor), _factor(norm, inverse=False)
     places, lengths = _axes_and_lengths(x, axes, fft_length)
     *others, last = places
@@ -319,7 +350,11 @@ def irfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of rfftnd: real numbers. The last length is by default the even one. Arguments as there."""
+    """The inverse of rfftnd: real numbers. The last length is by default the even one. Arguments as there.
+
+    Example:
+        tf.signal.irfftnd(tf.constant([[10.0 + 0j, -2.0], [-4.0, 0.0]]), axes=[0, 1])
+    """
     x, factor = convert_to_tensor(input_tensor), _factor(norm, inverse=True)
     places, lengths = _axes_and_lengths(x, axes, fft_length)
     *others, last = places

@@ -53,7 +53,11 @@ def stateless_uniform(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Numbers evenly distributed in [minval, maxval); integers without both bounds are any of their dtype."""
+    """Numbers evenly distributed in [minval, maxval); integers without both bounds are any of their dtype.
+
+    Example:
+        tf.random.stateless_uniform([3], seed=[1, 2], minval=0, maxval=10, dtype=tf.int32)
+    """
     wanted = dtypes.as_dtype(dtype)
     if wanted.is_integer and (minval is None) != (maxval is None):
         raise ValueError(
@@ -75,7 +79,11 @@ def stateless_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normally distributed numbers."""
+    """Normally distributed numbers.
+
+    Example:
+        tf.random.stateless_normal([3], seed=[1, 2])
+    """
     return random.scaled(ops.philox_normal, random.dims_of(shape), mean, stddev, dtype, state(seed))
 
 
@@ -88,7 +96,11 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normally distributed numbers, none further than two standard deviations from the mean."""
+    """Normally distributed numbers, none further than two standard deviations from the mean.
+
+    Example:
+        tf.random.stateless_truncated_normal([3], seed=[1, 2])
+    """
     return random.scaled(ops.philox_truncated_normal, random.dims_of(shape), mean, stddev, dtype, state(seed))
 
 
@@ -99,7 +111,11 @@ def stateless_categorical(
     dtype: to.DTypeInput = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """For each row of logits that many classes, each drawn with probability softmax(logits)."""
+    """For each row of logits that many classes, each drawn with probability softmax(logits).
+
+    Example:
+        tf.random.stateless_categorical([[0.0, 0.0]], num_samples=4, seed=[1, 2])
+    """
     return random.classes(logits, num_samples, dtype, state(seed))
 
 
@@ -111,7 +127,11 @@ def stateless_gamma(
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers of gamma distributions of shape parameter alpha and rate beta, which broadcast to `shape`."""
+    """Numbers of gamma distributions of shape parameter alpha and rate beta, which broadcast to `shape`.
+
+    Example:
+        tf.random.stateless_gamma([2], seed=[1, 2], alpha=[2.0, 3.0])
+    """
     wanted = dtypes.as_dtype(dtype)
     rate = None if beta is None else convert_to_tensor(beta, wanted)
     return random.gammas(random.dims_of(shape), convert_to_tensor(alpha, wanted), rate, state(seed))
@@ -124,7 +144,11 @@ def stateless_poisson(
     dtype: to.DTypeInput = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Counts of Poisson distributions of mean lam, which broadcasts to `shape`."""
+    """Counts of Poisson distributions of mean lam, which broadcasts to `shape`.
+
+    Example:
+        tf.random.stateless_poisson([3], seed=[1, 2], lam=3.0)
+    """
     means = convert_to_tensor(lam)
     return random.poissons(random.dims_of(shape), means, dtypes.as_dtype(dtype), state(seed))
 
@@ -137,7 +161,11 @@ def stateless_binomial(
     output_dtype: to.DTypeInput = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers of successes among `counts` trials, each of probability `probs`; both broadcast to `shape`."""
+    """Numbers of successes among `counts` trials, each of probability `probs`; both broadcast to `shape`.
+
+    Example:
+        tf.random.stateless_binomial([4], seed=[1, 2], counts=10.0, probs=0.5)
+    """
     chances = to.float_tensor(probs)
     inputs = (state(seed), to.cast(counts, chances), chances)
     return call(ops.philox_binomial, inputs, shape=random.dims_of(shape), dtype=dtypes.as_dtype(output_dtype).np)
@@ -145,13 +173,21 @@ def stateless_binomial(
 
 # --------------------------------------------------------------------------------------------------- seeds and orders
 def split(seed: to.TensorInput, num: to.IntInput = 2, alg: Any = "auto_select") -> Tensor:
-    """`num` new seeds from one: [num, 2], of its dtype."""
+    """`num` new seeds from one: [num, 2], of its dtype.
+
+    Example:
+        tf.random.split([1, 2], num=2)
+    """
     pair = convert_to_tensor(seed)
     return stateless_uniform([to.whole(num), 2], pair, None, None, pair.dtype)
 
 
 def fold_in(seed: to.TensorInput, data: to.TensorInput, alg: Any = "auto_select") -> Tensor:
-    """A new seed from one and an integer, such as the number of a step."""
+    """A new seed from one and an integer, such as the number of a step.
+
+    Example:
+        tf.random.fold_in([1, 2], 3)
+    """
     number = convert_to_tensor(data)
     drawn = stateless_uniform([], seed, None, None, number.dtype)
     return call(ops.stack, (drawn, number), axis=0)
@@ -160,7 +196,11 @@ def fold_in(seed: to.TensorInput, data: to.TensorInput, alg: Any = "auto_select"
 def stateless_shuffle(
     value: to.TensorInput, seed: to.TensorInput, alg: Any = "auto_select", name: str | None = None
 ) -> Tensor:
-    """The slices along the first axis in an order that follows from the seed."""
+    """The slices along the first axis in an order that follows from the seed.
+
+    Example:
+        tf.random.experimental.stateless_shuffle([1.0, 2.0, 3.0], seed=[1, 2])
+    """
     return random.shuffled(value, state(seed))
 
 
@@ -168,6 +208,9 @@ def index_shuffle(index: to.TensorInput, seed: to.TensorInput, max_index: to.Ten
     """The position of `index` in the permutation of 0 to max_index that follows from a seed of two integers.
 
     index and max_index may be vectors; a seed for each is [n, 2].
+
+    Example:
+        tf.random.experimental.index_shuffle(tf.range(5), seed=[1, 2], max_index=4)
     """
     pair = convert_to_tensor(seed)
     first = call(ops.zeros_like, (pair[..., :1],)) + _FIRST_WORD
@@ -177,7 +220,11 @@ def index_shuffle(index: to.TensorInput, seed: to.TensorInput, max_index: to.Ten
 def random_index_shuffle(
     index: to.TensorInput, seed: to.TensorInput, max_index: to.TensorInput, rounds: int = 4, name: str | None = None
 ) -> Tensor:
-    """As index_shuffle, from a seed of three integers."""
+    """As index_shuffle, from a seed of three integers.
+
+    Example:
+        tf.random_index_shuffle(tf.range(5), seed=[1, 2, 3], max_index=4)
+    """
     position = convert_to_tensor(index)
     last = convert_to_tensor(max_index, position.dtype)
     return call(ops.random_index_shuffle, (position, convert_to_tensor(seed), last), rounds=rounds)

@@ -17,6 +17,9 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     Args:
         tensor: A tensor, or a number or array, which is returned.
         partial: Without effect.
+
+    Example:
+        tf.get_static_value(tf.constant([1, 2]))
     """
     if isinstance(tensor, int | float | bool | np.ndarray | np.generic):
         return tensor

@@ -20,6 +20,9 @@ def scalar_mul(scalar: to.TensorInput, x: Any, name: str | None = None) -> Any:
 
     Raises:
         ValueError: `scalar` has an axis.
+
+    Example:
+        tf.math.scalar_mul(2.0, tf.constant([1.0, 3.0]))
     """
     values = x.values if isinstance(x, IndexedSlices) else convert_to_tensor(x)
     factor = to.like(scalar, values)
@@ -32,7 +35,11 @@ def scalar_mul(scalar: to.TensorInput, x: Any, name: str | None = None) -> Any:
 def accumulate_n(
     inputs: Sequence[to.TensorInput], shape: Any = None, tensor_dtype: Any = None, name: str | None = None
 ) -> Tensor:
-    """The sum of tensors of one shape and dtype. By hand: add_n; `shape` and `tensor_dtype` are what they are."""
+    """The sum of tensors of one shape and dtype. By hand: add_n; `shape` and `tensor_dtype` are what they are.
+
+    Example:
+        tf.math.accumulate_n([tf.constant([1.0]), tf.constant([2.0])])
+    """
     return add_n(inputs)
 
 
@@ -43,6 +50,9 @@ def polyval(coeffs: Sequence[to.TensorInput], x: to.TensorInput, name: str | Non
 
     Raises:
         ValueError: `coeffs` is no list.
+
+    Example:
+        tf.math.polyval([1.0, 2.0, 3.0], 2.0)
     """
     if not isinstance(coeffs, list):
         raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")

@@ -38,6 +38,9 @@ def sparse_dense_matmul(
         ValueError: They are no matrices.
         InvalidArgumentError: The lengths of the axes that are multiplied differ.
         TypeError: Both are sparse, or both dense.
+
+    Example:
+        tf.sparse.sparse_dense_matmul(tf.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]]), tf.constant([[1.0], [2.0]]))
     """
     if isinstance(b, SparseTensor):
         if isinstance(sp_a, SparseTensor):
@@ -77,6 +80,9 @@ def add(a: Any, b: Any, threshold: to.NumberInput = 0) -> Any:
     Raises:
         TypeError: Neither is sparse.
         ValueError: The shapes differ.
+
+    Example:
+        tf.sparse.add(tf.sparse.from_dense([[1.0, 0.0]]), tf.sparse.from_dense([[2.0, 3.0]]))
     """
     if isinstance(a, SparseTensor) and isinstance(b, SparseTensor):
         united, (first, second) = _united(a, b)
@@ -105,13 +111,20 @@ def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
     Raises:
         TypeError: One is not sparse, or the dtypes differ.
         ValueError: The shapes differ.
+
+    Example:
+        tf.sparse.maximum(tf.sparse.from_dense([1.0, 0.0]), tf.sparse.from_dense([2.0, 3.0]))
     """
     united, pair = _united(sparse(sp_a), sparse(sp_b))
     return united.rebuilt(call(ops.maximum, pair))
 
 
 def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The smaller element; otherwise as maximum."""
+    """The smaller element; otherwise as maximum.
+
+    Example:
+        tf.sparse.minimum(tf.sparse.from_dense([1.0, 0.0]), tf.sparse.from_dense([2.0, 3.0]))
+    """
     united, pair = _united(sparse(sp_a), sparse(sp_b))
     return united.rebuilt(call(ops.minimum, pair))
 
@@ -137,6 +150,9 @@ def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
 
     Raises:
         ValueError: The sparse tensor has fewer than two axes.
+
+    Example:
+        tf.sparse.softmax(tf.sparse.from_dense([[1.0, 1.0, 0.0]]))
     """
     value = sparse(sp_input)
     lengths = value.shape.as_list()
@@ -156,6 +172,9 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
     Raises:
         ValueError: None of the arguments is sparse, or the result has another number of values.
         InvalidArgumentError: They have values at other places.
+
+    Example:
+        tf.sparse.map_values(tf.square, tf.sparse.from_dense([[3.0, 0.0]]))
     """
     tensors = [leaf for leaf in nest.flatten([args, kwargs]) if isinstance(leaf, SparseTensor)]
     if not tensors:

@@ -8,6 +8,7 @@ import numpy as np
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.ops.places import entries_at
 from teletape.sessions.current import current
 from teletape.sparse_tensors.places import check, places_of, positions
 from teletape.sparse_tensors.tensor import SparseTensor, sparse
@@ -30,7 +31,11 @@ __all__ = [
 
 
 def from_dense(tensor: to.TensorInput, name: str | None = None) -> SparseTensor:
-    """The elements that are not zero (of strings: not empty), in row-major order. Their number is read."""
+    """The elements that are not zero (of strings: not empty), in row-major order. Their number is read.
+
+    Example:
+        tf.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]])
+    """
     dense = convert_to_tensor(tensor)
     zero = call(ops.zeros_like, (dense,)) if dense.dtype is not dtypes.string else constant("")
     places = call(ops.nonzero, (call(ops.not_equal, (dense, zero)),))
@@ -53,6 +58,9 @@ def to_dense(
 
     Raises:
         InvalidArgumentError: An index outside the shape, or one that is out of order or repeated.
+
+    Example:
+        tf.sparse.to_dense(tf.sparse.SparseTensor([[1]], [5.0], [3]))
     """
     value = sparse(sp_input)
     lengths = tuple(value.shape.as_list())
@@ -73,7 +81,11 @@ def eye(
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
 ) -> SparseTensor:
-    """The identity matrix [num_rows, num_columns]; without the latter it is square."""
+    """The identity matrix [num_rows, num_columns]; without the latter it is square.
+
+    Example:
+        tf.sparse.eye(2)
+    """
     rows = to.whole(num_rows)
     columns = rows if num_columns is None else to.whole(num_columns)
     diagonal = np.arange(min(rows, columns), dtype=np.int64)
@@ -82,10 +94,14 @@ def eye(
 
 
 def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The same values in row-major order of their places; those of one place keep their order."""
+    """The same values in row-major order of their places; those of one place keep their order.
+
+    Example:
+        tf.sparse.reorder(tf.sparse.SparseTensor([[1], [0]], [2.0, 1.0], [2]))
+    """
     value = sparse(sp_input)
     order = call(ops.argsort, (positions(value.indices, value.shape.as_list()),))
-    return value.rebuilt(call(ops.gather, (value.values, order)), call(ops.gather, (value.indices, order)))
+    return value.rebuilt(entries_at(value.values, order), call(ops.gather, (value.indices, order)))
 
 
 def reshape(sp_input: SparseTensor, shape: to.IntsInput, name: str | None = None) -> SparseTensor:
@@ -94,6 +110,9 @@ def reshape(sp_input: SparseTensor, shape: to.IntsInput, name: str | None = None
     Raises:
         ValueError: Several lengths are not known.
         InvalidArgumentError: The number of elements differs.
+
+    Example:
+        tf.sparse.reshape(tf.sparse.from_dense([[1.0, 2.0]]), [2, 1])
     """
     value, lengths = sparse(sp_input), list(to.ints(shape))
     size = math.prod(value.shape.as_list())
@@ -116,6 +135,9 @@ def expand_dims(sp_input: SparseTensor, axis: to.IntInput | None = None, name: s
 
     Raises:
         ValueError: There is no such axis.
+
+    Example:
+        tf.sparse.expand_dims(tf.sparse.from_dense([1.0, 0.0]), axis=0)
     """
     value = sparse(sp_input)
     rank = len(value.shape)
@@ -141,6 +163,9 @@ def transpose(sp_input: SparseTensor, perm: to.IntsInput | None = None, name: st
 
     Raises:
         ValueError: `perm` is no permutation of the axes.
+
+    Example:
+        tf.sparse.transpose(tf.sparse.from_dense([[1.0, 2.0]]))
     """
     value = sparse(sp_input)
     rank = len(value.shape)
@@ -160,6 +185,9 @@ def reset_shape(sp_input: SparseTensor, new_shape: to.IntsInput | None = None) -
     Raises:
         ValueError: Another rank, or a length that is smaller than that of the sparse tensor.
         InvalidArgumentError: A shape that does not hold all places.
+
+    Example:
+        tf.sparse.reset_shape(tf.sparse.from_dense([1.0]), new_shape=[3])
     """
     value = sparse(sp_input)
     own = value.shape.as_list()
@@ -182,6 +210,9 @@ def to_indicator(sp_input: SparseTensor, vocab_size: to.IntInput, name: str | No
     Raises:
         TypeError: The values are neither int32 nor int64.
         InvalidArgumentError: An id outside [0, vocab_size).
+
+    Example:
+        tf.sparse.to_indicator(tf.sparse.SparseTensor([[0, 0]], np.array([2]), [1, 1]), vocab_size=3)
     """
     value, size = sparse(sp_input), to.whole(vocab_size)
     if value.dtype not in (dtypes.int32, dtypes.int64):

@@ -82,6 +82,9 @@ def ctc_greedy_decoder(
     Raises:
         InvalidArgumentError: Another dtype or rank, or no such class.
         FailedPreconditionError: Lengths that do not fit.
+
+    Example:
+        tf.nn.ctc_greedy_decoder([[[2.0, 0.0, 1.0]], [[0.0, 2.0, 1.0]]], [2])
     """
     logits, lengths = _read(inputs, sequence_length)
     classes = logits.shape[2]
@@ -118,6 +121,9 @@ def ctc_beam_search_decoder(
     Raises:
         InvalidArgumentError: Another dtype or rank; more results than the beam is wide, or than there are.
         FailedPreconditionError: Lengths that do not fit.
+
+    Example:
+        tf.nn.ctc_beam_search_decoder([[[2.0, 0.0, 1.0]], [[0.0, 2.0, 1.0]]], [2], beam_width=2)
     """
     logits, lengths = _read(inputs, sequence_length)
     if top_paths > beam_width:
@@ -215,6 +221,9 @@ def ctc_unique_labels(labels: to.TensorInput, name: str | None = None) -> list[T
     Args:
         labels: [batch, length], integers; they are read.
         name: Accepted, without effect.
+
+    Example:
+        tf.nn.ctc_unique_labels([[3, 3, 5]])
     """
     rows = np.asarray(convert_to_tensor(labels).numpy())
     different, places = np.zeros(rows.shape, np.int64), np.zeros(rows.shape, np.int32)
@@ -234,6 +243,9 @@ def collapse_repeated(
         labels: [batch, length]; they are read.
         seq_length: int [batch]: how many labels of a row count.
         name: Accepted, without effect.
+
+    Example:
+        tf.nn.collapse_repeated([[1, 1, 2]], [3])
     """
     rows, lengths = (np.asarray(convert_to_tensor(each).numpy()) for each in (labels, seq_length))
     counted = np.ones(rows.shape, bool)

@@ -47,6 +47,14 @@ def embedding_lookup_sparse(
     Raises:
         TypeError: Ids or weights that are not sparse.
         ValueError: Another combiner; weights that do not fit the ids; several params.
+
+    Example:
+        tf.nn.embedding_lookup_sparse(
+            tf.constant([[1.0, 2.0], [3.0, 4.0]]),
+            tf.sparse.SparseTensor([[0, 0], [0, 1]], [0, 1], [1, 2]),
+            None,
+            combiner="sum",
+        )
     """
     how = _combiner(combiner)
     if not isinstance(sp_ids, SparseTensor):
@@ -118,6 +126,11 @@ def safe_embedding_lookup_sparse(
     Raises:
         TypeError: As there.
         ValueError: As there; no embeddings.
+
+    Example:
+        tf.nn.safe_embedding_lookup_sparse(
+            tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.sparse.SparseTensor([[0, 0], [0, 1]], np.array([0, 1]), [2, 2])
+        )
     """
     if embedding_weights is None or (isinstance(embedding_weights, list | tuple) and not embedding_weights):
         raise ValueError(f"Missing embedding_weights {embedding_weights}.")

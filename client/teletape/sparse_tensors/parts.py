@@ -20,7 +20,11 @@ __all__ = ["concat", "fill_empty_rows", "mask", "retain", "slice", "split"]
 
 
 def slice(sp_input: SparseTensor, start: to.IntsInput, size: to.IntsInput, name: str | None = None) -> SparseTensor:
-    """The part that begins at `start` and has at most `size` elements along each axis."""
+    """The part that begins at `start` and has at most `size` elements along each axis.
+
+    Example:
+        tf.sparse.slice(tf.sparse.from_dense([1.0, 2.0, 3.0]), [1], [2])
+    """
     value = sparse(sp_input)
     first, count = np.array(to.ints(start, "start")), np.array(to.ints(size, "size"))
     lengths = np.array(value.shape.as_list())
@@ -39,6 +43,9 @@ def split(
 
     Raises:
         InvalidArgumentError: No such axis, or a number of parts outside [1, length].
+
+    Example:
+        tf.sparse.split(tf.sparse.from_dense([1.0, 2.0]), num_split=2, axis=0)
     """
     value, count, at = sparse(sp_input), to.whole(num_split), to.whole(axis)
     lengths = value.shape.as_list()
@@ -72,6 +79,9 @@ def concat(
 
     Raises:
         InvalidArgumentError: No such axis; ranks or other axes that differ.
+
+    Example:
+        tf.sparse.concat(axis=1, sp_inputs=[tf.sparse.from_dense([[1.0, 0.0]]), tf.sparse.from_dense([[2.0]])])
     """
     values, at = [sparse(value) for value in sp_inputs], to.whole(axis)
     if not values:
@@ -103,6 +113,9 @@ def retain(sp_input: SparseTensor, to_retain: to.TensorInput) -> SparseTensor:
 
     Raises:
         ValueError: There is not one bool for each value.
+
+    Example:
+        tf.sparse.retain(tf.sparse.from_dense([1.0, 2.0]), [True, False])
     """
     value, retained = sparse(sp_input), np.asarray(convert_to_tensor(to_retain).numpy(), bool)
     if retained.shape != (value.places().shape[0],):
@@ -114,7 +127,11 @@ def retain(sp_input: SparseTensor, to_retain: to.TensorInput) -> SparseTensor:
 
 
 def mask(a: IndexedSlices, mask_indices: to.TensorInput, name: str | None = None) -> IndexedSlices:
-    """IndexedSlices without the rows of these indices."""
+    """IndexedSlices without the rows of these indices.
+
+    Example:
+        tf.sparse.mask(tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 1])), [1])
+    """
     indices = np.asarray(a.indices.numpy())
     retained = constant(np.flatnonzero(~np.isin(indices, np.asarray(convert_to_tensor(mask_indices).numpy()))))
     return IndexedSlices(call(ops.gather, (a.values, retained)), call(ops.gather, (a.indices, retained)), a.dense_shape)
@@ -129,6 +146,9 @@ def fill_empty_rows(
         sp_input: A sparse tensor with rows.
         default_value: A number.
         name: Accepted, without effect.
+
+    Example:
+        tf.sparse.fill_empty_rows(tf.sparse.from_dense([[1.0], [0.0]]), default_value=9.0)
     """
     value = sparse(sp_input)
     lengths, places = value.shape.as_list(), value.places()

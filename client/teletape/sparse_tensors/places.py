@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from teletape.ops.dispatch import call, constant
+from teletape.ops.places import entries_at
 from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors.tensor import Tensor
 from teletape_engine.arrays import HostArray
@@ -76,5 +77,5 @@ def chosen(value: SparseTensor, selection: HostArray, places: HostArray, lengths
         lengths: The new shape.
     """
     everything = selection.size == value.places().shape[0] and bool((np.diff(selection) == 1).all())
-    selected = value.values if everything else call(ops.gather, (value.values, constant(selection)))
+    selected = value.values if everything else entries_at(value.values, constant(selection))
     return SparseTensor(constant(places.reshape(-1, len(lengths)).astype(np.int64)), selected, lengths)

@@ -36,6 +36,9 @@ def reduce_sum(
 
     Raises:
         ValueError: There is no such axis.
+
+    Example:
+        tf.sparse.reduce_sum(tf.sparse.from_dense([[1.0, 5.0]]), axis=1)
     """
     return _reduced(sparse(sp_input), axis, bool(keepdims), output_is_sparse, ops.unsorted_segment_sum)
 
@@ -47,7 +50,11 @@ def reduce_max(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The largest of the values over axes, 0 if there is none. Absent zeros do not count. As reduce_sum."""
+    """The largest of the values over axes, 0 if there is none. Absent zeros do not count. As reduce_sum.
+
+    Example:
+        tf.sparse.reduce_max(tf.sparse.from_dense([[1.0, 5.0]]), axis=1)
+    """
     return _reduced(sparse(sp_input), axis, bool(keepdims), output_is_sparse, ops.unsorted_segment_max)
 
 
@@ -103,6 +110,9 @@ def segment_sum(
 
     Raises:
         InvalidArgumentError: The ids are not ascending, negative, not below `num_segments`, or not one for each index.
+
+    Example:
+        tf.sparse.segment_sum([[1.0], [3.0]], [0, 1], [0, 0])
     """
     return _segments(ops.unsorted_segment_sum, data, indices, segment_ids, num_segments, sparse_gradient)
 
@@ -115,7 +125,11 @@ def segment_mean(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The means of chosen rows that share an id. Arguments and errors as segment_sum."""
+    """The means of chosen rows that share an id. Arguments and errors as segment_sum.
+
+    Example:
+        tf.sparse.segment_mean([[1.0], [3.0]], [0, 1], [0, 0])
+    """
     return _segments(ops.unsorted_segment_mean, data, indices, segment_ids, num_segments, sparse_gradient)
 
 
@@ -127,7 +141,11 @@ def segment_sqrt_n(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The sums of chosen rows that share an id, divided by the root of their number. As segment_sum."""
+    """The sums of chosen rows that share an id, divided by the root of their number. As segment_sum.
+
+    Example:
+        tf.sparse.segment_sqrt_n([[1.0], [3.0]], [0, 1], [0, 0])
+    """
     return _segments(ops.unsorted_segment_sqrt_n, data, indices, segment_ids, num_segments, sparse_gradient)
 
 
@@ -172,6 +190,9 @@ def bincount(
     Raises:
         ValueError: Another axis; weights together with `binary_output`.
         InvalidArgumentError: Negative numbers; weights of another form.
+
+    Example:
+        tf.sparse.bincount([1, 1, 3], axis=0)
     """
     at = to.whole(axis)
     if at not in (0, -1):

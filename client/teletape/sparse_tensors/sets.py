@@ -23,6 +23,9 @@ def size(a: SparseTensor, validate_indices: bool = True) -> Tensor:
 
     Raises:
         TypeError: It is not sparse, or its elements are neither integers nor strings.
+
+    Example:
+        tf.sets.size(tf.sparse.from_dense([[1, 2, 2], [3, 0, 0]]))
     """
     if not isinstance(a, SparseTensor):
         raise TypeError("Expected `SparseTensor`, got %s." % a)  # noqa: UP031  # TensorFlow's text
@@ -44,17 +47,28 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     Raises:
         TypeError: Elements of another dtype, or of two.
         InvalidArgumentError: Other rows.
+
+    Example:
+        tf.sets.intersection(np.array([[1, 2, 3]]), np.array([[2, 3, 4]]))
     """
     return _combined(a, b, lambda first, second: first & second)
 
 
 def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """The elements that a row of `a` has and that of `b` has not; the other way round if not `aminusb`."""
+    """The elements that a row of `a` has and that of `b` has not; the other way round if not `aminusb`.
+
+    Example:
+        tf.sets.difference(np.array([[1, 2, 3]]), np.array([[2, 4, 4]]))
+    """
     return _combined(a, b, (lambda first, second: first - second) if aminusb else lambda first, second: second - first)
 
 
 def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The elements that one of both rows has. Arguments and errors as intersection."""
+    """The elements that one of both rows has. Arguments and errors as intersection.
+
+    Example:
+        tf.sets.union(np.array([[1, 2]]), np.array([[2, 4]]))
+    """
     return _combined(a, b, lambda first, second: first | second)
 
 
