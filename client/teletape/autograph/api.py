@@ -119,7 +119,7 @@ def to_code(entity: Any, recursive: bool = True, experimental_optional_features:
     function = _python_function(entity)
     options = _options(recursive=recursive, features=experimental_optional_features)
     try:
-        return textwrap.dedent(conversion.conversion_of(function, options).source) + "\n"
+        return textwrap.dedent(conversion.source_of(function, options)) + "\n"
     except conversion.NotConvertible as error:
         raise ConversionError(f"converting {entity}: {error}") from None
 

@@ -14,7 +14,7 @@ import weakref
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from teletape.autograph import directives
+from teletape.autograph import directives, quick_visits
 
 #: Functions that the conversion makes of blocks; in tracebacks they have the name of the function around them.
 _BLOCK: Final = re.compile(r"(if_body|else_body|loop_body|loop_test|extra_test|get_state|set_state)(_\d+)?")
@@ -32,12 +32,10 @@ class Conversion(NamedTuple):
     Attributes:
         factory: A function that returns the converted function; its closure is that of the source function.
         free: The names of the source function's closure, in order.
-        source: The converted code as text.
     """
 
     factory: types.FunctionType
     free: tuple[str, ...]
-    source: str
 
     def instance(self, function: types.FunctionType, operators: Any) -> types.FunctionType:
         """Returns the converted function with the globals, closure and defaults of `function`."""
@@ -87,21 +85,31 @@ def conversion_of(function: types.FunctionType, options: Any) -> Conversion:
     return result
 
 
+def source_of(function: types.FunctionType, options: Any) -> str:
+    """Returns the converted code of a function as text; raises as `converted`."""
+    from malt.pyct import parser
+
+    node, _ = _transformed(function, options)
+    return parser.unparse(node, include_encoding_marker=False)  # type: ignore[no-any-return]  # malt has no types
+
+
 def _convert(function: types.FunctionType, options: Any) -> Conversion:
+    node, name = _transformed(function, options)
+    free = function.__code__.co_freevars
+    return Conversion(_factory(node, name, function.__code__, free), free)
+
+
+def _transformed(function: types.FunctionType, options: Any) -> tuple[Any, str]:
+    """Returns the tree of the converted definition, and its name."""
     from malt.core import converter
     from malt.pyct import errors
 
     try:
-        node, name = _transpiler().transform_function(function, converter.ProgramContext(options=options))
+        return _transpiler().transform_function(function, converter.ProgramContext(options=options))  # type: ignore[no-any-return]  # malt has no types
     except (errors.PyCTError, OSError, SyntaxError) as error:
         raise NotConvertible(str(error).partition("\n")[0]) from None
     except (ValueError, TypeError, AttributeError, KeyError, NotImplementedError, AssertionError) as error:
         raise NotConvertible(f"{type(error).__name__}: {error}") from None
-    from malt.pyct import parser
-
-    source = parser.unparse(node, include_encoding_marker=False)
-    free = function.__code__.co_freevars
-    return Conversion(_factory(node, name, function.__code__, free), free, source)
 
 
 @cache
@@ -123,6 +131,8 @@ def _transpiler() -> Any:
     from malt.impl import api
     from malt.pyct import inspect_utils, naming, origin_info, parser, transformer
 
+    quick_visits.install()
+
     class Transpiler(api.PyToPy):  # type: ignore[misc]  # malt has no types
         def transform_function(self, function: Any, context: Any) -> tuple[ast.AST, str]:
             features = inspect_utils.getfutureimports(function)
@@ -142,17 +152,21 @@ def _transpiler() -> Any:
 
         def transform_ast(self, node: Any, context: Any) -> Any:
             unsupported_features_checker.verify(node)
+            kinds = {type(each) for each in ast.walk(node)}
+            loops = not kinds.isdisjoint(
+                (ast.For, ast.While)
+            )  # without them the steps for break and continue do nothing
             node = self.initial_analysis(node, context)
-            for step in (functions, directives.transformer(), break_statements):
+            for step in (functions, directives.transformer(), *([break_statements] if loops else [])):
                 node = step.transform(node, context)
             if context.user.options.uses(converter.Feature.ASSERT_STATEMENTS):
                 node = asserts.transform(node, context)
             for step in (
-                continue_statements,
+                *([continue_statements] if loops else []),
                 return_statements,
                 call_trees,
                 control_flow,
-                conditional_expressions,
+                *([conditional_expressions] if ast.IfExp in kinds else []),
                 logical_expressions,
                 variables,
             ):
