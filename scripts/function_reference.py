@@ -57,7 +57,15 @@ _OPS = {name: op for op in CATALOGUE.values() for function in op.functions for n
 #: Where the SDK defines what is on the page; the rest of `tf` is about sessions, functions, devices and types.
 HOMES = tuple(
     f"teletape.{name}."
-    for name in ("control_flow", "derivatives", "files", "linear_operators", "ops", "sparse_tensors", "variables.gen")
+    for name in (
+        "control_flow",
+        "derivatives",
+        "files",
+        "linear_operators",
+        "ops",
+        "sparse_tensors",
+        "variables.generator",
+    )
 )
 
 

@@ -14,11 +14,12 @@ import weakref
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from teletape.autograph import directives, quick_visits
+from teletape.autograph import directives
 
 #: Functions that the conversion makes of blocks; in tracebacks they have the name of the function around them.
 _BLOCK: Final = re.compile(r"(if_body|else_body|loop_body|loop_test|extra_test|get_state|set_state)(_\d+)?")
 _NO_COLUMN: Final = -1
+_BRANCHES: Final = (ast.If, ast.For, ast.While)
 _lock: Final = threading.RLock()
 
 
@@ -129,9 +130,8 @@ def _transpiler() -> Any:
     )
     from malt.core import converter, unsupported_features_checker
     from malt.impl import api
-    from malt.pyct import inspect_utils, naming, origin_info, parser, transformer
-
-    quick_visits.install()
+    from malt.pyct import inspect_utils, naming, origin_info, parser, qual_names, transformer
+    from malt.pyct.static_analysis import activity
 
     class Transpiler(api.PyToPy):  # type: ignore[misc]  # malt has no types
         def transform_function(self, function: Any, context: Any) -> tuple[ast.AST, str]:
@@ -151,29 +151,40 @@ def _transpiler() -> Any:
             return result, name
 
         def transform_ast(self, node: Any, context: Any) -> Any:
+            """Takes the steps that have something to do: most of the time of a step goes into what it learns first."""
             unsupported_features_checker.verify(node)
             kinds = {type(each) for each in ast.walk(node)}
-            loops = not kinds.isdisjoint(
-                (ast.For, ast.While)
-            )  # without them the steps for break and continue do nothing
-            node = self.initial_analysis(node, context)
-            for step in (functions, directives.transformer(), *([break_statements] if loops else [])):
-                node = step.transform(node, context)
-            if context.user.options.uses(converter.Feature.ASSERT_STATEMENTS):
-                node = asserts.transform(node, context)
-            for step in (
-                *([continue_statements] if loops else []),
-                return_statements,
-                call_trees,
-                control_flow,
-                *([conditional_expressions] if ast.IfExp in kinds else []),
-                logical_expressions,
-                variables,
-            ):
-                node = step.transform(node, context)
+            branches = not kinds.isdisjoint(_BRANCHES)
+            if branches:
+                node = self.initial_analysis(node, context)
+            else:
+                node = activity.resolve(qual_names.resolve(node), context, None)
+            asserting = ast.Assert in kinds and context.user.options.uses(converter.Feature.ASSERT_STATEMENTS)
+            steps = {
+                functions: True,
+                directives.transformer(): branches,
+                break_statements: ast.Break in kinds,
+                asserts: asserting,
+                continue_statements: not kinds.isdisjoint((ast.Break, ast.Continue)),  # a break becomes one
+                return_statements: branches and _returns_early(node),
+                call_trees: True,
+                control_flow: branches,
+                conditional_expressions: ast.IfExp in kinds,
+                logical_expressions: not kinds.isdisjoint((ast.BoolOp, ast.Compare, ast.UnaryOp)),
+                variables: branches,
+            }
+            for step, needed in steps.items():
+                if needed:
+                    node = step.transform(node, context)
             return node
 
     return Transpiler()
+
+
+def _returns_early(node: ast.AST) -> bool:
+    """Whether a branch or a loop has a return in it."""
+    branches = [each for each in ast.walk(node) if isinstance(each, _BRANCHES)]
+    return any(isinstance(each, ast.Return) for branch in branches for each in ast.walk(branch))
 
 
 # --------------------------------------------------------------------------------------------------------------- code

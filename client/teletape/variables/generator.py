@@ -86,6 +86,9 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
 
     Returns:
         int64: three integers for Philox, two for ThreeFry.
+
+    Example:
+        tf.random.create_rng_state(1, "philox")
     """
     size = _SIZES[_number_of(alg)]
     if isinstance(seed, int):
@@ -300,7 +303,11 @@ _global: Generator | None = None
 
 
 def get_global_generator() -> Generator:
-    """The program's generator; the first call makes it, with a state from the operating system's random source."""
+    """The program's generator; the first call makes it, with a state from the operating system's random source.
+
+    Example:
+        tf.random.get_global_generator()
+    """
     global _global
     with _lock:
         if _global is None:
@@ -309,6 +316,10 @@ def get_global_generator() -> Generator:
 
 
 def set_global_generator(generator: Generator) -> None:
-    """Replaces the program's generator."""
+    """Replaces the program's generator.
+
+    Example:
+        tf.random.set_global_generator(tf.random.Generator.from_seed(1))
+    """
     global _global
     _global = generator

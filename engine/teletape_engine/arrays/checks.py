@@ -38,8 +38,8 @@ def within(x: Any, length: int) -> bool:
     if isinstance(x, np.ndarray | np.generic):
         return x.size == 0 or (int(x.min()) >= 0 and int(x.max()) < length)
     known = known_bounds(x)
-    if known is not None:
-        return known.low >= 0 and known.high < length
+    if known is not None and known.low >= 0 and known.high < length:
+        return True  # if the bounds are wider, the elements may still be in range
     return x.size == 0 or bool(((x >= 0) & (x < length)).all())
 
 

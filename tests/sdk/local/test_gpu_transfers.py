@@ -73,6 +73,11 @@ def test_labels_of_the_device_itself_are_waited_for(transfers: list[Any]) -> Non
     transfers.clear()
     tf.nn.sparse_softmax_cross_entropy_with_logits(labels=known, logits=logits[:8])
     assert transfers == []
+    both = tf.constant([[7, 0], [7, 1]])  # bounds that are wider than those of its second column
+    transfers.clear()
+    tf.nn.sparse_softmax_cross_entropy_with_logits(labels=both[:, 1], logits=logits[:2, :4])
+    assert transfers == [("down", "item")]
+    transfers.clear()
     chosen = tf.argmax(logits, axis=1)
     tf.nn.sparse_softmax_cross_entropy_with_logits(labels=chosen, logits=logits)
     assert transfers == [("down", "item")]
