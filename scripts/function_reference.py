@@ -16,6 +16,7 @@ import examples
 from op_reference import anchor
 
 from teletape import namespace
+from teletape.ops import raw
 from teletape_engine.catalogue.op import CATALOGUE, Op
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference-functions.md"
@@ -86,6 +87,8 @@ def page() -> str:
         calls = "".join(_line(subject) for subject in own if _op(subject))
         parts.append(f"## {title}\n\n{calls}\n" if calls else f"## {title}\n\n")
         parts += [_entry(subject) for subject in own if not _op(subject)]
+    parts.append("These take their arguments by name alone.\n\n")
+    parts += [_raw_line(function) for _, function in sorted(raw.functions(namespace.surface()).items())]
     return "".join(parts).rstrip() + "\n"
 
 
@@ -104,7 +107,7 @@ def subjects() -> list[Subject]:
     modules = namespace.by_module()
     for path in (*list(MODULES)[1:], ""):
         for name, value in modules.get(path, {}).items():
-            if isinstance(value, FunctionType | type) and f"{value.__module__}.".startswith(HOMES):
+            if isinstance(value, FunctionType | type) and f"{value.__module__}.".startswith(HOMES) and not _raw(value):
                 names.setdefault(value, []).append(f"{path}.{name}".lstrip("."))
     listed = [Subject(value, own[0].rpartition(".")[0], tuple(own)) for value, own in names.items()]
     return sorted(listed, key=lambda subject: subject.names[0].lower())
@@ -120,6 +123,17 @@ def _line(subject: Subject) -> str:
     assert op is not None
     names = ", ".join(f"`tf.{name}`" for name in subject.names)
     return f"* {names}: [{op.name}](reference.md#{anchor(op)})\n"
+
+
+def _raw(value: Any) -> bool:
+    """Whether a value is a function of the table of `tf.raw_ops`."""
+    return bool(value.__module__ == raw.__name__)
+
+
+def _raw_line(function: Callable[..., Any]) -> str:
+    parameters = inspect.signature(function).parameters.values()
+    arguments = ", ".join(str(parameter).removeprefix("*, ") for parameter in parameters)
+    return f"* `tf.raw_ops.{function.__name__}({arguments.removesuffix(', name=None')})`: {function.__doc__}\n"
 
 
 def _entry(subject: Subject) -> str:

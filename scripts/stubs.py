@@ -3,6 +3,7 @@
 `tf.math` and its like are made when teletape is imported, so that nothing else says what they hold.
 """
 
+import inspect
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -13,6 +14,7 @@ from functions import formatted
 
 import teletape as tf
 from teletape import namespace
+from teletape.ops import raw
 from teletape.tensors import dtypes
 
 FOLDER = Path(__file__).resolve().parent.parent / "client" / "teletape"
@@ -52,6 +54,8 @@ def _stub(path: str, entries: dict[str, Any]) -> str:
     package = f"teletape.{path}".rstrip(".")
     modules = {*namespace.by_module(), *namespace.MODULES}
     lines = [HEAD.format(name=f"tf.{path}" if path else "teletape")]
+    if any(_of_table(value) for value in entries.values()):
+        lines.append("import typing")
     values = [] if path else ["__version__: str", "__git_version__: str", "__compiler_version__: str"]
     for name in () if path else sorted(namespace.LAZY):
         home, _, own = namespace.LAZY[name].rpartition(".")
@@ -63,10 +67,26 @@ def _stub(path: str, entries: dict[str, Any]) -> str:
             values.append(f"{name}: None")
         elif isinstance(value, str | int | float):
             values.append(f"{name}: {type(value).__name__}")
+        elif _of_table(value):
+            values.append(_definition(name, value))
         else:
             home, own = _home(name, value)
             lines.append(f"from {home} import {own} as {name}")
     return "\n".join([*lines, "", *values, f"__all__ = {sorted(entries)!r}"])
+
+
+def _of_table(value: Any) -> bool:
+    """Whether a value is a function that a table defines, and no statement of a module."""
+    return getattr(value, "__module__", "") == raw.__name__
+
+
+def _definition(name: str, function: Any) -> str:
+    """The stub of a function that a table defines."""
+    parameters = [
+        f"{parameter.name}: typing.Any" + ("" if parameter.default is parameter.empty else " = ...")
+        for parameter in inspect.signature(function).parameters.values()
+    ]
+    return f"def {name}(*, {', '.join(parameters)}) -> typing.Any: ..."
 
 
 def _home(name: str, value: Any) -> tuple[str, str]:

@@ -76,6 +76,7 @@ from teletape.ops import (
     random,
     random_boxes,
     random_images,
+    raw,
     segments,
     signal,
     sorting,
@@ -255,6 +256,7 @@ def names() -> dict[str, Any]:
     return entries | {
         **{f"io.{name}": getattr(records, name) for name in records.IO},
         **{f"experimental.numpy.{name}": value for name, value in numpy_types.NAMES.items()},
+        **{f"raw_ops.{name}": function for name, function in raw.functions(surface()).items()},
         **{f"train.{name}": message for name, message in records.MESSAGES.items()},
         "GradientTape": GradientTape,
         "IndexedSlices": IndexedSlices,

@@ -1,0 +1,341 @@
+"""`tf.raw_ops`: TensorFlow's ops by their own names, each a call of the public function that computes the same.
+
+A raw op takes its arguments by name alone, and none of the forms that public functions are generous with. Each row of
+the table says which function it is and which of its arguments the function gets.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from teletape.ops import raw_calls
+
+__all__ = ["functions"]
+
+
+# --------------------------------------------------------------------------------------------------------------- table
+class _Row(NamedTuple):
+    """What a raw op is.
+
+    Attributes:
+        function: The public function, without the leading `tf.`, or one of raw_calls.
+        arguments: The raw op's arguments with their defaults, separated by spaces; `name` comes after them.
+        passed: What the function gets: an argument's name, or `keyword=argument`; empty: all, in order.
+    """
+
+    function: str | Callable[..., Any]
+    arguments: str
+    passed: str = ""
+
+
+_CONV: Final = "explicit_paddings=[] data_format='NHWC' dilations=[1,1,1,1]"
+_CONV2D: Final = f"use_cudnn_on_gpu=True {_CONV}"
+
+_ROWS: Final = {
+    # Elementwise.
+    "Abs": _Row("abs", "x"),
+    "Acos": _Row("acos", "x"),
+    "Acosh": _Row("acosh", "x"),
+    "Add": _Row("add", "x y"),
+    "AddN": _Row("add_n", "inputs"),
+    "AddV2": _Row("add", "x y"),
+    "Angle": _Row("math.angle", "input Tout='float32'", "input"),
+    "Asin": _Row("asin", "x"),
+    "Asinh": _Row("asinh", "x"),
+    "Atan": _Row("atan", "x"),
+    "Atan2": _Row("atan2", "y x"),
+    "Atanh": _Row("atanh", "x"),
+    "BesselI0": _Row("math.special.bessel_i0", "x"),
+    "BesselI0e": _Row("math.special.bessel_i0e", "x"),
+    "BesselI1": _Row("math.special.bessel_i1", "x"),
+    "BesselI1e": _Row("math.special.bessel_i1e", "x"),
+    "BesselJ0": _Row("math.special.bessel_j0", "x"),
+    "BesselJ1": _Row("math.special.bessel_j1", "x"),
+    "BesselK0": _Row("math.special.bessel_k0", "x"),
+    "BesselK0e": _Row("math.special.bessel_k0e", "x"),
+    "BesselK1": _Row("math.special.bessel_k1", "x"),
+    "BesselK1e": _Row("math.special.bessel_k1e", "x"),
+    "BesselY0": _Row("math.special.bessel_y0", "x"),
+    "BesselY1": _Row("math.special.bessel_y1", "x"),
+    "Betainc": _Row("math.betainc", "a b x"),
+    "BitwiseAnd": _Row("bitwise.bitwise_and", "x y"),
+    "BitwiseOr": _Row("bitwise.bitwise_or", "x y"),
+    "BitwiseXor": _Row("bitwise.bitwise_xor", "x y"),
+    "Cast": _Row("cast", "x DstT Truncate=False", "x DstT"),
+    "Ceil": _Row("math.ceil", "x"),
+    "Complex": _Row("complex", "real imag Tout='complex64'", "real imag"),
+    "ComplexAbs": _Row("abs", "x Tout='float32'", "x"),
+    "Conj": _Row("math.conj", "input"),
+    "Cos": _Row("cos", "x"),
+    "Cosh": _Row("cosh", "x"),
+    "Dawsn": _Row("math.special.dawsn", "x"),
+    "Digamma": _Row("math.digamma", "x"),
+    "Div": _Row("math.divide", "x y"),
+    "DivNoNan": _Row("math.divide_no_nan", "x y"),
+    "Elu": _Row("nn.elu", "features"),
+    "Equal": _Row("equal", "x y incompatible_shape_error=True", "x y"),
+    "Erf": _Row("math.erf", "x"),
+    "Erfc": _Row("math.erfc", "x"),
+    "Erfinv": _Row("math.erfinv", "x"),
+    "Exp": _Row("exp", "x"),
+    "Expint": _Row("math.special.expint", "x"),
+    "Expm1": _Row("math.expm1", "x"),
+    "Floor": _Row("floor", "x"),
+    "FloorDiv": _Row("math.floordiv", "x y"),
+    "FloorMod": _Row("math.floormod", "x y"),
+    "FresnelCos": _Row("math.special.fresnel_cos", "x"),
+    "FresnelSin": _Row("math.special.fresnel_sin", "x"),
+    "Greater": _Row("greater", "x y"),
+    "GreaterEqual": _Row("greater_equal", "x y"),
+    "Identity": _Row("identity", "input"),
+    "Igamma": _Row("math.igamma", "a x"),
+    "Igammac": _Row("math.igammac", "a x"),
+    "Imag": _Row("math.imag", "input Tout='float32'", "input"),
+    "Inv": _Row("math.reciprocal", "x"),
+    "Invert": _Row("bitwise.invert", "x"),
+    "IsFinite": _Row("math.is_finite", "x"),
+    "IsInf": _Row("math.is_inf", "x"),
+    "IsNan": _Row("math.is_nan", "x"),
+    "LeakyRelu": _Row("nn.leaky_relu", "features alpha=0.2"),
+    "LeftShift": _Row("bitwise.left_shift", "x y"),
+    "Less": _Row("less", "x y"),
+    "LessEqual": _Row("less_equal", "x y"),
+    "Lgamma": _Row("math.lgamma", "x"),
+    "Log": _Row("math.log", "x"),
+    "Log1p": _Row("math.log1p", "x"),
+    "LogicalAnd": _Row("logical_and", "x y"),
+    "LogicalNot": _Row("logical_not", "x"),
+    "LogicalOr": _Row("logical_or", "x y"),
+    "Maximum": _Row("maximum", "x y"),
+    "Minimum": _Row("minimum", "x y"),
+    "Mod": _Row("truncatemod", "x y"),
+    "Mul": _Row("multiply", "x y"),
+    "MulNoNan": _Row("math.multiply_no_nan", "x y"),
+    "Ndtri": _Row("math.ndtri", "x"),
+    "Neg": _Row("negative", "x"),
+    "NextAfter": _Row("math.nextafter", "x1 x2"),
+    "NotEqual": _Row("not_equal", "x y incompatible_shape_error=True", "x y"),
+    "OnesLike": _Row("ones_like", "x"),
+    "Polygamma": _Row("math.polygamma", "a x"),
+    "Pow": _Row("pow", "x y"),
+    "Real": _Row("math.real", "input Tout='float32'", "input"),
+    "RealDiv": _Row("realdiv", "x y"),
+    "Reciprocal": _Row("math.reciprocal", "x"),
+    "Relu": _Row("nn.relu", "features"),
+    "Relu6": _Row("nn.relu6", "features"),
+    "RightShift": _Row("bitwise.right_shift", "x y"),
+    "Rint": _Row("math.rint", "x"),
+    "Round": _Row("round", "x"),
+    "Rsqrt": _Row("math.rsqrt", "x"),
+    "Selu": _Row("nn.selu", "features"),
+    "Sigmoid": _Row("sigmoid", "x"),
+    "Sign": _Row("sign", "x"),
+    "Sin": _Row("sin", "x"),
+    "Sinh": _Row("sinh", "x"),
+    "Softplus": _Row("math.softplus", "features"),
+    "Softsign": _Row("nn.softsign", "features"),
+    "Spence": _Row("math.special.spence", "x"),
+    "Sqrt": _Row("sqrt", "x"),
+    "Square": _Row("square", "x"),
+    "SquaredDifference": _Row("math.squared_difference", "x y"),
+    "StopGradient": _Row("stop_gradient", "input"),
+    "Sub": _Row("subtract", "x y"),
+    "Tan": _Row("tan", "x"),
+    "Tanh": _Row("tanh", "x"),
+    "TruncateDiv": _Row("truncatediv", "x y"),
+    "TruncateMod": _Row("truncatemod", "x y"),
+    "Xdivy": _Row("math.xdivy", "x y"),
+    "Xlog1py": _Row("math.xlog1py", "x y"),
+    "Xlogy": _Row("math.xlogy", "x y"),
+    "ZerosLike": _Row("zeros_like", "x"),
+    "Zeta": _Row("math.zeta", "x q"),
+    # Sums.
+    "All": _Row("reduce_all", "input axis keep_dims=False"),
+    "Any": _Row("reduce_any", "input axis keep_dims=False"),
+    "ArgMax": _Row("argmax", "input dimension output_type='int64'"),
+    "ArgMin": _Row("argmin", "input dimension output_type='int64'"),
+    "Cumprod": _Row("math.cumprod", "x axis exclusive=False reverse=False"),
+    "Cumsum": _Row("cumsum", "x axis exclusive=False reverse=False"),
+    "EuclideanNorm": _Row("math.reduce_euclidean_norm", "input axis keep_dims=False"),
+    "L2Loss": _Row("nn.l2_loss", "t"),
+    "Max": _Row("reduce_max", "input axis keep_dims=False"),
+    "Mean": _Row("reduce_mean", "input axis keep_dims=False"),
+    "Min": _Row("reduce_min", "input axis keep_dims=False"),
+    "Prod": _Row("reduce_prod", "input axis keep_dims=False"),
+    "SegmentMax": _Row("math.segment_max", "data segment_ids"),
+    "SegmentMean": _Row("math.segment_mean", "data segment_ids"),
+    "SegmentMin": _Row("math.segment_min", "data segment_ids"),
+    "SegmentProd": _Row("math.segment_prod", "data segment_ids"),
+    "SegmentSum": _Row("math.segment_sum", "data segment_ids"),
+    "Sum": _Row("reduce_sum", "input axis keep_dims=False"),
+    "UnsortedSegmentMax": _Row("math.unsorted_segment_max", "data segment_ids num_segments"),
+    "UnsortedSegmentMin": _Row("math.unsorted_segment_min", "data segment_ids num_segments"),
+    "UnsortedSegmentProd": _Row("math.unsorted_segment_prod", "data segment_ids num_segments"),
+    "UnsortedSegmentSum": _Row("math.unsorted_segment_sum", "data segment_ids num_segments"),
+    # Arrays.
+    "BroadcastTo": _Row("broadcast_to", "input shape"),
+    "ConcatV2": _Row("concat", "values axis"),
+    "DepthToSpace": _Row("nn.depth_to_space", "input block_size data_format='NHWC'"),
+    "DynamicPartition": _Row("dynamic_partition", "data partitions num_partitions"),
+    "DynamicStitch": _Row("dynamic_stitch", "indices data"),
+    "ExpandDims": _Row("expand_dims", "input axis"),
+    "Fill": _Row("fill", "dims value"),
+    "GatherNd": _Row("gather_nd", "params indices bad_indices_policy=''", "params indices"),
+    "GatherV2": _Row("gather", "params indices axis batch_dims=0", "params indices axis=axis batch_dims=batch_dims"),
+    "InvertPermutation": _Row("math.invert_permutation", "x"),
+    "LinSpace": _Row("linspace", "start stop num"),
+    "MirrorPad": _Row("pad", "input paddings mode"),
+    "OneHot": _Row("one_hot", "indices depth on_value off_value axis=-1"),
+    "Pack": _Row("stack", "values axis=0"),
+    "Pad": _Row("pad", "input paddings"),
+    "PadV2": _Row("pad", "input paddings constant_values", "input paddings constant_values=constant_values"),
+    "Range": _Row("range", "start limit delta"),
+    "Rank": _Row("rank", "input"),
+    "Reshape": _Row("reshape", "tensor shape"),
+    "ReverseSequence": _Row("reverse_sequence", "input seq_lengths seq_dim batch_dim=0"),
+    "ReverseV2": _Row("reverse", "tensor axis"),
+    "Roll": _Row("roll", "input shift axis"),
+    "ScatterNd": _Row("scatter_nd", "indices updates shape bad_indices_policy=''", "indices updates shape"),
+    "SelectV2": _Row("where", "condition t e"),
+    "Shape": _Row("shape", "input out_type='int32'"),
+    "Size": _Row("size", "input out_type='int32'"),
+    "Slice": _Row("slice", "input begin size"),
+    "SpaceToDepth": _Row("nn.space_to_depth", "input block_size data_format='NHWC'"),
+    "Split": _Row("split", "axis value num_split", "value num_split axis"),
+    "SplitV": _Row("split", "value size_splits axis num_split"),
+    "Squeeze": _Row(raw_calls.squeeze, "input axis=[]"),
+    "StridedSlice": _Row(
+        "strided_slice",
+        "input begin end strides begin_mask=0 end_mask=0 ellipsis_mask=0 new_axis_mask=0 shrink_axis_mask=0",
+    ),
+    "TensorScatterAdd": _Row(
+        "tensor_scatter_nd_add", "tensor indices updates bad_indices_policy=''", "tensor indices updates"
+    ),
+    "TensorScatterMax": _Row(
+        "tensor_scatter_nd_max", "tensor indices updates bad_indices_policy=''", "tensor indices updates"
+    ),
+    "TensorScatterMin": _Row(
+        "tensor_scatter_nd_min", "tensor indices updates bad_indices_policy=''", "tensor indices updates"
+    ),
+    "TensorScatterSub": _Row(
+        "tensor_scatter_nd_sub", "tensor indices updates bad_indices_policy=''", "tensor indices updates"
+    ),
+    "TensorScatterUpdate": _Row(
+        "tensor_scatter_nd_update", "tensor indices updates bad_indices_policy=''", "tensor indices updates"
+    ),
+    "Tile": _Row("tile", "input multiples"),
+    "TopKV2": _Row("math.top_k", "input k sorted=True index_type='int32'"),
+    "Transpose": _Row("transpose", "x perm"),
+    "Unpack": _Row("unstack", "value num axis=0"),
+    "Where": _Row("where", "condition"),
+    # Matrices.
+    "BatchMatMul": _Row(
+        "matmul", "x y adj_x=False adj_y=False grad_x=False grad_y=False", "x y adjoint_a=adj_x adjoint_b=adj_y"
+    ),
+    "BatchMatMulV2": _Row(
+        "matmul", "x y adj_x=False adj_y=False grad_x=False grad_y=False", "x y adjoint_a=adj_x adjoint_b=adj_y"
+    ),
+    "Cholesky": _Row("linalg.cholesky", "input"),
+    "Cross": _Row("linalg.cross", "a b"),
+    "Diag": _Row("linalg.tensor_diag", "diagonal"),
+    "DiagPart": _Row("linalg.tensor_diag_part", "input"),
+    "Einsum": _Row(raw_calls.einsum, "inputs equation"),
+    "LogMatrixDeterminant": _Row("linalg.slogdet", "input"),
+    "MatMul": _Row(
+        "matmul", "a b transpose_a=False transpose_b=False grad_a=False grad_b=False", "a b transpose_a transpose_b"
+    ),
+    "MatrixBandPart": _Row("linalg.band_part", "input num_lower num_upper"),
+    "MatrixDeterminant": _Row("linalg.det", "input"),
+    "MatrixDiag": _Row("linalg.diag", "diagonal"),
+    "MatrixDiagPart": _Row("linalg.diag_part", "input"),
+    "MatrixInverse": _Row("linalg.inv", "input adjoint=False"),
+    "MatrixSetDiag": _Row("linalg.set_diag", "input diagonal"),
+    "MatrixSolve": _Row("linalg.solve", "matrix rhs adjoint=False"),
+    "MatrixSquareRoot": _Row("linalg.sqrtm", "input"),
+    "MatrixTriangularSolve": _Row("linalg.triangular_solve", "matrix rhs lower=True adjoint=False"),
+    "Qr": _Row("linalg.qr", "input full_matrices=False"),
+    "SelfAdjointEigV2": _Row(raw_calls.eigh, "input compute_v=True"),
+    "Svd": _Row(raw_calls.svd, "input compute_uv=True full_matrices=False"),
+    # Networks.
+    "AvgPool": _Row("nn.avg_pool2d", "value ksize strides padding data_format='NHWC'"),
+    "AvgPool3D": _Row("nn.avg_pool3d", "input ksize strides padding data_format='NDHWC'"),
+    "BiasAdd": _Row("nn.bias_add", "value bias data_format='NHWC'"),
+    "Conv2D": _Row(raw_calls.conv2d, f"input filter strides padding {_CONV2D}"),
+    "Conv3D": _Row("nn.conv3d", "input filter strides padding data_format='NDHWC' dilations=[1,1,1,1,1]"),
+    "DepthwiseConv2dNative": _Row(raw_calls.depthwise_conv2d, f"input filter strides padding {_CONV}"),
+    "EluGrad": _Row(raw_calls.elu_grad, "gradients outputs"),
+    "LRN": _Row("nn.local_response_normalization", "input depth_radius=5 bias=1 alpha=1 beta=0.5"),
+    "LogSoftmax": _Row("nn.log_softmax", "logits"),
+    "MaxPool": _Row(raw_calls.max_pool, "input ksize strides padding explicit_paddings=[] data_format='NHWC'"),
+    "ReciprocalGrad": _Row(raw_calls.reciprocal_grad, "y dy"),
+    "Relu6Grad": _Row(raw_calls.relu6_grad, "gradients features"),
+    "ReluGrad": _Row(raw_calls.relu_grad, "gradients features"),
+    "RsqrtGrad": _Row(raw_calls.rsqrt_grad, "y dy"),
+    "SigmoidGrad": _Row(raw_calls.sigmoid_grad, "y dy"),
+    "Softmax": _Row("nn.softmax", "logits"),
+    "SoftmaxCrossEntropyWithLogits": _Row(raw_calls.softmax_cross_entropy, "features labels"),
+    "SoftplusGrad": _Row(raw_calls.softplus_grad, "gradients features"),
+    "SparseSoftmaxCrossEntropyWithLogits": _Row(raw_calls.sparse_softmax_cross_entropy, "features labels"),
+    "SqrtGrad": _Row(raw_calls.sqrt_grad, "y dy"),
+    "TanhGrad": _Row(raw_calls.tanh_grad, "y dy"),
+    # Signals.
+    "FFT": _Row("signal.fft", "input"),
+    "FFT2D": _Row("signal.fft2d", "input"),
+    "FFT3D": _Row("signal.fft3d", "input"),
+    "IFFT": _Row("signal.ifft", "input"),
+    "IFFT2D": _Row("signal.ifft2d", "input"),
+    "IFFT3D": _Row("signal.ifft3d", "input"),
+}
+
+
+# ----------------------------------------------------------------------------------------------------------- functions
+def functions(public: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Every function of `tf.raw_ops` that a row is about, by its name there.
+
+    Args:
+        public: TensorFlow's functions, by their names without the leading `tf.`.
+    """
+    return {name: _function(name, row, public) for name, row in _ROWS.items()}
+
+
+def _function(name: str, row: _Row, public: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    target = public[row.function] if isinstance(row.function, str) else row.function
+    defaults = dict(_argument(text) for text in row.arguments.split())
+    required = {argument for argument, default in defaults.items() if default is inspect.Parameter.empty}
+    passed = [text.rpartition("=")[::2] for text in (row.passed or " ".join(defaults)).split()]
+
+    def raw(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("name", None)
+        if args or not required <= kwargs.keys() <= defaults.keys():
+            raise TypeError(_misuse(name, list(defaults), required, args, kwargs))
+        values = defaults | kwargs
+        keywords = {keyword: values[argument] for keyword, argument in passed if keyword}
+        return target(*[values[argument] for keyword, argument in passed if not keyword], **keywords)
+
+    raw.__name__ = raw.__qualname__ = name
+    raw.__doc__ = f"`tf.{row.function}`." if isinstance(row.function, str) else row.function.__doc__
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter(argument, keyword_only, default=value) for argument, value in defaults.items()]
+    name_parameter = inspect.Parameter("name", keyword_only, default=None)
+    setattr(raw, "__signature__", inspect.Signature([*parameters, name_parameter]))  # noqa: B010  # no attribute to mypy
+    return raw
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    argument, _, default = text.partition("=")
+    return argument, ast.literal_eval(default) if default else inspect.Parameter.empty
+
+
+def _misuse(name: str, arguments: list[str], required: set[str], args: Any, kwargs: Mapping[str, Any]) -> str:
+    """What is wrong with a call."""
+    if args:
+        return f"{name} only takes keyword args (possible keys: {[*arguments, 'name']}). Please pass them as keywords."
+    unknown = [argument for argument in kwargs if argument not in arguments]
+    if unknown:
+        return f"{name} has no argument {unknown[0]!r}; its arguments are {', '.join([*arguments, 'name'])}"
+    return (
+        f"{name} misses {', '.join(repr(argument) for argument in arguments if argument in required - kwargs.keys())}"
+    )

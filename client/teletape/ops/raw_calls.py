@@ -1,0 +1,178 @@
+"""The ops of `tf.raw_ops` that are more than one call of a public function; their arguments are TensorFlow's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from teletape.ops import convolutions, create, decompositions, pools
+from teletape.ops.derived import activations, arithmetic, complex, eigen, loss, math, shape
+from teletape.ops.derived import einsum as sums_of_products
+from teletape.ops.dispatch import convert_to_tensor
+from teletape.tensors.tensor import Tensor
+
+
+class SoftmaxCrossEntropyWithLogits(NamedTuple):
+    """The losses, and their gradient by the logits."""
+
+    loss: Tensor
+    backprop: Tensor
+
+
+class SparseSoftmaxCrossEntropyWithLogits(NamedTuple):
+    """The losses, and their gradient by the logits."""
+
+    loss: Tensor
+    backprop: Tensor
+
+
+class SelfAdjointEigV2(NamedTuple):
+    """Eigenvalues and eigenvectors; without vectors `v` has no elements."""
+
+    e: Tensor
+    v: Tensor
+
+
+class Svd(NamedTuple):
+    """Singular values, and the vectors on the left and on the right; without vectors `u` and `v` have no elements."""
+
+    s: Tensor
+    u: Tensor
+    v: Tensor
+
+
+def softmax_cross_entropy(features: Any, labels: Any) -> SoftmaxCrossEntropyWithLogits:
+    """The losses of rows of logits against rows of probabilities, and their gradient."""
+    losses = loss.softmax_cross_entropy_with_logits(labels, features)
+    return SoftmaxCrossEntropyWithLogits(losses, activations.softmax(features) - labels)
+
+
+def sparse_softmax_cross_entropy(features: Any, labels: Any) -> SparseSoftmaxCrossEntropyWithLogits:
+    """The losses of rows of logits against numbers of classes, and their gradient."""
+    losses = loss.sparse_softmax_cross_entropy_with_logits(labels, features)
+    chances = activations.softmax(features)
+    classes = create.one_hot(labels, chances.shape[-1], dtype=chances.dtype)
+    return SparseSoftmaxCrossEntropyWithLogits(losses, chances - classes)
+
+
+def eigh(input: Any, compute_v: bool) -> SelfAdjointEigV2:
+    """Eigenvalues of symmetric matrices, and their eigenvectors if `compute_v`."""
+    if compute_v:
+        return SelfAdjointEigV2(*decompositions.eigh(input))
+    values = eigen.eigvalsh(input)
+    return SelfAdjointEigV2(values, create.zeros([0], values.dtype))
+
+
+def svd(input: Any, compute_uv: bool, full_matrices: bool) -> Svd:
+    """Singular values of matrices, and their vectors if `compute_uv`."""
+    if compute_uv:
+        return Svd(*decompositions.svd(input, full_matrices))
+    values, nothing = decompositions.svd(input, compute_uv=False), create.zeros([0], convert_to_tensor(input).dtype)
+    return Svd(values, nothing, nothing)
+
+
+def squeeze(input: Any, axis: Sequence[int]) -> Tensor:
+    """Without the axes of length one, or those of `axis`."""
+    return shape.squeeze(input, axis or None)
+
+
+def einsum(inputs: Sequence[Any], equation: str) -> Tensor:
+    """The sum of products that an equation names."""
+    return sums_of_products.einsum(equation, *inputs)
+
+
+def _pairs(padding: str, explicit_paddings: Sequence[int]) -> Any:
+    """The padding of a public function: "EXPLICIT" has its amounts in a list, two for each axis."""
+    if padding != "EXPLICIT":
+        return padding
+    return list(zip(explicit_paddings[::2], explicit_paddings[1::2], strict=True))
+
+
+def conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: str,
+    use_cudnn_on_gpu: bool,
+    explicit_paddings: Sequence[int],
+    data_format: str,
+    dilations: Any,
+) -> Tensor:
+    """A convolution of images."""
+    return convolutions.conv2d(input, filter, strides, _pairs(padding, explicit_paddings), data_format, dilations)
+
+
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: str,
+    explicit_paddings: Sequence[int],
+    data_format: str,
+    dilations: Sequence[int],
+) -> Tensor:
+    """A convolution of each channel by itself; `dilations` has four numbers here."""
+    lengths = dilations[2:] if data_format == "NCHW" else dilations[1:3]
+    return convolutions.depthwise_conv2d(
+        input, filter, strides, _pairs(padding, explicit_paddings), data_format, lengths
+    )
+
+
+def max_pool(
+    input: Any, ksize: Any, strides: Any, padding: str, explicit_paddings: Sequence[int], data_format: str
+) -> Tensor:
+    """The largest element of each window."""
+    return pools.max_pool2d(input, ksize, strides, _pairs(padding, explicit_paddings), data_format)
+
+
+# ------------------------------------------------------------------- gradients: dy or `gradients` times the derivative
+def _step(x: Any) -> Tensor:
+    """One where x is positive, else zero; its derivative is zero, as that of TensorFlow's ops is, and not None."""
+    return complex.sign(activations.relu(x))
+
+
+def relu_grad(gradients: Any, features: Any) -> Tensor:
+    """`gradients` times the derivative of relu at `features`, or at its result."""
+    return convert_to_tensor(gradients) * _step(features)
+
+
+def relu6_grad(gradients: Any, features: Any) -> Tensor:
+    """`gradients` times the derivative of relu6 at `features`, or at its result."""
+    return convert_to_tensor(gradients) * _step(features) * _step(6 - convert_to_tensor(features))
+
+
+def elu_grad(gradients: Any, outputs: Any) -> Tensor:
+    """`gradients` times the derivative of elu where its result is `outputs`."""
+    return convert_to_tensor(gradients) * arithmetic.minimum(convert_to_tensor(outputs) + 1, 1)
+
+
+def softplus_grad(gradients: Any, features: Any) -> Tensor:
+    """`gradients` times the derivative of softplus at `features`."""
+    return convert_to_tensor(gradients) * math.sigmoid(features)
+
+
+def sigmoid_grad(y: Any, dy: Any) -> Tensor:
+    """`dy` times the derivative of sigmoid where its result is `y`."""
+    result = complex.conj(y)
+    return convert_to_tensor(dy) * result * (1 - result)
+
+
+def tanh_grad(y: Any, dy: Any) -> Tensor:
+    """`dy` times the derivative of tanh where its result is `y`."""
+    return convert_to_tensor(dy) * (1 - math.square(complex.conj(y)))
+
+
+def sqrt_grad(y: Any, dy: Any) -> Tensor:
+    """`dy` times the derivative of sqrt where its result is `y`."""
+    return convert_to_tensor(dy) * 0.5 / complex.conj(y)
+
+
+def rsqrt_grad(y: Any, dy: Any) -> Tensor:
+    """`dy` times the derivative of rsqrt where its result is `y`."""
+    result = complex.conj(y)
+    return convert_to_tensor(dy) * -0.5 * result * math.square(result)
+
+
+def reciprocal_grad(y: Any, dy: Any) -> Tensor:
+    """`dy` times the derivative of the reciprocal where its result is `y`."""
+    return -convert_to_tensor(dy) * math.square(complex.conj(y))

@@ -1,0 +1,250 @@
+"""`tf.raw_ops`: every op that is there, called by its argument names; results, gradients and errors."""
+
+from conformance.probes import raises
+from conformance.program import program
+
+POSITIVE = [[0.2, 0.5], [0.7, 0.9]]
+SIGNED = [[-1.5, 0.5], [1.25, -0.75]]
+MATRIX = [[4.0, 1.0], [1.0, 3.0]]
+UNARY = """Abs Acos Asin Asinh Atan Atanh BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e
+    BesselK1 BesselK1e BesselY0 BesselY1 Ceil Cos Cosh Dawsn Digamma Erf Erfc Erfinv Exp Expint Expm1 Floor FresnelCos
+    FresnelSin Inv IsFinite IsInf IsNan Lgamma Log Log1p Ndtri Neg OnesLike Reciprocal Rint Round Rsqrt Sigmoid Sign Sin
+    Sinh Spence Sqrt Square Tan Tanh ZerosLike""".split()
+ACTIVATIONS = "Elu LeakyRelu Relu Relu6 Selu Softplus Softsign".split()
+BINARY = """Add AddV2 Div DivNoNan Equal FloorDiv FloorMod Greater GreaterEqual Less LessEqual Maximum Minimum Mul
+    MulNoNan NotEqual RealDiv SquaredDifference Sub TruncateMod Xdivy Xlog1py Xlogy""".split()
+REDUCTIONS = "EuclideanNorm Max Mean Min Prod Sum".split()
+SEGMENTS = "SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum".split()
+UNSORTED = "UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum".split()
+SCATTERS = "TensorScatterAdd TensorScatterMax TensorScatterMin TensorScatterSub TensorScatterUpdate".split()
+
+
+def gradients(tf, call, *values):
+    """The results of a call of variables with these values, and the gradients."""
+    variables = [tf.Variable(value) for value in values]
+    with tf.GradientTape() as tape:
+        result = call(*variables)
+    parts = list(result) if isinstance(result, list | tuple) else [result]
+    parts = [part for part in parts if part.dtype in (tf.float32, tf.float64)]
+    try:
+        return result, tape.gradient(parts, variables) if parts else None
+    except LookupError as error:
+        return result, type(error).__name__
+
+
+def results_of(tf, names, call, *values):
+    return {
+        name: gradients(tf, lambda *inputs, op=name: call(getattr(tf.raw_ops, op), *inputs), *values) for name in names
+    }
+
+
+@program(rtol=2e-5)  # the kernels' own errors: SciPy's are smaller
+def raw_functions_of_one_tensor(tf, np):
+    return [
+        results_of(tf, UNARY, lambda op, x: op(x=x), POSITIVE),
+        results_of(tf, ["Acosh"], lambda op, x: op(x=x), [[1.2, 1.5]]),
+        results_of(tf, ACTIVATIONS, lambda op, x: op(features=x), SIGNED),
+        gradients(tf, lambda x: tf.raw_ops.LeakyRelu(features=x, alpha=0.5), SIGNED),
+        results_of(tf, ["Identity", "StopGradient"], lambda op, x: op(input=x), SIGNED),
+        results_of(tf, ["Softmax", "LogSoftmax"], lambda op, x: op(logits=x), SIGNED),
+        gradients(tf, lambda x: tf.raw_ops.Cast(x=x, DstT=tf.float64), SIGNED),
+        gradients(tf, lambda x: tf.raw_ops.L2Loss(t=x), SIGNED),
+    ]
+
+
+@program(rtol=2e-5)  # igamma and betainc: the kernels' own errors
+def raw_functions_of_two_tensors(tf, np):
+    raw = tf.raw_ops
+    integers = {"x": tf.constant([-7, 7]), "y": tf.constant([2, -2])}
+    shifts = {"x": tf.constant([6, 9]), "y": tf.constant([1, 2])}
+    bits = "BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift".split()
+    truths = {"x": tf.constant([True, False]), "y": tf.constant([True, True])}
+    return [
+        results_of(tf, BINARY, lambda op, x, y: op(x=x, y=y), SIGNED, POSITIVE),
+        results_of(tf, ["Pow"], lambda op, x, y: op(x=x, y=y), POSITIVE, SIGNED),
+        gradients(tf, lambda y, x: raw.Atan2(y=y, x=x), SIGNED, POSITIVE),
+        results_of(tf, ["Igamma", "Igammac"], lambda op, a, x: op(a=a, x=x), POSITIVE, MATRIX),
+        gradients(tf, lambda q: raw.Zeta(x=tf.constant(MATRIX) + 1.5, q=q), POSITIVE),
+        gradients(tf, lambda x: raw.Polygamma(a=tf.ones([2, 2]), x=x), POSITIVE),
+        gradients(tf, lambda x: raw.Betainc(a=tf.constant(MATRIX), b=tf.constant(POSITIVE), x=x), POSITIVE),
+        raw.NextAfter(x1=tf.constant([1.0]), x2=tf.constant([2.0])),
+        {
+            name: getattr(raw, name)(**integers)
+            for name in ("TruncateDiv", "TruncateMod", "FloorDiv", "FloorMod", "Mod")
+        },
+        {name: getattr(raw, name)(**shifts) for name in bits},
+        {name: getattr(raw, name)(**truths) for name in ("LogicalAnd", "LogicalOr")},
+        [raw.LogicalNot(x=truths["x"]), raw.Invert(x=shifts["x"])],
+        gradients(tf, lambda x, y: raw.AddN(inputs=[x, y, x]), SIGNED, POSITIVE),
+    ]
+
+
+@program()
+def raw_functions_of_complex_numbers(tf, np):
+    z = tf.constant([1 + 2j, -0.5 + 0.25j], tf.complex64)
+    matrices = tf.cast(tf.reshape(tf.range(8.0), [2, 2, 2]), tf.complex64)
+    raw = tf.raw_ops
+    return [
+        [raw.Real(input=z), raw.Imag(input=z), raw.Conj(input=z), raw.Angle(input=z), raw.ComplexAbs(x=z)],
+        gradients(tf, lambda x, y: raw.ComplexAbs(x=raw.Complex(real=x, imag=y)), SIGNED, POSITIVE),
+        [raw.FFT(input=z), raw.IFFT(input=z)],
+        [op(input=matrices) for op in (raw.FFT2D, raw.IFFT2D, raw.FFT3D, raw.IFFT3D)],
+    ]
+
+
+@program()
+def raw_reductions(tf, np):
+    raw, parts = tf.raw_ops, tf.constant([0, 0, 1])
+    rows = [[1.0, -2.0], [0.5, 3.0], [2.0, 4.0]]
+    truths = tf.constant([[True, False], [True, True]])
+    return [
+        results_of(tf, REDUCTIONS, lambda op, x: op(input=x, axis=[1]), rows),
+        results_of(tf, REDUCTIONS, lambda op, x: op(input=x, axis=0, keep_dims=True), rows),
+        [raw.All(input=truths, axis=1), raw.Any(input=truths, axis=[0], keep_dims=True)],
+        [raw.ArgMax(input=rows, dimension=1), raw.ArgMin(input=rows, dimension=0, output_type=tf.int32)],
+        results_of(tf, ["Cumsum", "Cumprod"], lambda op, x: op(x=x, axis=0, exclusive=True, reverse=True), rows),
+        results_of(tf, SEGMENTS, lambda op, x: op(data=x, segment_ids=parts), rows),
+        results_of(tf, UNSORTED, lambda op, x: op(data=x, segment_ids=parts, num_segments=2), rows),
+        gradients(tf, lambda x: raw.TopKV2(input=x, k=1), rows),
+        raw.TopKV2(input=rows, k=2).indices,
+    ]
+
+
+@program()
+def raw_functions_of_shapes(tf, np):
+    raw, x = tf.raw_ops, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    blocks = tf.reshape(tf.range(16.0), [1, 2, 2, 4])
+    return [
+        gradients(tf, lambda x: raw.BroadcastTo(input=x, shape=[2, 2, 3]), x),
+        gradients(tf, lambda x, y: raw.ConcatV2(values=[x, y], axis=1), x, SIGNED),
+        gradients(tf, lambda x: raw.DepthToSpace(input=raw.SpaceToDepth(input=x, block_size=2), block_size=2), blocks),
+        gradients(tf, lambda x: raw.ExpandDims(input=x, axis=1), x),
+        gradients(tf, lambda x: raw.Fill(dims=[2, 2], value=x), 1.5),
+        gradients(tf, lambda x, y: raw.LinSpace(start=x, stop=y, num=3)[:2], 1.0, 2.0)[0],
+        gradients(tf, lambda x: raw.MirrorPad(input=x, paddings=[[1, 0], [0, 1]], mode="REFLECT"), x),
+        gradients(tf, lambda x, y: raw.Pack(values=[x, y], axis=1), x, x),
+        gradients(tf, lambda x: raw.Pad(input=x, paddings=[[1, 0], [0, 1]]), x),
+        gradients(tf, lambda x: raw.PadV2(input=x, paddings=[[1, 0], [0, 1]], constant_values=7.0), x),
+        [raw.Range(start=1, limit=7, delta=2), raw.Rank(input=x), raw.Shape(input=x), raw.Size(input=x)],
+        raw.Shape(input=x, out_type=tf.int64),
+        gradients(tf, lambda x: raw.Reshape(tensor=x, shape=[3, -1]), x),
+        gradients(tf, lambda x: raw.ReverseSequence(input=x, seq_lengths=[2, 3], seq_dim=1), x),
+        gradients(tf, lambda x: raw.ReverseV2(tensor=x, axis=[1]), x),
+        gradients(tf, lambda x: raw.Roll(input=x, shift=[1], axis=[1]), x),
+        gradients(tf, lambda x: raw.Slice(input=x, begin=[0, 1], size=[2, -1]), x),
+        gradients(tf, lambda x: raw.Split(axis=1, value=x, num_split=3), x),
+        gradients(tf, lambda x: raw.SplitV(value=x, size_splits=[1, 2], axis=1, num_split=2), x),
+        gradients(tf, lambda x: raw.Squeeze(input=x), [[1.0], [2.0]]),
+        gradients(tf, lambda x: raw.Squeeze(input=x, axis=[0]), [[[1.0], [2.0]]]),
+        gradients(tf, lambda x: raw.StridedSlice(input=x, begin=[0, 0], end=[0, 2], strides=[1, 1], end_mask=1), x),
+        gradients(tf, lambda x: raw.Tile(input=x, multiples=[2, 1]), x),
+        gradients(tf, lambda x: raw.Transpose(x=x, perm=[1, 0]), x),
+        gradients(tf, lambda x: raw.Unpack(value=x, num=2), x),
+    ]
+
+
+@program()
+def raw_functions_of_places(tf, np):
+    raw, x = tf.raw_ops, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    places, updates = [[1]], [[7.0, 8.0, 9.0]]
+    return [
+        gradients(tf, lambda x: raw.DynamicPartition(data=x, partitions=[1, 0], num_partitions=2), x),
+        gradients(tf, lambda x, y: raw.DynamicStitch(indices=[[0], [2, 1]], data=[x, y]), [1.0], [2.0, 3.0]),
+        gradients(tf, lambda x: raw.GatherNd(params=x, indices=[[1, 0], [0, 2]]), x),
+        raw.GatherV2(params=x, indices=[2, 0], axis=1),
+        raw.GatherV2(params=x, indices=[[2], [0]], axis=1, batch_dims=1),
+        [raw.InvertPermutation(x=[2, 0, 1]), raw.Where(condition=[True, False, True])],
+        raw.OneHot(indices=[1, 0], depth=3, on_value=2.0, off_value=-1.0),
+        gradients(tf, lambda u: raw.ScatterNd(indices=places, updates=u, shape=[3, 3]), updates),
+        results_of(tf, SCATTERS, lambda op, x, u: op(tensor=x, indices=places, updates=u), x, updates),
+        gradients(tf, lambda x, y: raw.SelectV2(condition=[True, False], t=x, e=y), SIGNED, POSITIVE),
+    ]
+
+
+@program(rtol=1e-5)
+def raw_functions_of_matrices(tf, np):
+    raw, vectors = tf.raw_ops, [[1.0], [2.0]]
+    of_one = "Cholesky MatrixDeterminant MatrixInverse MatrixSquareRoot MatrixDiagPart DiagPart".split()
+    symmetric = raw.SelfAdjointEigV2(input=MATRIX)
+    singular = raw.Svd(input=MATRIX)
+    return [
+        results_of(tf, of_one, lambda op, x: op(input=x), MATRIX),
+        gradients(tf, lambda a, b: raw.MatMul(a=a, b=b, transpose_a=True), SIGNED, POSITIVE),
+        results_of(
+            tf, ["BatchMatMul", "BatchMatMulV2"], lambda op, x, y: op(x=x, y=y, adj_y=True), [SIGNED], [POSITIVE]
+        ),
+        gradients(tf, lambda x, y: raw.Einsum(inputs=[x, y], equation="ij,kj->ik"), SIGNED, POSITIVE),
+        gradients(tf, lambda a, b: raw.Cross(a=a, b=b), [1.0, 2.0, 3.0], [0.5, -1.0, 2.0]),
+        [raw.Diag(diagonal=[1.0, 2.0]), raw.MatrixDiag(diagonal=SIGNED)],
+        raw.MatrixBandPart(input=MATRIX, num_lower=0, num_upper=-1),
+        raw.MatrixSetDiag(input=MATRIX, diagonal=[9.0, 8.0]),
+        raw.LogMatrixDeterminant(input=MATRIX).log_abs_determinant,
+        gradients(tf, lambda a, b: raw.MatrixSolve(matrix=a, rhs=b, adjoint=True), SIGNED, vectors),
+        gradients(tf, lambda a, b: raw.MatrixTriangularSolve(matrix=a, rhs=b, lower=False), MATRIX, vectors),
+        gradients(tf, lambda a: raw.MatrixInverse(input=a, adjoint=True), SIGNED),
+        [tf.abs(part) for part in raw.Qr(input=MATRIX)],
+        [symmetric.e, tf.abs(symmetric.v), raw.SelfAdjointEigV2(input=MATRIX, compute_v=False).e],
+        [singular.s, tf.abs(singular.u), tf.abs(singular.v), raw.Svd(input=MATRIX, compute_uv=False).s],
+    ]
+
+
+@program(rtol=1e-5)
+def raw_functions_of_networks(tf, np):
+    raw = tf.raw_ops
+    images = np.linspace(-1.0, 1.0, 32, dtype=np.float32).reshape(1, 4, 4, 2)
+    filters = np.linspace(-0.5, 0.5, 16, dtype=np.float32).reshape(2, 2, 2, 2)
+    volumes, cubes = images.reshape(1, 2, 4, 2, 2), filters.reshape(2, 1, 2, 2, 2)
+    ones, window = [1, 1, 1, 1], [1, 2, 2, 1]
+    explicit = {"padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 0, 0, 1, 0, 0]}
+    convolution = {"strides": ones, **explicit}
+    pooling = {"ksize": window, "strides": window}
+    labels = [[0.25, 0.75], [1.0, 0.0]]
+    return [
+        gradients(tf, lambda x, w: raw.Conv2D(input=x, filter=w, strides=ones, padding="SAME"), images, filters),
+        gradients(tf, lambda x, w: raw.Conv2D(input=x, filter=w, **convolution), images, filters),
+        gradients(
+            tf,
+            lambda x, w: raw.DepthwiseConv2dNative(input=x, filter=w, strides=ones, padding="VALID"),
+            images,
+            filters,
+        ),
+        gradients(tf, lambda x, w: raw.Conv3D(input=x, filter=w, strides=[1] * 5, padding="SAME"), volumes, cubes),
+        gradients(tf, lambda x: raw.MaxPool(input=x, **pooling, padding="SAME"), images),
+        gradients(tf, lambda x: raw.MaxPool(input=x, **pooling, **explicit), images),
+        gradients(tf, lambda x: raw.AvgPool(value=x, **pooling, padding="VALID"), images),
+        gradients(
+            tf, lambda x: raw.AvgPool3D(input=x, ksize=[1] * 5, strides=[1, 1, 2, 1, 1], padding="VALID"), volumes
+        ),
+        gradients(tf, lambda x, b: raw.BiasAdd(value=x, bias=b), images, [1.0, 2.0]),
+        gradients(tf, lambda x: raw.LRN(input=x, depth_radius=1, bias=2.0), images),
+        gradients(tf, lambda x: raw.SoftmaxCrossEntropyWithLogits(features=x, labels=labels).loss, SIGNED),
+        raw.SoftmaxCrossEntropyWithLogits(features=SIGNED, labels=labels).backprop,
+        gradients(tf, lambda x: raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=[1, 0]).loss, SIGNED),
+        raw.SparseSoftmaxCrossEntropyWithLogits(features=SIGNED, labels=[1, 0]).backprop,
+        results_of(
+            tf,
+            ["ReluGrad", "Relu6Grad", "SoftplusGrad"],
+            lambda op, g, x: op(gradients=g, features=x),
+            POSITIVE,
+            [[-1.5, 0.0], [6.0, 7.5]],
+        ),
+        gradients(tf, lambda g, y: raw.EluGrad(gradients=g, outputs=y), POSITIVE, SIGNED),
+        results_of(
+            tf,
+            ["SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad"],
+            lambda op, y, dy: op(y=y, dy=dy),
+            POSITIVE,
+            SIGNED,
+        ),
+    ]
+
+
+@program()
+def raw_ops_take_keywords_alone(tf, np):
+    x = tf.constant(SIGNED)
+    return [
+        raises(lambda: tf.raw_ops.AddV2(x, x), "only takes keyword args"),
+        raises(lambda: tf.raw_ops.AddV2(x=x)),
+        raises(lambda: tf.raw_ops.AddV2(x=x, z=x)),
+        tf.raw_ops.AddV2(x=x, y=x, name="sum"),
+    ]
