@@ -122,8 +122,8 @@ def retain(sp_input: SparseTensor, to_retain: to.TensorInput) -> SparseTensor:
         raise ValueError(
             f"to_retain: one bool for each of the {value.places().shape[0]} values, found {retained.shape}"
         )
-    selection = np.flatnonzero(retained)
-    return chosen(value, selection, value.places()[selection], value.shape.as_list())
+    values = call(ops.gather, (value.values, constant(np.flatnonzero(retained))))  # a gradient of it is IndexedSlices
+    return SparseTensor(constant(value.places()[retained]), values, value.shape.as_list())
 
 
 def mask(a: IndexedSlices, mask_indices: to.TensorInput, name: str | None = None) -> IndexedSlices:

@@ -349,3 +349,15 @@ def a_graph_is_convolved(tf, np):
         hidden = tf.nn.relu(tf.sparse.sparse_dense_matmul(adjacency, features @ kernel))
         loss = tf.reduce_sum(tf.sparse.sparse_dense_matmul(adjacency, hidden) ** 2)
     return hidden, loss, tape.gradient(loss, kernel)
+
+
+@program()
+def gradient_of_retained_values(tf, np):
+    values = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        matrix = tf.SparseTensor([[0, 0], [0, 2], [1, 1]], values, [2, 3])
+        retained = tf.sparse.retain(matrix, [True, False, True])
+        y = retained.values * retained.values
+    gradient = tape.gradient(y, values)
+    return type(gradient).__name__, tf.convert_to_tensor(gradient)
