@@ -5,18 +5,22 @@ scaled, and ops that broadcast get arrays of many shapes: without axes, with axe
 variations come from a seed, so that a failure can be repeated.
 
     make laws ARGS='--variations 20 --only qr --law second_order --seed 7'
+
+They are checked on the CPU, on a GPU (`--device gpu`), or on the tests' substitute for CuPy (`--device substitute`).
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import multiprocessing
 import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +28,7 @@ import numpy as np
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.op import CATALOGUE, Op, Sample
-from teletape_engine.checking.harness import Case, LawError
+from teletape_engine.checking.harness import Case, LawError, computing_on
 from teletape_engine.checking.laws import LAWS, check_op
 from teletape_engine.errors import InvalidArgumentError
 
@@ -84,9 +88,27 @@ def _redrawn(op: Op, index: int, x: Any, random: np.random.Generator) -> Any:
     return np.asarray(numbers * random.uniform(0.9, 1.0))
 
 
-def check(name: str, law: str | None, count: int, seed: int) -> tuple[str, Counter[str], list[str]]:
+@functools.cache
+def device_of(name: str) -> str:
+    """The device of that name; for the substitute CuPy is replaced in this process."""
+    if name != "substitute":
+        return name
+    import pytest
+
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "engine"))
+    importlib.import_module("substitute").installed(pytest.MonkeyPatch())
+    return "gpu"
+
+
+def check(name: str, law: str | None, count: int, seed: int, device: str) -> tuple[str, Counter[str], list[str]]:
     """Checks one op: how many checks of each law passed, how many inputs it refused, and what failed."""
-    op, passed, failures = CATALOGUE[name], Counter[str](), []
+    with computing_on(device_of(device)):
+        return check_here(CATALOGUE[name], law, count, seed)
+
+
+def check_here(op: Op, law: str | None, count: int, seed: int) -> tuple[str, Counter[str], list[str]]:
+    """As `check`, on the device that the laws are checked on."""
+    passed, failures = Counter[str](), []
     for sample in variations(op, count, seed):
         try:
             case = Case(op, sample)
@@ -101,7 +123,7 @@ def check(name: str, law: str | None, count: int, seed: int) -> tuple[str, Count
                 passed[each] += 1
             except LawError as error:
                 failures.append(str(error))
-    return name, passed, failures
+    return op.name, passed, failures
 
 
 def main() -> int:
@@ -111,10 +133,12 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=sorted(CATALOGUE), metavar="OP", help="an op; repeatable")
     parser.add_argument("--law", choices=sorted(LAWS), help="one law; by default all of them")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cpu", help="cpu, gpu, gpu:N, or substitute: the tests' one for CuPy")
     options = parser.parse_args()
-    names, began = options.only or sorted(CATALOGUE), time.monotonic()
+    there = [name for name, op in CATALOGUE.items() if options.device == "cpu" or not op.on_gpu.missing]
+    names, began = options.only or sorted(there), time.monotonic()
     total, failures = Counter[str](), []
-    job = functools.partial(check, law=options.law, count=options.variations, seed=options.seed)
+    job = functools.partial(check, law=options.law, count=options.variations, seed=options.seed, device=options.device)
     with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
         for name, passed, failed in pool.imap_unordered(job, names):
             total.update(passed)
@@ -122,7 +146,8 @@ def main() -> int:
             for failure in failed[:3]:
                 print(f"{name}: {failure}", flush=True)
     refused = total.pop("refused", 0)
-    print(f"{len(names)} ops, seed {options.seed}, {time.monotonic() - began:.0f} s, {refused} inputs refused by an op")
+    seconds = f"{time.monotonic() - began:.0f} s"
+    print(f"{len(names)} ops on {options.device}, seed {options.seed}, {seconds}, {refused} inputs refused by an op")
     for law, number in total.most_common():
         print(f"  {law:13} {number:7} checks hold")
     print(f"{len(failures)} checks fail")

@@ -70,6 +70,7 @@ def entry(op: dict[str, Any]) -> str:
         facts += [f"gradient of {name}: {gradient}" for name, gradient in run.gradients.items()]
     else:
         facts += [f"gradient of {name}: {_structure(gradient)}" for name, gradient in op["gradients"].items()]
+    facts += [op["on_gpu"]] if op["on_gpu"] else []
     lines.append(f"*{' · '.join(facts)}*\n")
     return "\n".join(lines) + "\n"
 

@@ -37,7 +37,7 @@ def test_an_op_over_rows_is_the_op_row_by_row(name):
         if all(a is b for a, b in zip(inputs, case.inputs, strict=True)):
             continue
         expected = [case.run([row(a, k, b) for a, b in zip(inputs, case.inputs, strict=True)]) for k in range(3)]
-        with case.cpu.quiet():
+        with case.backend.quiet():
             result = over_rows(None, case, inputs)
             real = over_rows(CpuExecutor(), case, inputs)
         np.testing.assert_allclose(result, np.stack(expected), rtol=1e-12, atol=1e-13)

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.arrays import decompositions, linalg, matrix_functions
+from teletape_engine.arrays import decompositions, linalg
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.checking.harness import Case
@@ -83,12 +83,6 @@ def test_an_exponential_that_is_not_finite_spoils_no_neighbour():
     result = CATALOGUE["expm"](np.stack([np.zeros((2, 2)), NAN]))
     np.testing.assert_array_equal(result[0], np.eye(2))
     assert np.isnan(result[1]).all()
-
-
-@pytest.mark.parametrize("name", ["sqrtm", "logm"])
-def test_what_no_library_on_a_gpu_has_is_refused_by_name(name):
-    with pytest.raises(UnimplementedError, match=f"{name} is not offered on a GPU"):
-        getattr(matrix_functions, name)(object(), np.eye(2))
 
 
 def test_square_roots_of_real_matrices_stay_real():

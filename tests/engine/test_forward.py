@@ -79,7 +79,7 @@ def started(case, recorder, tapes=()):
 def test_the_tangent_is_the_transpose_of_the_gradient(name, dtype):
     for case in cases(CATALOGUE[name], dtype):
         recorder = CpuExecutor()
-        with case.cpu.quiet():
+        with case.backend.quiet():
             inputs, accumulator, tangents = started(case, recorder)
             result = recorder.apply(case.op, inputs, case.attrs)
             ct = random_like(result.array, seed=9)
@@ -108,7 +108,7 @@ TWICE = [
 def test_hessian_vector_products_agree_in_all_three_orders(name):
     for case in list(cases(CATALOGUE[name]))[:2]:
         ct = random_like(case.run(), seed=9)
-        with case.cpu.quiet():
+        with case.backend.quiet():
             reverse = outer_tape(case, ct)
             over_reverse = accumulated_gradient(case, ct)
             over_forward = taped_tangent(case, ct)
@@ -190,7 +190,7 @@ def test_who_has_a_tangent_is_known_without_arrays(name, outside):
             tapes = [Tape() for _ in outside]
             inputs, accumulator, _ = started(case, recorder, tapes)
             try:
-                with case.cpu.quiet():
+                with case.backend.quiet():
                     result = recorder.apply(op, inputs, case.attrs)
             except NoGradientRegisteredError as error:
                 has.append(str(error))

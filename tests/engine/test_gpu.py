@@ -8,10 +8,11 @@ import pytest
 import substitute
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.arrays import backend
+from teletape_engine.arrays import backend, checks, scatter
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.checking.harness import Case, is_array, random_like
+from teletape_engine.checking.harness import Case, as_operand, computing_on, is_array, random_like
+from teletape_engine.checking.laws import check_op
 from teletape_engine.commands import Call
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
@@ -78,28 +79,67 @@ def test_an_op_on_the_gpu_is_the_op_on_the_cpu(name):
     compare("gpu", name, "float64")
 
 
-#: Ops that a GPU does not offer: the words of the refusal.
-NOT_OFFERED = {
-    **dict.fromkeys(("dawsn", "fresnel_cos", "fresnel_sin", "spence"), "CuPy has no such function"),
-    **dict.fromkeys(("logm", "sqrtm"), "has no Schur decomposition"),
-}
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", sorted(name for name, op in CATALOGUE.items() if not op.on_gpu.missing))
+def test_op_obeys_the_laws_on_the_gpu(name):
+    with computing_on("gpu"):
+        check_op(CATALOGUE[name])
 
 
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_an_op_on_the_substitute_is_the_op_on_the_cpu(name, monkeypatch):
     """In each dtype that the op takes on the CPU; the substitute refuses what CuPy does not offer."""
     substitute.installed(monkeypatch)
+    missing = CATALOGUE[name].on_gpu.missing
     for dtype in ("float64", "float16", "complex64", "int64", "int8", "bool"):
         try:
             for sample in CATALOGUE[name].samples():
                 answers("cpu", CATALOGUE[name], Case(CATALOGUE[name], sample, DTYPES[dtype]))
         except (InvalidArgumentError, NoGradientRegisteredError):
             continue
-        if name in NOT_OFFERED:
-            with pytest.raises(UnimplementedError, match=NOT_OFFERED[name]):
+        if missing:
+            with pytest.raises(UnimplementedError, match=f"op '{name}' is not offered on a GPU: {missing}. Instead: "):
                 compare("gpu", name, dtype)
         else:
             compare("gpu", name, dtype)
+
+
+#: The laws that find what a GPU does otherwise; `make laws ARGS='--device substitute'` checks the others there.
+LAWS_OF_DEVICES = ("jvp", "batch", "rows", "numbers", "layouts", "empty", "views")
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize("name", sorted(name for name, op in CATALOGUE.items() if not op.on_gpu.missing))
+def test_op_obeys_the_laws_on_the_substitute(name, monkeypatch):
+    substitute.installed(monkeypatch)
+    with computing_on("gpu"):
+        for law in LAWS_OF_DEVICES:
+            check_op(CATALOGUE[name], law=law)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, op in CATALOGUE.items() if op.expand is None))
+def test_an_op_says_what_it_needs_of_the_host(name, monkeypatch):
+    """What its forward waits for and copies, on a device that knows no bounds of integers."""
+    state, op = substitute.installed(monkeypatch), CATALOGUE[name]
+    for module in (checks, scatter):
+        monkeypatch.setattr(module, "known_bounds", lambda array: None)
+    seen = set()
+    with computing_on("gpu"):
+        for sample in () if op.on_gpu.missing else op.samples():
+            case = Case(op, sample)
+            executor = case.executor()
+            with case.backend.quiet():
+                operands = [as_operand(executor, value) for value in case.inputs]
+                state.transfers.clear()
+                executor.apply(op, operands, case.attrs)
+            seen |= {"waits" if (way, what) == ("down", "item") else WAYS[way] for way, what in state.transfers}
+    declared = {way for way in WAYS.values() if getattr(op.on_gpu, way)}
+    assert seen == declared - UNSEEN.get(name, set())
+
+
+WAYS = {"up": "up", "down": "down", "wait": "waits"}
+#: What samples need not show.
+UNSEEN = {"tensor_scatter_nd_update": {"up"}}  # only if indices are equal
 
 
 #: Functions as plans: elementwise chains, reductions of each kind, matrix products, cuSOLVER, arrays in other layouts.

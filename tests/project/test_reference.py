@@ -10,7 +10,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from programs import ROOT, load_script
 from teletape_engine.catalogue import describe
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.op import CATALOGUE, OnGpu
 
 
 def test_the_generated_files_are_current() -> None:
@@ -48,7 +48,7 @@ def test_the_digest_is_of_structure_not_of_prose(monkeypatch: pytest.MonkeyPatch
     before = describe.digest()
     monkeypatch.setitem(CATALOGUE, "tanh", dataclasses.replace(CATALOGUE["tanh"], doc="other words"))
     assert describe.digest() == before
-    monkeypatch.setitem(CATALOGUE, "tanh", dataclasses.replace(CATALOGUE["tanh"], backends=frozenset(("cpu",))))
+    monkeypatch.setitem(CATALOGUE, "tanh", dataclasses.replace(CATALOGUE["tanh"], on_gpu=OnGpu(missing="no kernel")))
     assert describe.digest() != before
 
 

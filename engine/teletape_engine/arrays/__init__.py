@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Backend(Protocol):
     name: str
     device: str
     xp: Any
+    refused: frozenset[str]  #: Names of the dtypes that its arrays cannot have.
 
     def put(self, array: HostArray) -> Array:
         """A device array with the same values; shares memory with `array` if it can."""
@@ -84,6 +85,3 @@ def backend(device: str = "cpu") -> Backend:
 def devices() -> list[str]:
     """The devices of this machine, the CPU first."""
     return ["cpu", *(f"gpu:{n}" for n in range(count()))]
-
-
-BACKENDS: Final = frozenset(("cpu", "gpu"))

@@ -40,7 +40,12 @@ def within(x: Any, length: int) -> bool:
     known = known_bounds(x)
     if known is not None and known.low >= 0 and known.high < length:
         return True  # if the bounds are wider, the elements may still be in range
-    return x.size == 0 or bool(((x >= 0) & (x < length)).all())
+    if x.size == 0:
+        return True
+    inside = bool(((x >= 0) & (x < length)).all())
+    if inside:  # the gradient checks them again
+        note_bounds(x, Bounds(0, length - 1))
+    return inside
 
 
 # --------------------------------------------------------------------------------------------------------------- bounds

@@ -21,6 +21,7 @@ class Cpu:
     name = "cpu"
     device = "cpu"
     xp: Any = np
+    refused: frozenset[str] = frozenset()
 
     def put(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The array itself."""

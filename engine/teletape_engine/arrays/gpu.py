@@ -35,6 +35,7 @@ class Gpu:
     """One GPU; see `Backend`."""
 
     name = "gpu"
+    refused: frozenset[str] = frozenset(("bfloat16",))
 
     def __init__(self, index: int) -> None:
         self.xp = _cupy()
@@ -49,8 +50,8 @@ class Gpu:
         """Copies to the GPU; strings stay on the host."""
         if array.dtype.kind == "O":
             return array
-        if array.dtype.name == "bfloat16":
-            raise UnimplementedError("bfloat16 is not available on device gpu; use float16 or float32")
+        if array.dtype.name in self.refused:
+            raise UnimplementedError(f"{array.dtype.name} is not available on device gpu; use float16 or float32")
         with self.quiet():
             try:
                 if array.size == 1:  # the parameter of a kernel, which no copy has to wait for

@@ -41,6 +41,19 @@ def check_indices(xp: Any, indices: Any, length: int, *, what: str = "indices", 
     raise InvalidArgumentError(f"{what}{place} = {int(indices[where])} is {end} [0, {length})")
 
 
+def check_ids(xp: Any, ids: Any, segments: int) -> bool:
+    """Checks that no id of a segment is too large, and returns whether none is negative. Waits as `check_indices`.
+
+    Raises:
+        InvalidArgumentError: `segment_ids[0] = 5 is out of range [0, 3)`, for the first that is.
+    """
+    known = known_bounds(ids)
+    if known is not None and known.low >= 0 and known.high < segments:
+        return True
+    check_indices(xp, xp.maximum(ids, 0), segments, what="segment_ids", end="out of range")
+    return bool((ids >= 0).all())
+
+
 def add_rows(xp: Any, rows: Any, ids: Any, length: int) -> Any:
     """Zeros [length, d] plus `rows[k]` at row `ids[k]`; rows of equal id add up.
 
@@ -87,8 +100,9 @@ def check_inside(xp: Any, indices: Any, shape: tuple[int, ...], *, what: str = "
     known = known_bounds(indices)
     if known is not None and known.low >= 0 and all(known.high < length for length in shape[:depth]):
         return places
-    lengths = xp.asarray(shape[:depth], np.int64)
-    outside = ((places < 0) | (places >= lengths)).any(axis=1)
+    outside = xp.zeros(len(places), bool)
+    for axis, length in enumerate(shape[:depth]):
+        outside |= (places[:, axis] < 0) | (places[:, axis] >= length)
     if bool(outside.any()):
         k = int(outside.argmax())
         at = np.unravel_index(k, indices.shape[:-1]) if indices.ndim > 1 else ()

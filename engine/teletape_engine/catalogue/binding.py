@@ -22,7 +22,7 @@ from teletape_engine.catalogue.op import CATALOGUE, Cut, Kernel, Op, Reach, Trai
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
-from teletape_engine.errors import TeletapeError
+from teletape_engine.errors import TeletapeError, UnimplementedError
 from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, STRING, WEAK, DType, Spec, Weak
 
 #: Counts of a millisecond or more: only such work is estimated before it begins.
@@ -146,6 +146,8 @@ class Bound(Call):
             self.forward = _on_host(self.forward, self.spec.dtype)
         elif self.spec.dtype.kind in "iu" and _moves(op):
             self.forward = _with_bounds(self.forward)
+        elif op.on_gpu.missing:
+            self.forward = _on_cpu_alone(self.forward, op)
         self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
         self.blocks = _blocks(op, self) if self.work is not None and op.cut is not None else None
         self.plain = not (op.views or op.dynamic or op.expand or self.work)
@@ -393,6 +395,18 @@ def _moves(op: Op) -> bool:
     """Whether each element of the result is one of an input, or that in another dtype."""
     moves = op.views and op.reach is Reach.MOVES
     return moves or not op.traits.isdisjoint((Trait.ALIASES, Trait.CONVERTS, Trait.JOINS))
+
+
+def _on_cpu_alone(forward: Callable[..., Any], op: Op) -> Callable[..., Any]:
+    """The forward of an op that a GPU does not have: refused there."""
+
+    def run(xp: Any, *arrays: Any) -> Any:
+        if hasattr(xp, "asnumpy"):
+            text = f"op {op.name!r} is not offered on a GPU: {op.on_gpu.missing}. Instead: {op.on_gpu.instead}"
+            raise UnimplementedError(text, op=op.name)
+        return forward(xp, *arrays)
+
+    return run
 
 
 def _with_bounds(forward: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import fields
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from teletape_engine.arrays import BACKENDS
 from teletape_engine.catalogue.attributes import Schema
 from teletape_engine.catalogue.binding import by_name
-from teletape_engine.catalogue.op import CATALOGUE, Cut, Op, Reach, Sample, Trait
+from teletape_engine.catalogue.op import CATALOGUE, NOTHING, Cut, OnGpu, Op, Reach, Sample, Trait
 from teletape_engine.catalogue.rule import NoGradient, Rule
 from teletape_engine.catalogue.signature import Functions, functions_of
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES, DType, Spec
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 Forward: TypeAlias = Callable[..., Any]
 Formula: TypeAlias = Callable[..., Any] | Rule | NoGradient  #: What an op is given for one input.
@@ -67,6 +69,19 @@ def listed(samples: Samples) -> Callable[[], Sequence[Sample]]:
 
 
 # ----------------------------------------------------------------------------------------------------------------- op
+def on_gpu(**needs: str) -> Callable[[F], F]:
+    """Says what a forward needs on a GPU: a decorator below that of the op; the arguments are the fields of OnGpu."""
+    record = OnGpu(**needs)
+    if record == NOTHING:
+        raise TypeError(f"say one of {', '.join(field.name for field in fields(OnGpu))}")
+
+    def decorate(forward: F) -> F:
+        forward.__dict__["on_gpu"] = record
+        return forward
+
+    return decorate
+
+
 def op(
     *,
     infer: Callable[..., Spec],
@@ -90,7 +105,6 @@ def op(
     workspace: Callable[..., int] | None = None,
     work: Callable[..., int] | None = None,
     cut: Callable[..., Cut | None] | None = None,
-    backends: frozenset[str] = BACKENDS,
     name: str = "",
     args: str = "",
 ) -> Callable[[Forward], Op]:
@@ -100,7 +114,7 @@ def op(
     `Rule`), or one NoGradient for all; without `jvp` it is what `vjp` is, which must then be NoGradient. `op_type` is
     by default the name in CamelCase. `tf` holds names, separated by spaces, of the TensorFlow function that takes the
     op's inputs and attributes in order, under the names in `args` if they are not ours; or `Function`s, which say more.
-    `refuses` and `integers` hold names of inputs.
+    `refuses` and `integers` hold names of inputs. What a GPU needs is said with `on_gpu`, below this decorator.
     """
 
     def decorate(forward: Forward) -> Op:
@@ -135,7 +149,7 @@ def op(
             dynamic=dynamic,
             refuses=tuple(inputs.index(name) for name in refuses),
             expand=expand,
-            backends=backends,
+            on_gpu=forward.__dict__.get("on_gpu", NOTHING),
             samples=listed(samples),
             doc=inspect.getdoc(forward) or "",
             schema=schema,

@@ -28,7 +28,8 @@ def describe(op: Op) -> dict[str, Any]:
         "gradients": {name: _gradient(op, i) for i, name in enumerate(op.inputs)},
         "composite": op.expand is not None,
         "dynamic": op.dynamic,
-        "backends": sorted(op.backends),
+        "backends": ["cpu"] if op.on_gpu.missing else ["cpu", "gpu"],
+        "on_gpu": op.on_gpu.text(),
         "documentation": op.doc,
     }
 
@@ -57,6 +58,7 @@ def catalogue(names: Iterable[str] | None = None) -> list[dict[str, Any]]:
 
 
 def digest() -> str:
-    """A hash over all descriptions without their documentation: equal if both sides have the same ops."""
-    facts = [{k: v for k, v in description.items() if k != "documentation"} for description in catalogue()]
+    """A hash over all descriptions without their prose: equal if both sides have the same ops."""
+    prose = {"documentation", "on_gpu"}
+    facts = [{k: v for k, v in description.items() if k not in prose} for description in catalogue()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]

@@ -108,6 +108,36 @@ class Sample(NamedTuple):
     attrs: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class OnGpu:
+    """What a forward needs of the host, by its nature; all empty: nothing. tests/engine/test_gpu.py compares it.
+
+    Attributes:
+        waits: For what the host waits: a size, or whether values are allowed.
+        down: What is copied to the host.
+        up: What the host computes and copies to the GPU.
+        missing: Why a GPU does not have the op; its forward is never called there.
+        instead: What to do on a GPU if it is missing.
+    """
+
+    waits: str = ""
+    down: str = ""
+    up: str = ""
+    missing: str = ""
+    instead: str = "compute it in a session on the CPU"
+
+    def text(self) -> str:
+        """For the reference; empty if there is nothing to say."""
+        if self.missing:
+            return f"not on a GPU: {self.missing}; {self.instead}"
+        parts = {"waits for": self.waits, "copies down": self.down, "copies up": self.up}
+        needs = ", ".join(f"{verb} {what}" for verb, what in parts.items() if what)
+        return f"on a GPU {needs}" if needs else ""
+
+
+NOTHING: Final = OnGpu()
+
+
 @dataclass(frozen=True, eq=False)
 class Op:
     """One op: what it computes and every rule about it.
@@ -139,7 +169,7 @@ class Op:
         refuses: Integer inputs whose values the forward may refuse (an index out of range, a divisor of zero). A
             recorder without arrays that knows those values can refuse them at once.
         expand: Set for a composite: `expand(*arrays, **attrs)` calls other ops, which are recorded in its place.
-        backends: Where it runs.
+        on_gpu: What it needs of the host on a GPU, or that a GPU does not have it.
         samples: Inputs for the laws, made by `samples()`.
         doc: What it computes; the reference page shows it.
         schema: Its attributes.
@@ -170,7 +200,7 @@ class Op:
     dynamic: bool
     refuses: tuple[int, ...]
     expand: Callable[..., Any] | None
-    backends: frozenset[str]
+    on_gpu: OnGpu
     samples: Callable[[], Sequence[Sample]]
     doc: str
     schema: Schema

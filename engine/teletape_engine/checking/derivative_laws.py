@@ -11,7 +11,7 @@ import numpy as np
 from teletape_engine.catalogue.op import Op, Sample, Trait
 from teletape_engine.catalogue.rule import NoGradient
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.checking.harness import Case, CpuExecutor, as_operand, dense, random_like, with_input
+from teletape_engine.checking.harness import Case, as_operand, offered_dtypes, random_like, with_input
 from teletape_engine.derivatives.finite_differences import slope, slopes
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
@@ -101,7 +101,7 @@ def second_order(op: Op, sample: Sample) -> None:
 
 def rows(op: Op, sample: Sample) -> None:
     """The gradients for a stack of cotangents are those for each cotangent, also recorded and by specs alone."""
-    for dtype in DIFFERENTIABLE:
+    for dtype in offered_dtypes(each.name for each in DIFFERENTIABLE):
         case = Case(op, sample, dtype)
         try:
             result = case.bound().spec
@@ -130,7 +130,7 @@ def rows(op: Op, sample: Sample) -> None:
                     case.fail("rows", f"{what} are {stack.spec!r}")
                 if way != "by specs":
                     expected = np.stack([gradients[index] for gradients in singly])
-                    case.check_close("rows", what, stack.array, expected, **tolerance)
+                    case.check_close("rows", what, case.backend.get(stack.array), expected, **tolerance)
 
 
 # --------------------------------------------------------------------------------------------------------- mathematics
@@ -195,20 +195,20 @@ def _tangents(case: Case) -> Iterator[tuple[int, Any, Any]]:
     if case.op.expand is not None:
         return  # its parts have jvp rules
     bound = case.bound()
-    with case.cpu.quiet():
-        values = [*case.inputs, np.asarray(case.run())]
+    with case.backend.quiet():
+        values = [case.put(value) for value in (*case.inputs, np.asarray(case.run()))]
         everything = {position: position for position in range(len(values))}
         for index in case.differentiable():
             rule = case.op.rule(case.op.jvp, index)
             if not isinstance(rule, NoGradient):
                 t = _symmetrized(case, index, random_like(case.inputs[index], seed=2))
-                yield index, t, rule.bind(bound, index, everything)(t, values)
+                yield index, t, case.backend.get(rule.bind(bound, index, everything)(case.put(t), values))
 
 
 def _gradient_of_gradient(case: Case, values: Sequence[Any], index: int, weights: Any) -> list[Any]:
     """The gradients of ⟨weights, gradient of an input⟩ by all of (*inputs, ct)."""
-    recorder, outer, inner = CpuExecutor(), Tape(), Tape()
-    with case.cpu.quiet():
+    recorder, outer, inner = case.executor(), Tape(), Tape()
+    with case.backend.quiet():
         operands = [as_operand(recorder, value) for value in values]
         arrays = [operand for operand in operands if operand.uid is not None]
         for tape in (outer, inner):
@@ -219,10 +219,10 @@ def _gradient_of_gradient(case: Case, values: Sequence[Any], index: int, weights
         (first,) = gradient(recorder, query)
         output_gradient = as_operand(recorder, weights)
         if isinstance(first, SlicesValue):  # ⟨weights, dense⟩ = ⟨weights at the indices, values⟩
-            first, output_gradient = first.values, as_operand(recorder, weights[first.indices.array])
+            first, output_gradient = first.values, as_operand(recorder, weights[case.backend.get(first.indices.array)])
         query = GradientQuery(outer, [first], arrays, output_gradients=[output_gradient])
-        gradients = iter(gradient(recorder, query))
-    return [dense(next(gradients)) if operand.uid is not None else None for operand in operands]
+        gradients = iter([case.dense(each) for each in gradient(recorder, query)])
+    return [next(gradients) if operand.uid is not None else None for operand in operands]
 
 
 def _symmetrized(case: Case, index: int, x: Any) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from teletape_engine.arrays import backend
+from teletape_engine.arrays import Backend, backend
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.binding import Bound, bind
 from teletape_engine.catalogue.op import Op, Sample
@@ -19,8 +21,30 @@ from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Literal
-from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Spec
+from teletape_engine.recording.values import Literal, Value, new_uid
+from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Number, Spec
+
+_DEVICE: Final[ContextVar[Backend | None]] = ContextVar("_DEVICE", default=None)
+
+
+@contextmanager
+def computing_on(device: str) -> Iterator[None]:
+    """Within it the laws are checked on that device: `cpu`, `gpu` or `gpu:N`. The comparisons are the host's.
+
+    Raises:
+        UnimplementedError: There is no such device.
+    """
+    token = _DEVICE.set(backend(device))
+    try:
+        yield
+    finally:
+        _DEVICE.reset(token)
+
+
+def offered_dtypes(names: Iterable[str] = DTYPES) -> list[DType]:
+    """Those of these dtypes that there are, on the device that the laws are checked on."""
+    refused = (_DEVICE.get() or backend("cpu")).refused
+    return [DTYPES[name] for name in names if name in DTYPES and name not in refused]
 
 
 class LawError(AssertionError):
@@ -38,13 +62,22 @@ class Case:
     Attributes:
         attrs: The op's attributes.
         inputs: Read-only arrays, and Python numbers.
+        backend: That of the device that computes.
     """
 
     def __init__(self, op: Op, sample: Sample, dtype: DType = DTYPES["float64"]) -> None:
         self.op, self.sample, self.dtype = op, sample, dtype
         self.attrs: Attrs = op.attrs(sample.attrs)
         self.inputs = tuple(typed_input(value, dtype) for value in sample.inputs)
-        self.cpu = backend("cpu")
+        self.backend: Backend = _DEVICE.get() or backend("cpu")
+
+    def executor(self) -> Executor:
+        """An executor on the device of the case, without a limit on memory."""
+        return Executor(self.backend, Memory(None, lambda: 0))
+
+    def put(self, value: Any) -> Any:
+        """An array on the device of the case; a Python number as it is."""
+        return self.backend.put(np.asarray(value)) if is_array(value) else value
 
     def differentiable(self) -> list[int]:
         """Numbers of the inputs that can have a gradient."""
@@ -59,29 +92,29 @@ class Case:
         return bind(self.op, tuple(spec_of(value) for value in self.inputs), self.attrs)
 
     def run(self, inputs: Sequence[Any] | None = None) -> Any:
-        """The result, as a session computes it."""
-        recorder = CpuExecutor()
-        with self.cpu.quiet():
+        """The result, as a session computes it, on the host."""
+        recorder = self.executor()
+        with self.backend.quiet():
             operands = [as_operand(recorder, value) for value in (self.inputs if inputs is None else inputs)]
-            return recorder.apply(self.op, operands, self.attrs).array
+            return self.backend.get(recorder.apply(self.op, operands, self.attrs).array)
 
     def vjp(self, ct: Any, inputs: Sequence[Any] | None = None) -> list[Any]:
-        """For each input its cotangent as a dense array, or None; nothing records the backward pass."""
-        recorder, tape = CpuExecutor(), Tape()
-        with self.cpu.quiet():
+        """For each input its cotangent as a dense array on the host, or None; nothing records the backward pass."""
+        recorder, tape = self.executor(), Tape()
+        with self.backend.quiet():
             recorder.context.open(tape)
             operands = [as_operand(recorder, value) for value in (self.inputs if inputs is None else inputs)]
             recorder.context.watch(tape, [operand for operand in operands if operand.uid is not None])
             result = recorder.apply(self.op, operands, self.attrs)
             sources = [operands[index] for index in self.differentiable()]
             query = GradientQuery(tape, [result], sources, output_gradients=[as_operand(recorder, ct)])
-            gradients = gradient(recorder, query)
-        return self._by_input([dense(each) for each in gradients])
+            gradients = [self.dense(each) for each in gradient(recorder, query)]
+        return self._by_input(gradients)
 
     def vjps(self, cts: Any, *, recorded: bool = False, context: Any = None) -> list[Any]:
         """For each input the recorded stack of its cotangents, or None; `recorded`: under an outer tape."""
-        recorder, tape, outer = context or CpuExecutor(), Tape(), Tape()
-        with self.cpu.quiet():
+        recorder, tape, outer = context or self.executor(), Tape(), Tape()
+        with self.backend.quiet():
             operands = [as_operand(recorder, value) for value in self.inputs]
             arrays = [operand for operand in operands if operand.uid is not None]
             for each in (outer, tape) if recorded else (tape,):
@@ -91,6 +124,10 @@ class Case:
             sources = [operands[index] for index in self.differentiable()]
             query = GradientQuery(tape, [result], sources, output_gradients=[as_operand(recorder, cts)])
             return self._by_input(vjps(recorder, query))
+
+    def dense(self, derivative: Any) -> Any:
+        """A gradient as an array on the host: slices are summed, None stays None."""
+        return None if derivative is None else self.backend.get(dense(derivative))
 
     def _by_input(self, gradients: Sequence[Any]) -> list[Any]:
         """The gradients of the differentiable inputs, with None for every other input."""
@@ -132,8 +169,12 @@ class CpuExecutor(Executor):
 
 
 def as_operand(recorder: Recorder, operand: Any) -> Any:
-    """An array or a number as a recorder, with arrays or without, takes it."""
-    return recorder.constant(np.asarray(operand)) if is_array(operand) else Literal(operand)
+    """An array, also one on the recorder's device, or a number as a recorder, with arrays or without, takes it."""
+    if is_array(operand):
+        return recorder.constant(np.asarray(operand))
+    if isinstance(operand, Number):
+        return Literal(operand)
+    return Value(operand, Spec.of(operand.shape, operand.dtype), new_uid())
 
 
 # ------------------------------------------------------------------------------------------------------------- inputs

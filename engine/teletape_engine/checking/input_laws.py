@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.catalogue.op import Op, Sample, Trait
-from teletape_engine.checking.harness import Case, random_like, spec_of
+from teletape_engine.checking.harness import Case, offered_dtypes, random_like, spec_of
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 from teletape_engine.spec import DIFFERENTIABLE, DTYPES, DType, Spec
 
@@ -24,11 +24,11 @@ def layouts(op: Op, sample: Sample) -> None:
     ct = random_like(expected, seed=8) if _has_gradient(case, expected) else None
     gradients = None if ct is None else case.vjp(ct)
     for name, arrange in LAYOUTS.items():
-        inputs = tuple(arrange(value) if isinstance(value, np.ndarray) else value for value in case.inputs)
+        inputs = tuple(arrange(case.put(value)) if isinstance(value, np.ndarray) else value for value in case.inputs)
         case.check_close("layouts", f"the result of {name} arrays", case.run(inputs), expected, **_EXACT)
         if gradients is None:
             continue
-        for index, gradient in enumerate(case.vjp(arrange(ct), inputs)):
+        for index, gradient in enumerate(case.vjp(arrange(case.put(ct)), inputs)):
             if gradient is not None:
                 what = f"the gradient of {op.input_name(index)} with {name} arrays"
                 case.check_close("layouts", what, gradient, gradients[index], **_EXACT)
@@ -60,9 +60,10 @@ def dtypes(op: Op, sample: Sample) -> None:
     """Every floating dtype gives what 64 bits give, but for its own rounding."""
     if op.dynamic or Trait.RANDOM in op.traits:
         return  # a rounding error may change the result's shape, or the next number
-    for dtype, wide in WIDER.items():
-        case = Case(op, sample, DTYPES[dtype])
-        exact = Case(op, sample, DTYPES[wide])
+    for narrow in offered_dtypes(WIDER):
+        dtype = narrow.name
+        case = Case(op, sample, narrow)
+        exact = Case(op, sample, DTYPES[WIDER[dtype]])
         if all(spec_of(value).dtype is not case.dtype for value in case.inputs):
             return
         inputs = tuple(_as(value, case.dtype, exact.dtype) for value in case.inputs)
@@ -95,8 +96,9 @@ def _reversed(x: Any) -> Any:
 
 def _spread(x: Any) -> Any:
     """Every second element of an array that is twice as long in each axis."""
-    wide = np.zeros([2 * length for length in x.shape], x.dtype)
-    wide[tuple(slice(None, None, 2) for _ in x.shape)] = x
+    wide = x
+    for axis in range(x.ndim):
+        wide = np.repeat(wide, 2, axis)
     return wide[tuple(slice(None, None, 2) for _ in x.shape)]
 
 

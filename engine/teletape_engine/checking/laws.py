@@ -30,7 +30,15 @@ from teletape_engine.catalogue.op import Op, Sample
 from teletape_engine.catalogue.rule import NoGradient
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue
 from teletape_engine.checking import derivative_laws, input_laws
-from teletape_engine.checking.harness import Case, CpuExecutor, LawError, as_operand, random_like, spec_of, with_input
+from teletape_engine.checking.harness import (
+    Case,
+    LawError,
+    as_operand,
+    offered_dtypes,
+    random_like,
+    spec_of,
+    with_input,
+)
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError
@@ -61,7 +69,7 @@ def check_op(op: Op, sample: Sample | None = None, *, law: str | None = None) ->
 # ---------------------------------------------------------------------------------------------------------------- laws
 def spec(op: Op, sample: Sample) -> None:
     """The inferred spec is the real one, and the price covers the result."""
-    for dtype in DTYPES.values():
+    for dtype in offered_dtypes():
         case = Case(op, sample, dtype)
         try:
             bound = case.bound()
@@ -86,7 +94,7 @@ def structure(op: Op, sample: Sample) -> None:
         return  # never predicted: the values decide
     case = Case(op, sample)
     for order in (1, 2, 3):
-        real, predicted = _structure(CpuExecutor(), case, order), _structure(SpecRecorder(), case, order)
+        real, predicted = _structure(case.executor(), case, order), _structure(SpecRecorder(), case, order)
         if real != predicted:
             case.fail("structure", f"order {order}: predicted {predicted}, real {real}")
 
@@ -111,8 +119,8 @@ def batch(op: Op, sample: Sample) -> None:
             for index, value in enumerate(case.inputs)
         ]
         batched = [index in chosen for index in range(len(args))]
-        with case.cpu.quiet():
-            actual = np.asarray(rule(op, args, batched, case.attrs))
+        with case.backend.quiet():
+            actual = case.backend.get(rule(op, [case.put(arg) for arg in args], batched, case.attrs))
         expected = np.stack([np.asarray(case.run(row)) for row in rows])
         what = f"with {', '.join(op.input_name(index) for index in chosen)} batched, the result"
         if actual.dtype != expected.dtype:
@@ -133,7 +141,7 @@ def numbers(op: Op, sample: Sample) -> None:
     """A Python number among the inputs gives the same as that number as an array."""
     if not op.weak:
         return
-    for dtype in (DTYPES[name] for name in ("float64", "float32", "float16", "bfloat16", "int32") if name in DTYPES):
+    for dtype in offered_dtypes(("float64", "float32", "float16", "bfloat16", "int32")):
         base = Case(op, sample, dtype)
         for index, value in enumerate(base.inputs):
             if isinstance(value, np.ndarray) and (value.dtype is not dtype or value.size == 0):
@@ -180,12 +188,19 @@ def _check_number(op: Op, sample: Sample, base: Case, index: int, number: Any) -
 def views(op: Op, sample: Sample) -> None:
     """The forward leaves its inputs as they are, and shares their memory only if the op declares views."""
     case = Case(op, sample)
-    copies = [np.array(value) for value in case.inputs]
-    result = case.run()  # the inputs are read-only: a write raises
-    for value, copy in zip(case.inputs, copies, strict=True):
-        if not np.array_equal(value, copy, equal_nan=np.asarray(value).dtype.kind in "fc"):
+    arrays = [case.put(value) for value in case.inputs if isinstance(value, np.ndarray)]
+    copies = [np.array(value) for value in case.inputs if isinstance(value, np.ndarray)]
+    inputs = iter(arrays)
+    recorder = case.executor()
+    with case.backend.quiet():
+        operands = [
+            as_operand(recorder, next(inputs) if isinstance(value, np.ndarray) else value) for value in case.inputs
+        ]
+        result = recorder.apply(op, operands, case.attrs).array
+    for array, copy in zip(arrays, copies, strict=True):
+        if not np.array_equal(case.backend.get(array), copy, equal_nan=copy.dtype.kind in "fc"):
             case.fail("views", "the forward writes into an input")
-    shared = any(isinstance(value, np.ndarray) and np.shares_memory(value, np.asarray(result)) for value in case.inputs)
+    shared = any(np.shares_memory(array, np.asarray(result)) for array in arrays if isinstance(array, np.ndarray))
     if shared and not op.views and op.expand is None:
         case.fail("views", "the result shares memory with an input, and the op does not say views=True")
 
@@ -228,7 +243,7 @@ LAWS: Final[dict[str, Callable[[Op, Sample], None]]] = {
 # ------------------------------------------------------------------------------------------------------------- details
 def _structure(recorder: Any, case: Case, order: int) -> list[list[str]]:
     """Kinds and specs of the gradients of the result, of the sum of those gradients, and so on."""
-    with case.cpu.quiet():
+    with case.backend.quiet():
         operands = [as_operand(recorder, value) for value in case.inputs]
         arrays = [operand for operand in operands if operand.uid is not None]
         tapes = [Tape() for _ in range(order)]

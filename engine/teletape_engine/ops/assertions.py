@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays.checks import holds
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.op import Reach, Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
@@ -29,6 +29,7 @@ def _condition_spec(condition: Spec, *, message: str) -> Spec:
     views=True,
     traits=[Trait.ASSERTS],
 )
+@on_gpu(waits="whether the condition holds")
 def ensure(xp: Any, condition: Any, *, message: str) -> Any:
     """The condition itself, if it holds everywhere; else an error with the message."""
     if not holds(xp, condition):
@@ -51,6 +52,7 @@ def _floating_spec(x: Spec, *, message: str) -> Spec:
     traits=[Trait.ASSERTS],
     reach=Reach.ELEMENTS,
 )
+@on_gpu(waits="whether every number is finite")
 def check_numerics(xp: Any, x: Any, *, message: str) -> Any:
     """x itself, if none of its numbers is NaN or infinite; else an error that begins with the message."""
     if not holds(xp, xp.isfinite(x)):

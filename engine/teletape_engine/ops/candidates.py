@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays import philox
-from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
@@ -48,6 +48,7 @@ def _candidates_spec(state: Spec, *, num_sampled: int, range_max: int, unique: b
     integers=("state",),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state", up="the classes, which the host draws")
 def philox_candidates(
     xp: Any, state: Any, *, num_sampled: int, range_max: int, unique: bool = True, distribution: str = "log_uniform"
 ) -> Any:
@@ -110,6 +111,7 @@ def _unigrams_spec(state: Spec, weights: Spec, *, num_sampled: int, unique: bool
     refuses=("state", "weights"),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state and the weights", up="the classes, which the host draws")
 def philox_unigrams(xp: Any, state: Any, weights: Any, *, num_sampled: int, unique: bool = True) -> Any:
     """Classes whose probabilities are as `weights`, int64 [num_sampled + 1], from a state of Philox: int64 [3].
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays import philox, philox_streams
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
@@ -90,6 +90,7 @@ def _poisson_spec(state: Spec, lam: Spec, *, shape: Shape, dtype: DType) -> Spec
     integers=("state",),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state and the parameters", up="the numbers, which the host draws")
 def philox_poisson(xp: Any, state: Any, lam: Any, *, shape: Shape, dtype: DType = _I64) -> Any:
     """Counts of Poisson distributions of mean lam, which broadcasts to `shape`, from a state of Philox: int64 [3].
 
@@ -129,6 +130,7 @@ def _binomial_spec(state: Spec, counts: Spec, probs: Spec, *, shape: Shape, dtyp
     integers=("state",),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state and the parameters", up="the numbers, which the host draws")
 def philox_binomial(xp: Any, state: Any, counts: Any, probs: Any, *, shape: Shape, dtype: DType = _I64) -> Any:
     """Numbers of successes among `counts` trials, each of probability `probs`, from a state of Philox: int64 [3].
 
@@ -182,6 +184,7 @@ def _categorical_bytes(state: Spec, logits: Spec, *, num_samples: int, dtype: DT
     integers=("state",),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state", up="the numbers to compare with, which the host draws")
 def philox_categorical(xp: Any, state: Any, logits: Any, *, num_samples: int, dtype: DType = _I64) -> Any:
     """For each row of logits [rows, classes] that many classes, each with probability softmax(logits): [rows, samples].
 
@@ -216,6 +219,7 @@ def _permutation_spec(state: Spec, *, n: int) -> Spec:
     integers=("state",),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state", up="the permutation, which the host draws")
 def philox_permutation(xp: Any, state: Any, *, n: int) -> Any:
     """The numbers 0 to n - 1 in a random order, int64, from a state of Philox: int64 [3]."""
     return xp.asarray(philox.permutation(unsigned(state), n))

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays import philox_streams, special
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise, elementwise_spec, sum_to
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.namespace import ops
@@ -66,6 +66,7 @@ def _jvp_alpha(t: Any, y: Any, alpha: Any) -> Any:
     integers=("state",),
     traits=[Trait.RANDOM, Trait.IMPLICIT],
 )
+@on_gpu(down="the state and the parameters", up="the numbers, which the host draws")
 def philox_gamma(xp: Any, state: Any, alpha: Any, *, shape: Shape) -> Any:
     """Numbers of gamma distributions of shape parameter alpha and scale 1, from a state of Philox: int64 [3].
 
@@ -96,6 +97,7 @@ def _gamma_grad_spec(alpha: Spec, sample: Spec) -> Spec:
     samples=[sample(np.array([0.5, 2.0, 90.0]), np.array([[0.3], [4.0], [80.0]]))],
     op_type="RandomGammaGrad",
 )
+@on_gpu(down="its inputs", up="the derivatives, which the host computes")
 def random_gamma_grad(xp: Any, alpha: Any, sample: Any) -> Any:
     """The derivative by alpha of a number `sample` of the gamma distribution of shape parameter alpha and scale 1."""
     a, x = np.broadcast_arrays(*[on_host(each).astype(np.float64) for each in (alpha, sample)])

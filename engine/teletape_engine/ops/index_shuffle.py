@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.errors import InvalidArgumentError
@@ -59,6 +59,7 @@ def _shuffle_spec(index: Spec, seed: Spec, max_index: Spec, *, rounds: int) -> S
     ),
     integers=("index", "seed", "max_index"),
 )
+@on_gpu(down="its inputs", up="the places, which the host computes")
 def random_index_shuffle(xp: Any, index: Any, seed: Any, max_index: Any, *, rounds: int = 4) -> Any:
     """The positions of `index` in permutations of 0 to max_index, one for each seed of three integers.
 

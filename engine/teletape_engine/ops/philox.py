@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays import philox
-from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
@@ -81,6 +81,7 @@ _FLOAT_SAMPLES: Final = [
     integers=("state",),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state", up="the numbers, which the host draws")
 def philox_uniform(xp: Any, state: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Numbers uniform in [0, 1) from a state of Philox: int64 [3]."""
     return _filled(xp, state, shape, dtype, lambda *words: philox.uniforms(words, dtype))
@@ -96,6 +97,7 @@ def philox_uniform(xp: Any, state: Any, *, shape: Shape, dtype: DType = _F32) ->
     integers=("state",),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state", up="the numbers, which the host draws")
 def philox_normal(xp: Any, state: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Normal numbers of mean 0 and deviation 1 from a state of Philox: int64 [3]."""
     return _filled(xp, state, shape, dtype, lambda *words: philox.normals(words, dtype))
@@ -111,6 +113,7 @@ def philox_normal(xp: Any, state: Any, *, shape: Shape, dtype: DType = _F32) -> 
     integers=("state",),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state", up="the numbers, which the host draws")
 def philox_truncated_normal(xp: Any, state: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
     """Normal numbers of mean 0 and deviation 1, each below 2 in size, from a state of Philox: int64 [3].
 
@@ -139,6 +142,7 @@ def _bits_spec(state: Spec, *, shape: Shape, dtype: DType) -> Spec:
     integers=("state",),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state", up="the numbers, which the host draws")
 def philox_bits(xp: Any, state: Any, *, shape: Shape, dtype: DType = _I64) -> Any:
     """Integers uniform in the whole range of int32, int64, uint32 or uint64, from a state of Philox: int64 [3]."""
 
@@ -168,6 +172,7 @@ def _integers_spec(state: Spec, minval: Spec, maxval: Spec, *, shape: Shape) -> 
     integers=("state", "minval", "maxval"),
     traits=[Trait.RANDOM],
 )
+@on_gpu(waits="the bounds", down="the state", up="the numbers, which the host draws")
 def philox_integers(xp: Any, state: Any, minval: Any, maxval: Any, *, shape: Shape) -> Any:
     """Integers uniform in [minval, maxval), of their dtype, from a state of Philox: int64 [3].
 
@@ -200,6 +205,7 @@ def _skip_spec(state: Spec, delta: Spec) -> Spec:
     op_type="RngReadAndSkip",
     integers=("state", "delta"),
 )
+@on_gpu(down="the state", up="the next one")
 def philox_skip(xp: Any, state: Any, delta: Any) -> Any:
     """The state after `delta` numbers have been drawn from a state of Philox: int64 [3]."""
     low, high, key = unsigned(state)
@@ -223,6 +229,7 @@ def _state_spec(seed: Spec) -> Spec:
     op_type="StatelessRandomGetKeyCounter",
     integers=("seed",),
 )
+@on_gpu(down="the seed", up="the state")
 def philox_state(xp: Any, seed: Any) -> Any:
     """The state of Philox that follows from a seed of two integers: a block of it under a fixed key."""
     first, second = unsigned(seed)

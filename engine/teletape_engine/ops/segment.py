@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.arrays.scatter import change_rows, check_indices, extreme_rows
-from teletape_engine.catalogue.define import op, sample
+from teletape_engine.arrays.scatter import change_rows, check_ids, extreme_rows
+from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Sample, Trait
@@ -94,11 +94,11 @@ def _bytes(data: Spec, segment_ids: Spec, **_: int) -> int:
 
 def _valid_rows(xp: Any, data: Any, segment_ids: Any, num_segments: int) -> tuple[Any, Any, Shape]:
     """The rows [n, d] whose ids are not negative, those ids, and the shape of the result; the ids are checked."""
-    check_indices(xp, xp.maximum(segment_ids, 0), num_segments, what="segment_ids", end="out of range")
+    none_is_negative = check_ids(xp, segment_ids, num_segments)
     after = data.shape[segment_ids.ndim :]
     rows, ids = data.reshape((segment_ids.size, math.prod(after))), segment_ids.reshape(-1)
-    valid = ids >= 0
-    if not bool(valid.all()):
+    if not none_is_negative:
+        valid = ids >= 0
         rows, ids = rows[valid], ids[valid]
     return rows, ids, (num_segments, *after)
 
@@ -121,6 +121,7 @@ def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: 
     traits=[Trait.SELECTS],
     reach=Reach.SEGMENTS,
 )
+@on_gpu(waits="a check of the ids, unless the host knows their bounds")
 def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The largest of the entries that share an id; the dtype's lowest number for an id without entries.
 
@@ -146,6 +147,7 @@ def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: 
     traits=[Trait.SELECTS],
     reach=Reach.SEGMENTS,
 )
+@on_gpu(waits="a check of the ids, unless the host knows their bounds")
 def unsorted_segment_min(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The smallest of the entries that share an id; the dtype's highest number for an id without entries.
 
@@ -201,6 +203,11 @@ def _prod_jvp(t: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segm
     workspace=_bytes,
     traits=[Trait.MULTIPLIES],
     reach=Reach.SEGMENTS,
+)
+@on_gpu(
+    waits="a check of the ids",
+    down="the ids, to find equal ones",
+    up="the order in which rows change",
 )
 def unsorted_segment_prod(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
     """The product of the entries that share an id; 1 for an id without entries. Otherwise as unsorted_segment_max.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.catalogue.define import op
+from teletape_engine.catalogue.define import on_gpu, op
 from teletape_engine.catalogue.op import Sample
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
@@ -53,6 +53,7 @@ def _sobol_spec(*, dim: int, num_results: int, skip: int, dtype: DType) -> Spec:
     workspace=lambda *, dim, num_results, skip, dtype: 24 * dim * num_results + 32 * num_results + 16 * _BITS * dim,
     work=lambda *, dim, num_results, skip, dtype: _BITS * dim * num_results,
 )
+@on_gpu(up="the points, which the host computes")
 def sobol_sample(xp: Any, *, dim: int, num_results: int, skip: int = 0, dtype: DType = _F32) -> Any:
     """Points of Sobol's sequence in the unit cube, [num_results, dim], without its first one, 0, and `skip` more.
 

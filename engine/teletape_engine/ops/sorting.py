@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.catalogue.attributes import Axis
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all, batch_axes, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach
@@ -265,6 +265,7 @@ def _first_places(xp: Any, x: Any) -> tuple[Any, Any]:
     tf=(by_hand("unique", "an op has one result"), by_hand("unique_with_counts", "an op has one result")),
     workspace=lambda x: 6 * 8 * x.size,
 )
+@on_gpu(waits="the number of different elements")
 def unique(xp: Any, x: Any) -> Any:
     """The different elements of a vector, in the order in which they come first; their number depends on the values."""
     return x[_first_places(xp, x)[0]]
@@ -280,6 +281,7 @@ def unique(xp: Any, x: Any) -> Any:
     op_type="Unique",
     workspace=lambda x: 6 * 8 * x.size,
 )
+@on_gpu(waits="the number of different elements")
 def unique_places(xp: Any, x: Any) -> Any:
     """For each element of a vector its place among the different elements, as `unique` lists them: int32."""
     return _first_places(xp, x)[1].astype(_I32)
@@ -294,6 +296,7 @@ def unique_places(xp: Any, x: Any) -> Any:
     dynamic=True,
     workspace=lambda x: 6 * 8 * x.size,
 )
+@on_gpu(waits="the number of different elements")
 def unique_counts(xp: Any, x: Any) -> Any:
     """How often each of the different elements of a vector comes, in the order of `unique`: int32."""
     first, number = _first_places(xp, x)

@@ -229,7 +229,10 @@ class Op(BaseModel):
     ]
     composite: Annotated[bool, Field(description="Whether a tape records other ops in its place")]
     dynamic: Annotated[bool, Field(description="Whether the result's shape depends on values")]
-    backends: list[str]
+    backends: Annotated[list[str], Field(description="Where it runs: cpu, gpu")]
+    on_gpu: Annotated[
+        str, Field(description="What the host does for it on a GPU, or why a GPU does not have it; empty: nothing")
+    ]
     documentation: str
 
 

@@ -16,7 +16,7 @@ _LOGM = ops.logm
 
 
 def sqrtm(input: to.TensorInput, name: str | None = None) -> Tensor:
-    """The principal square roots of matrices: products with themselves give the matrices. Not on a GPU.
+    """The principal square roots of matrices: products with themselves give the matrices.
 
     NaN for real matrices with negative eigenvalues, and for singular matrices.
 
@@ -31,7 +31,7 @@ def sqrtm(input: to.TensorInput, name: str | None = None) -> Tensor:
 
 
 def logm(input: to.TensorInput, name: str | None = None) -> Tensor:
-    """The principal logarithms of complex matrices; NaN for singular ones. Not on a GPU.
+    """The principal logarithms of complex matrices; NaN for singular ones.
 
     Raises:
         UnimplementedError: SciPy is missing, or the matrices are on a GPU.

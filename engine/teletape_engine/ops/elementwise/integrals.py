@@ -9,7 +9,7 @@ import numpy as np
 
 from teletape_engine.arrays import special
 from teletape_engine.arrays.tiles import in_tiles
-from teletape_engine.catalogue.define import sample
+from teletape_engine.catalogue.define import on_gpu, sample
 from teletape_engine.catalogue.elementwise import elementwise
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
@@ -17,7 +17,7 @@ from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.ops.elementwise.logic import equal, where
 from teletape_engine.ops.elementwise.math import cos, exp, log, sin
-from teletape_engine.ops.elementwise.special import by_scipy, lgamma, xlog1py, xlogy
+from teletape_engine.ops.elementwise.special import NO_FUNCTION, by_scipy, lgamma, xlog1py, xlogy
 from teletape_engine.ops.shapes.create import ones_like
 from teletape_engine.spec import DTYPES, FLOATING
 
@@ -29,6 +29,7 @@ dawsn = by_scipy(
     lambda x, y: 1 - 2 * x * y,
     "Dawson's integral, e^(-x²) times the integral of e^(t²) from 0 to x, elementwise.",
     tf="math.special.dawsn",
+    missing=True,
 )
 expint = by_scipy(
     "expint",
@@ -44,6 +45,7 @@ spence = by_scipy(
     "Spence's integral, that of log(t)/(1 - t) from 1 to x, elementwise; nan below 0.",
     domain=(1.2, 3.0),
     tf="math.special.spence",
+    missing=True,
 )
 
 
@@ -55,12 +57,14 @@ def _spence_slope(x: Any) -> Any:
 
 
 @elementwise(lambda x: cos(math.pi / 2 * x * x), temporaries=1, tf="math.special.fresnel_cos", dtypes=FLOATING)
+@on_gpu(missing=NO_FUNCTION)
 def fresnel_cos(xp: Any, x: Any) -> Any:
     """Fresnel's integral of cos(πt²/2) from 0 to x, elementwise. Errors as erfc."""
     return special.function(xp, "fresnel", x, part=1)
 
 
 @elementwise(lambda x: sin(math.pi / 2 * x * x), temporaries=1, tf="math.special.fresnel_sin", dtypes=FLOATING)
+@on_gpu(missing=NO_FUNCTION)
 def fresnel_sin(xp: Any, x: Any) -> Any:
     """Fresnel's integral of sin(πt²/2) from 0 to x, elementwise. Errors as erfc."""
     return special.function(xp, "fresnel", x, part=0)

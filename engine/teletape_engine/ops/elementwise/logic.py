@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.catalogue.define import check_dtype, op, sample
+from teletape_engine.catalogue.define import check_dtype, on_gpu, op, sample
 from teletape_engine.catalogue.elementwise import binary, elementwise, linear_map, unary
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample, Trait
@@ -177,6 +177,7 @@ def _nonzero_spec(x: Spec) -> Spec:
     dynamic=True,
     workspace=lambda x: x.size + 8 * x.size * x.ndim,
 )
+@on_gpu(waits="the number of elements that are not zero")
 def nonzero(xp: Any, x: Any) -> Any:
     """The indices of elements that are not zero (or true): int64 [n, rank], in row-major order.
 

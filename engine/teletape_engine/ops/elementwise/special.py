@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.arrays import special
-from teletape_engine.catalogue.define import sample
+from teletape_engine.catalogue.define import on_gpu, sample
 from teletape_engine.catalogue.elementwise import Formula, elementwise, elementwise_spec, linear_map, unary
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
@@ -28,7 +28,10 @@ from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, Spec
 _WHOLE_FLOATS = frozenset((DTYPES["float32"], DTYPES["float64"]))
 
 
-def by_scipy(name: str, formula: Formula, doc: str, *, function: str = "", **options: Any) -> Op:
+NO_FUNCTION: Final = "CuPy has no such function"
+
+
+def by_scipy(name: str, formula: Formula, doc: str, *, function: str = "", missing: bool = False, **options: Any) -> Op:
     """An elementwise op of one array that is a function of scipy.special.
 
     Args:
@@ -36,6 +39,7 @@ def by_scipy(name: str, formula: Formula, doc: str, *, function: str = "", **opt
         formula: Its derivative.
         doc: Its docstring.
         function: The name of SciPy's function; by default the op's.
+        missing: Whether CuPy has no such function.
         **options: As of `elementwise`.
     """
     called = function or name
@@ -45,6 +49,8 @@ def by_scipy(name: str, formula: Formula, doc: str, *, function: str = "", **opt
 
     forward.__name__, forward.__doc__ = name, f"{doc} Errors as erfc."
     forward.__module__ = sys._getframe(1).f_globals["__name__"]  # the family's file, as namedtuple finds it
+    if missing:
+        forward = on_gpu(missing=NO_FUNCTION)(forward)
     return elementwise(formula, temporaries=1, dtypes=FLOATING, **options)(forward)
 
 
@@ -203,7 +209,8 @@ def xdivy(a: Any, b: Any) -> Any:
 def mul_no_nan(xp: Any, a: Any, b: Any) -> Any:
     """a * b, elementwise, and 0 where b is 0, even if a is nan or infinite."""
     product = xp.multiply(a, b)
-    return xp.where(xp.asarray(b == 0), product.dtype.type(0), product)
+    zero = b == 0 if hasattr(b, "dtype") else xp.full((), b == 0)  # CuPy takes no Python bool
+    return xp.where(zero, product.dtype.type(0), product)
 
 
 @composite(samples=[sample(np.array([0.3, 0.5, -2.0]))], tf="math.reciprocal_no_nan")

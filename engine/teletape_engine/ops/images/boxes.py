@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.catalogue.attributes import Ints
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.catalogue.signature import by_hand
@@ -52,6 +52,7 @@ def _draw_spec(images: Spec, boxes: Spec, colors: Spec) -> Spec:
     like=(0, 1, 0),
     tf=(by_hand("image.draw_bounding_boxes", "without colors it has its own"),),
 )
+@on_gpu(down="the boxes")
 def draw_bounding_boxes(xp: Any, images: Any, boxes: Any, colors: Any) -> Any:
     """Images [m, height, width, c] with frames around boxes [m, n, 4], one pixel thick, in colors [k, c] that repeat.
 
@@ -109,6 +110,7 @@ def _glimpse_spec(images: Spec, offsets: Spec, *, size: Ints, centered: bool, no
     like=(0, 1),
     tf=(by_hand("image.extract_glimpse", "outside the image there may be noise"),),
 )
+@on_gpu(down="the centres")
 def extract_glimpse(
     xp: Any, images: Any, offsets: Any, *, size: Ints, centered: bool = True, normalized: bool = True
 ) -> Any:

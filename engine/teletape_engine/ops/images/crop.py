@@ -14,7 +14,7 @@ import numpy as np
 
 from teletape_engine.arrays.scatter import add_rows, check_indices
 from teletape_engine.catalogue.attributes import Ints
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
@@ -243,6 +243,7 @@ _FLAT: Final = np.ones((1, 3, 3, 2)) * np.array([0.3, -0.7])
         image.with_shape((boxes.shape[0], *crop_size, image.shape[3]))
     ),
 )
+@on_gpu(waits="a check of the numbers of the images, unless the host knows their bounds")
 def crop_and_resize(
     xp: Any,
     image: Any,
@@ -320,6 +321,7 @@ def crop_and_resize(
         3 * _workspace(grad) + 6 * 8 * math.prod(shape) * wide(grad.dtype).itemsize
     ),
 )
+@on_gpu(waits="a check of the numbers of the images, unless the host knows their bounds")
 def crop_and_resize_backprop(
     xp: Any, grad: Any, boxes: Any, box_indices: Any, *, shape: Shape, method: str = "bilinear", slope: str = ""
 ) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.arrays import philox
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
@@ -116,6 +116,7 @@ _OBJECTS: Final = np.array([[[0.1, 0.2, 0.6, 0.7], [0.5, 0.5, 1.0, 0.9]]])
     integers=("state", "image_size"),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state and the boxes", up="the crop, which the host draws")
 def philox_box(
     xp: Any,
     state: Any,

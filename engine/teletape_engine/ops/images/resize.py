@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from teletape_engine.catalogue.attributes import Ints
-from teletape_engine.catalogue.define import check_dtypes, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, sample
 from teletape_engine.catalogue.families import linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach
@@ -233,6 +233,7 @@ _CASES: Final[tuple[tuple[Shape, dict[str, Any]], ...]] = (
     workspace=lambda x, *, size, method, antialias: _workspace(x, _resized(x, size).shape),
     reach=Reach.IMAGES,
 )
+@on_gpu(up="tables of indices and weights")
 def resize(xp: Any, x: Any, *, size: Ints, method: str = "bilinear", antialias: bool = False) -> Any:
     """Images resized to `size` [height, width], as TensorFlow does by bilinear, nearest, bicubic, area, and so on.
 
@@ -258,6 +259,7 @@ def resize(xp: Any, x: Any, *, size: Ints, method: str = "bilinear", antialias: 
     workspace=lambda x, *, shape, method, antialias: _workspace(x, shape),
     reach=Reach.IMAGES,
 )
+@on_gpu(up="tables of indices and weights")
 def resize_backprop(xp: Any, x: Any, *, shape: Shape, method: str = "bilinear", antialias: bool = False) -> Any:
     """The transpose of resize for images of `shape`: each element of x spread over those that it was computed from."""
     y = x.astype(wide(x.dtype), copy=False)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
@@ -185,6 +185,7 @@ _SAMPLES: Final = [sample(BOXES, SCORES, **case) for case in _CASES]
     tf=(by_hand("image.non_max_suppression image.non_max_suppression_with_scores", UNCONVERTED),),
     workspace=workspace_of,
 )
+@on_gpu(down="the boxes and scores", up="the chosen ones, which the host finds")
 def non_max_suppression(
     xp: Any,
     boxes: Any,
@@ -213,6 +214,7 @@ def non_max_suppression(
     dynamic=True,
     workspace=workspace_of,
 )
+@on_gpu(down="the boxes and scores", up="the chosen ones, which the host finds")
 def non_max_suppression_scores(
     xp: Any,
     boxes: Any,
@@ -241,6 +243,7 @@ def non_max_suppression_scores(
     tf=(by_hand("image.non_max_suppression_overlaps", UNCONVERTED),),
     workspace=workspace_of,
 )
+@on_gpu(down="the overlaps and scores", up="the chosen ones, which the host finds")
 def non_max_suppression_overlaps(
     xp: Any,
     overlaps: Any,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.catalogue.signature import by_hand
@@ -51,6 +51,7 @@ def _padded_spec(boxes: Spec, scores: Spec, *, max_output_size: int, **_: Any) -
     tf=(by_hand("image.non_max_suppression_padded", UNCONVERTED),),
     workspace=workspace_of,
 )
+@on_gpu(down="the boxes and scores", up="the chosen ones, which the host finds")
 def non_max_suppression_padded(
     xp: Any,
     boxes: Any,
@@ -155,6 +156,7 @@ def _combined_spec(
     tf=(by_hand("image.combined_non_max_suppression", UNCONVERTED),),
     workspace=lambda boxes, scores, **_: 400 * scores.size + 64,
 )  # fmt: skip
+@on_gpu(down="the boxes and scores", up="the chosen ones, which the host finds")
 def combined_non_max_suppression(
     xp: Any,
     boxes: Any,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays import decompositions
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach
@@ -176,6 +176,7 @@ def _pivoted(*lead: int) -> Any:
     work=lambda x: x.size * x.shape[-1] // 3,
     reach=Reach.MATRICES,
 )
+@on_gpu(waits="whether a matrix is singular", down="the exchanges of rows", up="them as permutations")
 def lu(xp: Any, x: Any) -> Any:
     """The LU factors of matrices [..., n, n] with rows exchanged (partial pivoting).
 
@@ -216,6 +217,7 @@ def _batch_permute(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     integers=["order"],
     reach=Reach.MOVES,
 )
+@on_gpu(waits="whether they are permutations")
 def permute_rows(xp: Any, x: Any, order: Any, *, inverse: bool = False) -> Any:
     """The rows of matrices [..., n, m] in the order [..., n] of a permutation, or put back from it if `inverse`.
 

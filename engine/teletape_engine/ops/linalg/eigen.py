@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays import decompositions
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.signature import by_hand
@@ -128,6 +128,7 @@ def _eigh_jvp(t: Any, y: Any) -> Any:
     traits=[Trait.SELECTS, Trait.PHASES],
     reach=Reach.MATRICES,
 )
+@on_gpu(waits="whether the matrices are finite")
 def eigh(xp: Any, x: Any) -> Any:
     """Ascending eigenvalues and eigenvectors of Hermitian matrices [..., n, n], of which the lower triangle is read.
 
@@ -155,6 +156,7 @@ def eigh(xp: Any, x: Any) -> Any:
     traits=[Trait.SELECTS],
     reach=Reach.MATRICES,
 )
+@on_gpu(waits="whether the matrices are finite")
 def eigvalsh(xp: Any, x: Any) -> Any:
     """The ascending eigenvalues [..., n] of Hermitian matrices [..., n, n], of which the lower triangle is read.
 
@@ -235,8 +237,9 @@ def _eig_jvp(t: Any, y: Any) -> Any:
     traits=[Trait.PHASES],
     reach=Reach.MATRICES,
 )
+@on_gpu(waits="whether the matrices are finite")
 def eig(xp: Any, x: Any) -> Any:
-    """Eigenvalues and eigenvectors of matrices [..., n, n] without symmetry, complex; not on a GPU.
+    """Eigenvalues and eigenvectors of matrices [..., n, n] without symmetry, complex.
 
     The result [..., 1 + n, n] has the eigenvalues as its first row, and the eigenvectors, of length 1, as the columns
     below it. The order is LAPACK's for real matrices, and by magnitude for complex ones. The gradient of the vectors
@@ -268,8 +271,9 @@ def _eigvals_vjp(ct: Any, x: Any, x_spec: Spec) -> Any:
     work=lambda x: 4 * x.size * x.shape[-1],
     reach=Reach.MATRICES,
 )
+@on_gpu(waits="whether the matrices are finite")
 def eigvals(xp: Any, x: Any) -> Any:
-    """The complex eigenvalues [..., n] of matrices [..., n, n] without symmetry, in the order of `eig`; not on a GPU.
+    """The complex eigenvalues [..., n] of matrices [..., n, n] without symmetry, in the order of `eig`.
 
     The gradient computes the eigenvectors too.
 

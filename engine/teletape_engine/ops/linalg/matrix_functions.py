@@ -7,14 +7,14 @@ Functions of Matrices, theorem 3.6); the gradient is the derivative at Aᴴ alon
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.arrays import matrix_functions
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Op, Reach
+from teletape_engine.catalogue.op import OnGpu, Op, Reach
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.linalg.diagonal import stacked
@@ -31,8 +31,21 @@ def _derivative(function: Op, x: Any, direction: Any) -> Any:
     return ops.strided_slice(whole, index=("...", (None, n, None), (n, None, None)))
 
 
+_NO_SCHUR: Final = OnGpu(
+    missing="its library has no Schur decomposition",
+    instead="take eigh of Hermitian matrices and apply the function to the eigenvalues, or use a session on the CPU",
+)
+
+
 def _matrix_function(
-    name: str, op_type: str, tf: Any, samples: Any, doc: str, dtypes: frozenset[DType] = SOLVABLE, work: int = 20
+    name: str,
+    op_type: str,
+    tf: Any,
+    samples: Any,
+    doc: str,
+    device: OnGpu,
+    dtypes: frozenset[DType] = SOLVABLE,
+    work: int = 20,
 ) -> Op:
     """An op of square matrices, by the function of its name in arrays.matrix_functions."""
     kernel: Callable[..., Any] = getattr(matrix_functions, name)
@@ -49,6 +62,7 @@ def _matrix_function(
         return kernel(xp, x)
 
     forward.__name__, forward.__doc__ = name, doc
+    forward.__dict__["on_gpu"] = device
     return op(
         infer=infer,
         vjp=lambda ct, x: _derivative(getattr(ops, name), adjoint_of(x), ct),
@@ -75,6 +89,7 @@ expm = _matrix_function(
     (by_hand("linalg.expm", "another dtype is a ValueError"),),
     lambda: [sample(_near_identity()), sample(3 * _near_identity(2)), sample(np.zeros((0, 0)))],
     """The exponentials of matrices, by scaling, Padé approximants and squaring (Higham 2005); NaN if not finite.""",
+    OnGpu(waits="which matrices need how many squarings"),
     work=8,
 )
 
@@ -83,13 +98,14 @@ sqrtm = _matrix_function(
     "MatrixSquareRoot",
     "linalg.sqrtm matrix_square_root",
     lambda: [sample(_near_identity()), sample(_near_identity(2)), sample(np.zeros((0, 0)))],
-    """The principal square roots of matrices: products with themselves give the matrices. Not on a GPU.
+    """The principal square roots of matrices: products with themselves give the matrices.
 
     NaN for real matrices with negative eigenvalues, and for singular matrices.
 
     Raises:
         UnimplementedError: SciPy is missing, or the matrices are on a GPU.
     """,
+    _NO_SCHUR,
 )
 
 logm = _matrix_function(
@@ -97,10 +113,11 @@ logm = _matrix_function(
     "MatrixLogarithm",
     "linalg.logm",
     lambda: [sample(_near_identity() * (1 + 0.2j)), sample(np.zeros((0, 0), np.complex128))],
-    """The principal logarithms of complex matrices; NaN for singular ones. Not on a GPU.
+    """The principal logarithms of complex matrices; NaN for singular ones.
 
     Raises:
         UnimplementedError: SciPy is missing, or the matrices are on a GPU.
     """,
+    _NO_SCHUR,
     dtypes=COMPLEX,
 )

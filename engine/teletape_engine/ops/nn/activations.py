@@ -51,7 +51,8 @@ def relu(xp: Any, x: Any) -> Any:
 def relu_grad(xp: Any, grad: Any, features: Any) -> Any:
     """grad where features > 0, and grad · 0 elsewhere, elementwise: the vjp of relu, by its input or its result."""
     dtype = (features if hasattr(features, "dtype") else grad).dtype  # one may be a number
-    features = xp.asarray(features, dtype)
+    if not hasattr(features, "dtype"):
+        features = xp.full((), features, dtype)
     if hasattr(grad, "shape") and grad.shape == features.shape and features.size >= _LARGE:
         loops = kernel(xp, "relu_grad", dtype, Count(features.size))
         if loops is not None:

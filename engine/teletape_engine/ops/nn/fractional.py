@@ -9,7 +9,7 @@ import numpy as np
 
 from teletape_engine.arrays import philox
 from teletape_engine.catalogue.attributes import Ints
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
@@ -50,6 +50,7 @@ def _borders_spec(state: Spec, *, lengths: Ints, counts: Ints, pseudo_random: bo
     integers=("state",),
     traits=[Trait.RANDOM],
 )
+@on_gpu(down="the state", up="the borders, which the host draws")
 def philox_borders(xp: Any, state: Any, *, lengths: Ints, counts: Ints, pseudo_random: bool = False) -> Any:
     """Where windows begin and end on axes of `lengths`, `counts` on each: int64 [sum of counts + 1], one after another.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
@@ -58,6 +58,7 @@ def _segments(row: list[float]) -> list[int]:
     workspace=lambda x: 128 * x.size,
     work=lambda x: 100 * x.size,
 )
+@on_gpu(down="the numbers", up="their segments, which the host finds")
 def isotonic_segments(xp: Any, x: Any) -> Any:
     """The number, int32, of the segment of each element [..., n] in which the regression is constant."""
     host = np.asarray(x.get() if hasattr(x, "get") else x).astype(wide(x.dtype), copy=False)

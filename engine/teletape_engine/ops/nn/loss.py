@@ -9,7 +9,7 @@ import numpy as np
 
 from teletape_engine.arrays.checks import within
 from teletape_engine.catalogue.attributes import Axis
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import batch_all, composite
 from teletape_engine.catalogue.op import Reach
@@ -182,6 +182,7 @@ def _slope(labels: Any, logits: Any, logits_spec: Spec) -> Any:
     workspace=lambda labels, logits: wide_bytes(logits, 2),
     reach=Reach.LINES,
 )
+@on_gpu(waits="a check of the labels, unless the host knows their bounds")
 def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     """-log softmax(logits)[label] over the last axis; labels: integers [...], logits: [..., classes].
 

@@ -179,9 +179,9 @@ def _fraction(xp: Any, at: Windows, dtype: DType) -> Any:
     """One over the number of elements of each window without the border, [rows, columns, 1]."""
     lengths = []
     for n, size, stride, (before, _), count in zip(at.images, at.size, at.strides, at.paddings, at.counts, strict=True):
-        starts = np.arange(count) * stride - before
-        lengths.append(np.minimum(starts + size, n) - np.maximum(starts, 0))
-    return xp.asarray((1 / np.maximum(np.outer(*lengths), 1))[:, :, None].astype(dtype))
+        starts = xp.arange(count) * stride - before
+        lengths.append(xp.minimum(starts + size, n) - xp.maximum(starts, 0))
+    return (1 / xp.maximum(xp.outer(*lengths), 1))[:, :, None].astype(dtype)
 
 
 def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:

@@ -86,7 +86,7 @@ def scores_of(xp: Any, block: _Block, q: Any, k: Any, bias: Any, scale: float, c
     scores += block.of_scores(bias)
     if causal:
         rows = xp.arange(block.rows.start, block.rows.stop)
-        scores[..., rows[:, None] < xp.arange(block.keys)] = -np.inf
+        xp.copyto(scores, scores.dtype.type(-np.inf), where=rows[:, None] < xp.arange(block.keys))
     return scores
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.arrays.scatter import add_rows, check_indices
+from teletape_engine.arrays.scatter import add_rows, check_ids, check_indices
 from teletape_engine.catalogue.attributes import Axis, Slices
-from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
@@ -233,6 +233,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
 )
+@on_gpu(waits="a check of the indices, unless the host knows their bounds")
 def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: int = 0) -> Any:
     """The entries of `params` along `axis` at `indices`: [*params[:axis], *indices[batch_dims:], *params[axis + 1:]].
 
@@ -332,6 +333,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     traits=[Trait.SELECTS],
     reach=Reach.SUMS,
 )
+@on_gpu(waits="a check of the ids, unless the host knows their bounds")
 def unsorted_segment_sum(
     xp: Any, data: Any, segment_ids: Any, *, num_segments: int, axis: Axis = 0, batch_dims: int = 0
 ) -> Any:
@@ -344,15 +346,15 @@ def unsorted_segment_sum(
         InvalidArgumentError: An id of num_segments or more.
     """
     count = math.prod(segment_ids.shape[:batch_dims])
-    check_indices(xp, xp.maximum(segment_ids, 0), num_segments, what="segment_ids", end="out of range")
+    none_is_negative = check_ids(xp, segment_ids, num_segments)
     lead, picked = data.shape[:batch_dims], segment_ids.shape[batch_dims:]
     between, after = data.shape[batch_dims:axis], data.shape[axis + len(picked) :]
     moved = xp.transpose(data, _swap(batch_dims, len(between), len(picked), len(after)))
     width = math.prod((*between, *after))
     rows = moved.reshape((math.prod((*lead, *picked)), width))
     ids = _row_numbers(xp, segment_ids, batch_dims, num_segments)
-    valid = (segment_ids >= 0).reshape(-1)
-    if not bool(valid.all()):
+    if not none_is_negative:
+        valid = (segment_ids >= 0).reshape(-1)
         rows, ids = rows[valid], ids[valid]
     out = add_rows(xp, rows, ids, count * num_segments).reshape((*lead, num_segments, *between, *after))
     return xp.transpose(out, _swap(batch_dims, 1, len(between), len(after)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays.scatter import add_rows, change_rows, check_inside, flat_indices
-from teletape_engine.catalogue.define import op, sample
+from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all, batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
@@ -109,6 +109,7 @@ def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, ba
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
 )
+@on_gpu(waits="a check of the indices, unless the host knows their bounds")
 def gather_nd(xp: Any, params: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     """The entries of params at `indices` [..., depth] along its first axes: [*indices[:-1], *params[depth:]].
 
@@ -165,6 +166,7 @@ def _scatter_spec(indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
     ),
     reach=Reach.SUMS,
 )
+@on_gpu(waits="a check of the indices, unless the host knows their bounds")
 def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: Shape) -> Any:
     """Zeros of `shape` with `updates` added at `indices` [..., depth]: the transpose of gather_nd.
 
@@ -218,6 +220,11 @@ def _put_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
     tf="tensor_scatter_nd_update",
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
+)
+@on_gpu(
+    waits="a check of the indices",
+    down="the indices, to find equal ones",
+    up="the order in which rows change",
 )
 def tensor_scatter_nd_update(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with `updates` at `indices` [..., depth] instead; if an index occurs twice, the last update."""
@@ -316,6 +323,11 @@ def _changed(xp: Any, tensor: Any, indices: Any, updates: Any, how: str) -> Any:
     workspace=lambda tensor, indices, updates: 3 * updates.nbytes + 4 * 8 * indices.size,
     traits=[Trait.SELECTS],
 )
+@on_gpu(
+    waits="a check of the indices",
+    down="the indices, to find equal ones",
+    up="the order in which rows change",
+)
 def tensor_scatter_nd_max(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with the larger of its elements and `updates` at `indices` [..., depth]; equal ones share the gradient.
 
@@ -337,6 +349,11 @@ def tensor_scatter_nd_max(xp: Any, tensor: Any, indices: Any, updates: Any) -> A
     tf=(by_hand("tensor_scatter_nd_min", _POLICY),),
     workspace=lambda tensor, indices, updates: 3 * updates.nbytes + 4 * 8 * indices.size,
     traits=[Trait.SELECTS],
+)
+@on_gpu(
+    waits="a check of the indices",
+    down="the indices, to find equal ones",
+    up="the order in which rows change",
 )
 def tensor_scatter_nd_min(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
     """`tensor` with the smaller of its elements and `updates` at `indices` [..., depth]; otherwise as the maximum."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from teletape_engine.arrays.scatter import check_indices
 from teletape_engine.catalogue.attributes import Axis, Ints
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop, composite, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Sample
@@ -106,6 +106,7 @@ def _permutation_spec(x: Spec) -> Spec:
     integers=("x",),
     workspace=lambda x: 8 * x.size,
 )
+@on_gpu(waits="whether it is a permutation")
 def invert_permutation(xp: Any, x: Any) -> Any:
     """The permutation y with y[x[i]] = i, of the numbers 0 to n - 1.
 
@@ -214,6 +215,7 @@ def _unravel_spec(x: Spec, *, dims: Shape) -> Spec:
     tf="unravel_index",
     workspace=lambda x, dims: 3 * 8 * x.size * (1 + len(dims)),
 )
+@on_gpu(waits="a check of the indices, unless the host knows their bounds")
 def unravel_index(xp: Any, x: Any, *, dims: Shape) -> Any:
     """The coordinates [len(dims), *x.shape] of places in an array of shape `dims` that are counted row by row.
 
