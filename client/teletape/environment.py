@@ -34,7 +34,7 @@ def allow_insecure() -> bool:
 
 
 def device() -> str | None:
-    """Returns the device of a session in this process (TELETAPE_DEVICE: cpu, gpu or gpu:N), or None: the CPU."""
+    """Returns the device of a session in this process (TELETAPE_DEVICE: cpu, gpu, gpu:N or auto), or None: the CPU."""
     return os.environ.get("TELETAPE_DEVICE")
 
 

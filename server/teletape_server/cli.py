@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Sequence
 
+from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server import version
 from teletape_server.connections.listener import address_of, listening
 from teletape_server.middleware.access_log import write_to_stderr
@@ -66,8 +67,8 @@ def serve(settings: Settings) -> int:
             file=sys.stderr,
         )
         return 2
-    if settings.device != "cpu" and settings.device not in (devices := present_devices()):
-        print(f"teletape: this machine has no device {settings.device}: it has {', '.join(devices)}", file=sys.stderr)
+    if settings.device.startswith("gpu") and (why := _missing_gpu(settings.device, present_devices())):
+        print(f"teletape: no device {settings.device}: {why}", file=sys.stderr)
         return 2
     place = f"{settings.host} port {settings.port}" if settings.unix is None else settings.unix
     with contextlib.ExitStack() as stack:
@@ -82,6 +83,16 @@ def serve(settings: Settings) -> int:
                 "no API keys (TELETAPE_API_KEYS): %s can use this server and its sessions", users
             )
         return _serve(settings, listener, stack)
+
+
+def _missing_gpu(device: str, all_facts: list[DeviceFacts]) -> str:
+    """Returns why the server cannot compute on this GPU; empty: it can."""
+    gpus = [facts for facts in all_facts if facts.device != "cpu"]
+    wanted = [facts for facts in gpus if device in ("gpu", facts.device)]
+    if any(not facts.unusable for facts in wanted):
+        return ""
+    reasons = [facts.unusable for facts in wanted or gpus if facts.unusable]
+    return reasons[0] if reasons else f"this machine has {', '.join(facts.device for facts in gpus)}"
 
 
 def _serve(settings: Settings, listener: socket.socket, resources: contextlib.ExitStack) -> int:

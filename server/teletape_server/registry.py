@@ -10,8 +10,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server.hosts.counted_bodies import Admission, CountedBody
 from teletape_server.hosts.ended_sessions import Ended, session_ended
+from teletape_server.hosts.placement import is_of, placed
 from teletape_server.hosts.protocols import HostGone, Hosts, Running, Start
 from teletape_server.hosts.session_entry import Key as Key
 from teletape_server.hosts.session_entry import SessionEntry as SessionEntry
@@ -107,7 +109,7 @@ class Registry:
         Args:
             owner: Whose session it is.
             id: Its name; None: a generated one.
-            device: cpu or gpu:N.
+            device: cpu, gpu:N, gpu or auto.
             memory_limit: Bytes that its arrays may take; None: the server's limit.
 
         Raises:
@@ -129,7 +131,7 @@ class Registry:
                 raise shutting_down()
             entry = task.result()
         assert entry is not None
-        if not is_new and (entry.host.device, entry.memory_limit) != (device, limit):
+        if not is_new and not (is_of(entry.host.device, device) and entry.memory_limit == limit):
             raise Problem(
                 "id_in_use",
                 f"the session {entry.id!r} exists with device {entry.host.device} and memory_limit "
@@ -164,19 +166,22 @@ class Registry:
         if self.stopping:
             raise shutting_down()
 
-    async def _check_device(self, device: str) -> None:
-        if device != "cpu":
-            devices = await self._hosts.devices()
-            if device not in devices:
-                raise Problem(
-                    "unknown_device",
-                    f"this server has no device {device!r}: it has {', '.join(devices)}",
-                    devices=devices,
-                )
+    async def devices(self) -> list[DeviceFacts]:
+        """Returns what is known of the machine's devices.
+
+        Raises:
+            Problem: overloaded: the process that reads them could not be started.
+        """
+        try:
+            return await self._hosts.devices()
+        except OSError as error:  # too many files or processes
+            raise overloaded(f"the devices could not be read ({error})") from error
 
     async def _start(self, key: Key, device: str, limit: int) -> SessionEntry:
         try:
-            await self._check_device(device)
+            if device != "cpu":
+                sessions = Counter(entry.host.device for entry in self._live.values())
+                device = placed(device, await self.devices(), sessions)
             start = Start(
                 device,
                 limit,

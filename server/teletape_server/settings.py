@@ -58,11 +58,13 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
+#: What a device may be called: gpu is any GPU, auto any GPU or else the CPU.
+DEVICE_PATTERN: Final = r"^(auto|cpu|gpu|gpu:[0-9]{1,3})$"
+
+
 def _device(text: str) -> str:
-    if text == "gpu":
-        return "gpu:0"
-    if text != "cpu" and not re.fullmatch(r"gpu:[0-9]+", text):
-        raise ValueError("cpu, gpu or gpu:N")
+    if not re.fullmatch(DEVICE_PATTERN, text):
+        raise ValueError("cpu, gpu, gpu:N or auto")
     return text
 
 

@@ -9,6 +9,7 @@ it is all of CuPy that the engine's tests use.
 import contextlib
 import ctypes
 import functools
+import os
 import sys
 import types
 
@@ -463,7 +464,13 @@ def modules():
     import scipy.linalg
     import scipy.special
 
-    runtime = types.SimpleNamespace(getDeviceCount=lambda: 1, streamCaptureModeThreadLocal=1)
+    runtime = types.SimpleNamespace(
+        getDeviceCount=lambda: int(os.environ.get("CUPY_SUBSTITUTE_GPUS", "1")),
+        getDeviceProperties=lambda index: {"name": b"Substitute", "major": 9, "minor": 0},
+        memGetInfo=lambda: (3 << 30, 4 << 30),
+        driverGetVersion=lambda: 13010,
+        streamCaptureModeThreadLocal=1,
+    )
     cuda = types.SimpleNamespace(
         alloc=alloc,
         Stream=Stream,

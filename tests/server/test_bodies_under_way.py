@@ -162,7 +162,7 @@ def test_without_descriptors_or_processes_no_session_is_created(
         assert refused.headers["Retry-After"] == "1"
         patch.setattr(limited.app.state.hosts, "devices", failing(number))
         assert os.strerror(number) in problem(ann.get("/v1/devices"), 503, "overloaded")["detail"]
-    assert ok(ann.get("/v1/devices")).json()["devices"][0] == "cpu"
+    assert ok(ann.get("/v1/devices")).json()["devices"][0]["device"] == "cpu"
     ok(ann.post("/v1/sessions", json={"id": "other"}))
     ok(ann.delete("/v1/sessions/other"))
 

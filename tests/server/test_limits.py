@@ -184,9 +184,16 @@ def test_a_session_that_is_asked_for_wrongly(http: httpx.Client, body: Any, text
 
 def test_a_device_that_is_not_there(http: httpx.Client) -> None:
     present = ok(http.get("/v1/devices")).json()
-    assert present["devices"][0] == present["default"] == "cpu"
+    cpu, *gpus = present["devices"]
+    assert cpu["device"] == present["default"] == "cpu"
+    assert cpu["usable"]
+    assert cpu["memory_bytes"] > cpu["free_bytes"] > 0
     refusal = problem(http.post("/v1/sessions", json={"device": "gpu:99"}), 422, "unknown_device")
-    assert refusal["details"]["devices"] == present["devices"]
+    assert refusal["details"]["devices"] == [facts["device"] for facts in present["devices"] if facts["usable"]]
+    if not any(facts["usable"] for facts in gpus):
+        assert gpus[0]["device"] == "gpu"
+        assert gpus[0]["reason"] in refusal["detail"]
+        assert ok(http.post("/v1/sessions", json={"device": "auto"})).json()["device"] == "cpu"
     ok(http.post("/v1/sessions", json={"id": "demo"}))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import walk
 
+from teletape_engine.arrays.cpu import DeviceFacts, cpu_facts
 from teletape_engine.commands import Batch, Fetch
 from teletape_engine.commands.results import Fetched
 from teletape_engine.errors import TeletapeError
@@ -97,8 +98,8 @@ class HostsHere:
         self.hosts.append(HostHere(start.device))
         return self.hosts[-1]
 
-    async def devices(self) -> list[str]:
-        return ["cpu"]
+    async def devices(self) -> list[DeviceFacts]:
+        return [cpu_facts()]
 
     async def close(self) -> None:
         """Nothing has to be ended."""

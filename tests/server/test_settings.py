@@ -40,7 +40,8 @@ def test_a_flag_comes_before_the_environment_and_that_before_the_default() -> No
     ("name", "text", "value"),
     [
         ("port", "0", 0),
-        ("device", "gpu", "gpu:0"),
+        ("device", "gpu", "gpu"),
+        ("device", "auto", "auto"),
         ("device", "gpu:3", "gpu:3"),
         ("host", "[::1]", "::1"),
         ("memory_limit", "1024", 1024),
@@ -68,7 +69,7 @@ def test_values_are_read_from_flags_and_from_the_environment(name: str, text: st
         ("port", "65536", "a whole number from 0 to 65535; found '65536'"),
         ("port", "-1", "whole number"),
         ("port", "http", "whole number"),
-        ("device", "tpu", "cpu, gpu or gpu:N"),
+        ("device", "tpu", "cpu, gpu, gpu:N or auto"),
         ("host", "a b", "an address or a name"),
         ("memory_limit", "lots", "bytes from 1 up"),
         ("memory_limit", "0", "bytes from 1 up"),
@@ -144,7 +145,7 @@ def test_a_port_that_is_taken_is_said_so(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_device_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.serve(Settings(port=0, device="gpu:99")) == 2
-    assert "this machine has no device gpu:99: it has cpu" in capsys.readouterr().err
+    assert "teletape: no device gpu:99: " in capsys.readouterr().err
 
 
 def children(pid: int) -> set[int]:

@@ -270,7 +270,7 @@ def test_a_device_that_cannot_be_used_is_refused_and_leaves_no_process() -> None
         with pytest.raises(UnimplementedError, match="gpu"):
             await pool.start(Start("gpu:99", 1 << 20, 1 << 20))
         assert all(host.device == "" for host in pool.hosts)
-        assert (await pool.devices())[0] == "cpu"
+        assert (await pool.devices())[0].device == "cpu"
         assert await pool.devices() == await pool.devices()
 
     run(test)

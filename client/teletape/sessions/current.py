@@ -99,7 +99,8 @@ def connect(
         url: A server's address, as `https://gpu-box:8470`, `gpu-box:8470`, a port of this machine, or `unix:///path`
             for a Unix socket on this machine. None: TELETAPE_URL, and without it this process.
         api_key: Your key for the server. None: TELETAPE_API_KEY.
-        device: cpu, gpu or gpu:N; None: the server's default. In this process: cpu or gpu.
+        device: cpu, gpu:N, gpu (any), or auto: a GPU if there is one, else the CPU; None: the server's default, in this
+            process the CPU.
         lazy: Whether commands wait until a value is read. None: yes, unless TELETAPE_LAZY is 0. In this process every
             op runs at once.
         local: Whether to stay in this process even if TELETAPE_URL is set.

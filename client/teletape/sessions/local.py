@@ -44,7 +44,7 @@ class LocalSession(Session):
     """A session in this process.
 
     Args:
-        device: cpu, gpu or gpu:N; None: the CPU.
+        device: cpu, gpu, gpu:N or auto; None: the CPU.
     """
 
     local = True

@@ -140,7 +140,8 @@ def _server(url: str, api_key: str | None) -> Iterator[Finding]:
             yield _catalogue(facts["catalogue"], facts["version"])
             yield _clock(connection.server_date)
             listed = connection.get("/v1/devices")
-            yield Finding("ok", "device", f"{listed['default']} by default; there are {', '.join(listed['devices'])}")
+            names = ", ".join(facts["device"] for facts in listed["devices"] if facts["usable"])
+            yield Finding("ok", "device", f"{listed['default']} by default; there are {names}")
             live = connection.get("/v1/sessions")["sessions"]
             yield Finding("ok", "sessions", f"you have {len(live)}: python -m teletape sessions lists and ends them")
     except TeletapeError as error:

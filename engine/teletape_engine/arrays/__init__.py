@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from teletape_engine.arrays.cpu import CPU, reuse_freed_memory
-from teletape_engine.arrays.gpu import Gpu, count
+from teletape_engine.arrays.cpu import CPU, DeviceFacts, cpu_facts, reuse_freed_memory
+from teletape_engine.arrays.gpu import Gpu, gpu_facts
 from teletape_engine.errors import UnimplementedError
 
 Array: TypeAlias = Any  # numpy.ndarray, numpy.generic or cupy.ndarray
@@ -68,7 +68,9 @@ def namespace(args: Iterable[Any]) -> Any:
 
 
 def backend(device: str = "cpu") -> Backend:
-    """The backend for a device name: `cpu`, `gpu` or `gpu:N`. The first use of the CPU calls `reuse_freed_memory`.
+    """The backend for a device: `cpu`, `gpu`, `gpu:N` or `auto`. The first use of the CPU calls `reuse_freed_memory`.
+
+    `gpu` is the GPU with the most free memory, and so is `auto` if there is a GPU that can be used, else the CPU.
 
     Raises:
         UnimplementedError: No such device here; the message says what is missing.
@@ -77,11 +79,21 @@ def backend(device: str = "cpu") -> Backend:
     if kind == "cpu" and not index:
         reuse_freed_memory()
         return CPU
-    if kind == "gpu" and (not index or index.isdigit()):
-        return Gpu(int(index or 0))
-    raise UnimplementedError(f"unknown device {device!r}: it must be cpu, gpu or gpu:N")
+    if kind == "gpu" and index.isdigit():
+        return Gpu(int(index))
+    if device in ("gpu", "auto"):
+        return _freest(device)
+    raise UnimplementedError(f"unknown device {device!r}: it must be cpu, gpu, gpu:N or auto")
 
 
-def devices() -> list[str]:
-    """The devices of this machine, the CPU first."""
-    return ["cpu", *(f"gpu:{n}" for n in range(count()))]
+def _freest(device: str) -> Backend:
+    """The GPU with the most free memory; for `auto` the CPU if there is none."""
+    usable = [facts for facts in gpu_facts() if not facts.unusable]
+    if usable:
+        return backend(max(usable, key=lambda facts: facts.free_bytes or 0).device)
+    return backend("cpu" if device == "auto" else "gpu:0")  # which says why there is none
+
+
+def devices() -> list[DeviceFacts]:
+    """What is known of the devices of this machine, the CPU first."""
+    return [cpu_facts(), *gpu_facts()]

@@ -2,17 +2,55 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
+import platform
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import Context
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = (-3, 32 << 20), (-1, 64 << 20)  # parameters of mallopt, and bytes
+
+
+class DeviceFacts(NamedTuple):
+    """What is known of a device.
+
+    Attributes:
+        device: cpu or gpu:N; gpu if there is none.
+        name: Its model; empty if there is none.
+        memory_bytes: Of its memory; None: not known.
+        free_bytes: Of it that nothing uses.
+        cuda: The newest version of CUDA that its driver serves, such as 13.0; None: it is no GPU.
+        compute_capability: Of a GPU, such as 9.0.
+        unusable: Why it cannot be used, and what to do; empty: it can.
+    """
+
+    device: str
+    name: str = ""
+    memory_bytes: int | None = None
+    free_bytes: int | None = None
+    cuda: str | None = None
+    compute_capability: str | None = None
+    unusable: str = ""
+
+
+def cpu_facts() -> DeviceFacts:
+    """Returns what is known of this machine's processor and memory."""
+    name = ""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        name = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "")
+    try:
+        page = os.sysconf("SC_PAGE_SIZE")
+        memory, free = (page * os.sysconf(pages) for pages in ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # another system than Linux
+        return DeviceFacts("cpu", name or platform.processor())
+    return DeviceFacts("cpu", name or platform.processor(), memory, free)
 
 
 class Cpu:

@@ -9,26 +9,67 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays import checks
-from teletape_engine.arrays.cpu import CPU
+from teletape_engine.arrays.cpu import CPU, DeviceFacts
 from teletape_engine.errors import ResourceExhaustedError, UnimplementedError
 
 
-def _cupy() -> Any:
+def gpu_facts() -> list[DeviceFacts]:
+    """Returns what is known of each GPU, or why there is none. This loads the driver."""
     try:
         import cupy
     except ImportError as error:
-        raise UnimplementedError(
-            f"device gpu: CuPy is not installed here ({error}); install the extra teletape[gpu], or use device cpu"
-        ) from None
-    return cupy
-
-
-def count() -> int:
-    """The number of GPUs that CuPy can use; 0 without CuPy or without a driver."""
+        return [DeviceFacts("gpu", unusable=f"CuPy is not installed ({error}): install the extra teletape[gpu]")]
     try:
-        return int(_cupy().cuda.runtime.getDeviceCount())
-    except Exception:  # CuPy's own error classes cannot be named if CuPy is missing
-        return 0
+        count = int(cupy.cuda.runtime.getDeviceCount())
+        problem = "there is none"
+    except Exception as error:  # CuPy's own error classes cannot be named if CuPy is missing
+        count, problem = 0, str(error)
+    if not count:
+        text = (
+            f"CuPy finds no GPU ({problem}): it needs NVIDIA's driver on the machine, and a "
+            "container needs access to the GPUs (docker run --gpus all)"
+        )
+        return [DeviceFacts("gpu", unusable=text)]
+    return [_facts(cupy, index) for index in range(count)]
+
+
+def _facts(cupy: Any, index: int) -> DeviceFacts:
+    runtime, device = cupy.cuda.runtime, f"gpu:{index}"
+    try:
+        with cupy.cuda.Device(index):
+            properties = runtime.getDeviceProperties(index)
+            free, total = runtime.memGetInfo()
+            driver = int(runtime.driverGetVersion())  # 13000 for 13.0
+        name = properties["name"]
+        return DeviceFacts(
+            device,
+            name.decode() if isinstance(name, bytes) else str(name),
+            int(total),
+            int(free),
+            f"{driver // 1000}.{driver % 1000 // 10}",
+            f"{properties['major']}.{properties['minor']}",
+        )
+    except Exception as error:
+        return DeviceFacts(device, unusable=f"it could not be opened ({error}): nvidia-smi says more")
+
+
+def _opened(index: int) -> Any:
+    """CuPy, if there is a GPU of that number.
+
+    Raises:
+        UnimplementedError: There is none; the message says why.
+    """
+    try:
+        import cupy
+
+        count = int(cupy.cuda.runtime.getDeviceCount())
+    except Exception:  # without CuPy, or one of CuPy's own
+        count = 0
+    if not count:
+        raise UnimplementedError(f"no device gpu:{index}: {gpu_facts()[0].unusable}, or use device cpu")
+    if index >= count:
+        raise UnimplementedError(f"no device gpu:{index}: this machine has gpu:0 to gpu:{count - 1}")
+    return cupy
 
 
 class Gpu:
@@ -38,10 +79,7 @@ class Gpu:
     refused: frozenset[str] = frozenset(("bfloat16",))
 
     def __init__(self, index: int) -> None:
-        self.xp = _cupy()
-        usable = count()
-        if index >= usable:
-            raise UnimplementedError(f"device gpu:{index}: this machine has {usable} usable GPUs")
+        self.xp = _opened(index)
         self.index = index
         self.device = f"gpu:{index}"
         self._pool = self.xp.cuda.MemoryPool()

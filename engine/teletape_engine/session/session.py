@@ -31,7 +31,7 @@ class Session:
     """Executes batches on one device, and reports what it has.
 
     Args:
-        device: cpu, gpu or gpu:N.
+        device: cpu, gpu, gpu:N or auto.
         memory_limit: Bytes that the arrays may take; None for no limit.
         max_iterations: Iterations that the loops of one command may run; None for no limit.
         clock: Returns seconds, for the command `profile`; None: it is refused.

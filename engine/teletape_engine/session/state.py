@@ -71,7 +71,7 @@ class State(Names):
     """What one session has on one device.
 
     Args:
-        device: cpu, gpu or gpu:N.
+        device: cpu, gpu, gpu:N or auto.
         memory_limit: Bytes that the arrays may take; None for no limit.
         max_iterations: Iterations that the loops of one command may run; None for no limit.
         clock: Returns seconds, for the times of commands; None: they are not known.

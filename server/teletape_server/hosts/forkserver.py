@@ -18,6 +18,7 @@ from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
+from teletape_engine.arrays.cpu import DeviceFacts, cpu_facts
 from teletape_server.worker import main as worker_process
 from teletape_server.worker.channel import Channel
 from teletape_server.worker.control import Sockets, socket_pairs
@@ -118,8 +119,8 @@ def _end(pid: int | None, reason: str) -> None:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # the next start reads its status, and so learns of its end
 
 
-def present_devices() -> list[str]:
-    """Returns this machine's devices, found by a process of its own, so that this one never loads a GPU's driver."""
+def present_devices() -> list[DeviceFacts]:
+    """Returns what a process of its own finds of this machine's devices: this one never loads a GPU's driver."""
     process, sockets = start_process(worker_process.devices)
     sockets.requests.settimeout(_DEVICES_SECONDS)
     channel = Channel(sockets.requests)
@@ -132,4 +133,7 @@ def present_devices() -> list[str]:
         sockets.close()
         process.kill()
         process.join()
-    return ["cpu"] if message is None else list(message[0])
+    if message is None:
+        text = f"its driver did not answer in {_DEVICES_SECONDS:g} s: nvidia-smi says more"
+        return [cpu_facts(), DeviceFacts("gpu", unusable=text)]
+    return [DeviceFacts(*facts) for facts in message[0]]

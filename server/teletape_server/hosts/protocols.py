@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server.hosts.handed_connections import HandedConnections
 from teletape_server.hosts.running import HostGone as HostGone
 from teletape_server.hosts.running import Reply as Reply
@@ -104,8 +105,8 @@ class Hosts(Protocol):
             HostGone: The host ended while it started.
         """
 
-    async def devices(self) -> list[str]:
-        """Returns the devices that sessions can use."""
+    async def devices(self) -> list[DeviceFacts]:
+        """Returns what is known of the machine's devices, the CPU first; at most two seconds old."""
 
     async def close(self) -> None:
         """Ends every host."""

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
+from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server.hosts.forkserver import end_stopped, end_stuck_start, is_stopped, present_devices, start_process
 from teletape_server.hosts.protocols import Host, HostGone, Start
 from teletape_server.hosts.watchdog import Ending, Watchdog
@@ -26,6 +27,7 @@ _SHUT_DOWN: Final = Ending(Reason.SHUTDOWN, "the server shut down")
 _MAX_IDLE: Final = 256 << 20  # bytes of free shared memory for requests, and of shared memory with answers
 _IDLE_SECONDS: Final = 10.0  # without a request, after which a session's free shared memory is freed
 _STOPPED_SECONDS: Final = 5.0  # after which a stopped forkserver is ended, so that the next session need not wait
+_FACTS_SECONDS: Final = 2.0  # after which the free memory of GPUs is read again
 _START_SECONDS: Final = 2.0  # that the end of the pool waits for a process that is just starting
 
 
@@ -49,7 +51,8 @@ class WorkerPool:
         self._grace, self._stuck_after = grace, stuck_after
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="start-process")
         self._starting: set[Future[tuple[BaseProcess, Sockets]]] = set()
-        self._devices: asyncio.Future[list[str]] | None = None
+        self._devices: asyncio.Future[list[DeviceFacts]] | None = None
+        self._devices_at = 0.0
         self._watching: asyncio.Task[None] | None = None
         self._starts_end: asyncio.Task[None] | None = None
         self._closed = False
@@ -89,12 +92,20 @@ class WorkerPool:
             await host.end(Ending(Reason.WORKER_DIED, "it could not be started"))
             raise
 
-    async def devices(self) -> list[str]:
-        """Asks a process of its own, once, or again if that could not be started; see `Hosts`."""
-        failed = self._devices is not None and self._devices.done() and self._devices.exception() is not None
-        if self._devices is None or failed:
-            self._devices = asyncio.get_running_loop().run_in_executor(self._threads, present_devices)
+    async def devices(self) -> list[DeviceFacts]:
+        """Asks a process of its own: once if there is no GPU, else again after a while; see `Hosts`."""
+        loop = asyncio.get_running_loop()
+        if self._devices is None or self._are_old(self._devices, loop.time()):
+            self._devices, self._devices_at = loop.run_in_executor(self._threads, present_devices), loop.time()
         return list(await asyncio.shield(self._devices))
+
+    def _are_old(self, devices: asyncio.Future[list[DeviceFacts]], now: float) -> bool:
+        if not devices.done():
+            return False
+        if devices.cancelled() or devices.exception() is not None:
+            return True
+        has_gpu = any(facts.memory_bytes and facts.device != "cpu" for facts in devices.result())
+        return has_gpu and now - self._devices_at > _FACTS_SECONDS
 
     async def close(self) -> None:
         """Ends every process; see `Hosts`."""

@@ -8,9 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from teletape_server.hosts.protocols import Running
+from teletape_server.settings import DEVICE_PATTERN
 from teletape_server.worker.models.base import component
 
-Device = Annotated[str, Field(pattern=r"^(cpu|gpu|gpu:[0-9]{1,3})$", description="cpu, gpu or gpu:N")]
+Device = Annotated[
+    str,
+    Field(pattern=DEVICE_PATTERN, description="cpu, gpu:N, gpu (any), or auto: a GPU if there is one, else the CPU"),
+]
 
 
 class _RequestBody(BaseModel):
@@ -195,10 +199,24 @@ class Info(BaseModel):
     limits: Limits
 
 
+class DeviceState(BaseModel):
+    """A device of the server, and what is in use of it."""
+
+    device: Annotated[str, Field(description="cpu or gpu:N, as a session names it; gpu if the server has no GPU")]
+    usable: Annotated[bool, Field(description="Whether sessions can compute on it")]
+    reason: Annotated[str, Field(description="Why not, and what to do; empty if it is usable")]
+    name: Annotated[str, Field(description="Its model")]
+    memory_bytes: Annotated[int | None, Field(description="Its memory; null: not known")]
+    free_bytes: Annotated[int | None, Field(description="Of it that no program uses, at most two seconds ago")]
+    cuda: Annotated[str | None, Field(description="The newest version of CUDA that its driver serves; null: no GPU")]
+    compute_capability: Annotated[str | None, Field(description="Of a GPU, such as 9.0")]
+    sessions: Annotated[int, Field(description="Sessions that compute on it")]
+
+
 class Devices(BaseModel):
     """The devices of the server."""
 
-    devices: list[str]
+    devices: list[DeviceState]
     default: Annotated[str, Field(description="The device of a session that names none")]
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from teletape_server.http.access import Owner, settings_of
+from teletape_server.http.access import Owner, registry_of, settings_of
 from teletape_server.http.declarations import refusals
-from teletape_server.http.schemas import Devices, Health, Index, Info
-from teletape_server.problems import overloaded
+from teletape_server.http.schemas import Devices, DeviceState, Health, Index, Info
 
 router = APIRouter(tags=["server"])
 
@@ -55,9 +55,21 @@ async def info(request: Request, _: Owner) -> Info:
 
 @router.get("/devices", summary="List the devices", responses=refusals("unauthenticated", "overloaded"))
 async def devices(request: Request, _: Owner) -> Devices:
-    """Lists the devices on which sessions can compute, and the default one."""
-    try:
-        names = await request.app.state.hosts.devices()
-    except OSError as error:  # too many files or processes: a process of its own reads them
-        raise overloaded(f"the devices could not be read ({error})") from error
-    return Devices(devices=names, default=settings_of(request).device)
+    """Lists the devices on which sessions can compute, with their memory, and why a GPU cannot be used; the default."""
+    registry = registry_of(request)
+    sessions = Counter(entry.host.device for entry in registry.all())
+    states = [
+        DeviceState(
+            device=facts.device,
+            usable=not facts.unusable,
+            reason=facts.unusable,
+            name=facts.name,
+            memory_bytes=facts.memory_bytes,
+            free_bytes=facts.free_bytes,
+            cuda=facts.cuda,
+            compute_capability=facts.compute_capability,
+            sessions=sessions[facts.device],
+        )
+        for facts in await registry.devices()
+    ]
+    return Devices(devices=states, default=settings_of(request).device)

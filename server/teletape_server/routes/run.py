@@ -105,8 +105,8 @@ class _Work:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[SessionEntry]:
         """Creates the session, and ends it with the block; that of events ends after the last one."""
-        device = "gpu:0" if self.device == "gpu" else self.device
-        session, _ = await registry_of(self.request).create(self.owner, None, device=device, memory_limit=None)
+        registry = registry_of(self.request)
+        session, _ = await registry.create(self.owner, None, device=self.device, memory_limit=None)
         try:
             yield session
         finally:

@@ -155,4 +155,4 @@ def test_every_array_is_made_on_the_sessions_device(machine: Machine, program: C
     assert len(machine.used) > 5
     assert set(machine.used) == {(1, session._state.backend._pool)}  # type: ignore[attr-defined]  # the GPU backend's
     assert (machine.device, machine.pool) == (0, "common")
-    assert devices() == ["cpu", "gpu:0", "gpu:1"]
+    assert [facts.device for facts in devices()] == ["cpu", "gpu:0", "gpu:1"]

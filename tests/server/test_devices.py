@@ -1,0 +1,111 @@
+"""Where sessions compute: `GET /v1/devices`, and sessions on GPUs, of processes with the substitute for CuPy."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from rest_client import op
+
+from serving import ok, problem
+
+AS_CUPY = Path(__file__).with_name("as_cupy")
+SERVE = [sys.executable, "-P", "-m", "teletape_server.cli", "serve", "--port", "0"]
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """The environment of a server that finds the substitute under CuPy's name."""
+    return os.environ | {"PYTHONPATH": str(AS_CUPY)} | variables
+
+
+@pytest.fixture(scope="module")
+def gpus() -> Iterator[httpx.Client]:
+    """A server with two GPUs, which are the substitute."""
+    variables = environment(CUPY_SUBSTITUTE_GPUS="2")
+    with subprocess.Popen([*SERVE, "--device", "auto"], env=variables, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[3]
+        with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
+            yield http
+        process.terminate()
+
+
+#: The gradient of the sum of squares at 1.5 and -2.
+SQUARES = {
+    "commands": [
+        {"do": "variable", "id": "x", "value": [1.5, -2.0]},
+        {"do": "tape.open", "id": "t"},
+        {"do": "op", **op("mul", "x", "x", to="y")},
+        {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["x"], "outputs": ["dx"]},
+    ],
+    "fetch": ["dx"],
+}
+
+
+def test_a_server_lists_its_gpus_and_places_sessions_on_those_with_the_fewest(gpus: httpx.Client) -> None:
+    sessions = [ok(gpus.post("/v1/sessions", json={"id": f"any-{n}"})).json() for n in range(3)]
+    sessions.append(ok(gpus.post("/v1/sessions", json={"id": "second", "device": "gpu:1"})).json())
+    sessions.append(ok(gpus.post("/v1/sessions", json={"id": "host", "device": "cpu"})).json())
+    assert [session["device"] for session in sessions] == ["gpu:0", "gpu:1", "gpu:0", "gpu:1", "cpu"]
+
+    cpu, *devices = ok(gpus.get("/v1/devices")).json()["devices"]
+    assert cpu["sessions"] == 1
+    assert [(facts["device"], facts["sessions"], facts["usable"]) for facts in devices] == [
+        ("gpu:0", 2, True),
+        ("gpu:1", 2, True),
+    ]
+    assert devices[0] | {"device": "", "sessions": 0} == {
+        "device": "",
+        "usable": True,
+        "reason": "",
+        "name": "Substitute",
+        "memory_bytes": 4 << 30,
+        "free_bytes": 3 << 30,
+        "cuda": "13.1",
+        "compute_capability": "9.0",
+        "sessions": 0,
+    }
+    for session in sessions:
+        answer = ok(gpus.post(f"/v1/sessions/{session['id']}/run", json=SQUARES)).json()
+        assert answer["values"]["dx"]["data"] == [3.0, -4.0]
+        ok(gpus.delete(f"/v1/sessions/{session['id']}"))
+
+
+def test_the_same_request_finds_the_session_again(gpus: httpx.Client) -> None:
+    for device in (None, "auto", "gpu", "gpu:0"):
+        session = ok(gpus.post("/v1/sessions", json={"id": "again", "device": device})).json()
+        assert session["device"] == "gpu:0"
+    assert (
+        "gpu:0"
+        in problem(gpus.post("/v1/sessions", json={"id": "again", "device": "gpu:1"}), 409, "id_in_use")["detail"]
+    )
+    ok(gpus.delete("/v1/sessions/again"))
+
+
+def test_an_index_that_there_is_not_is_refused(gpus: httpx.Client) -> None:
+    refusal = problem(gpus.post("/v1/sessions", json={"device": "gpu:2"}), 422, "unknown_device")
+    assert refusal["detail"] == "this server has no device 'gpu:2': it has cpu, gpu:0, gpu:1"
+    assert refusal["details"]["devices"] == ["cpu", "gpu:0", "gpu:1"]
+
+
+def test_an_op_that_cupy_lacks_is_refused_by_name(gpus: httpx.Client) -> None:
+    session = ok(gpus.post("/v1/sessions", json={})).json()["id"]
+    call = {"do": "op", **op("dawsn", 1.0, to="y")}
+    body = {"commands": [call], "fetch": ["y"]}
+    refusal = problem(gpus.post(f"/v1/sessions/{session}/run", json=body), 422, "unimplemented")
+    assert "op 'dawsn' is not offered on a GPU: CuPy has no such function. Instead: " in refusal["detail"]
+
+
+def test_a_server_whose_default_is_missing_says_what_is_missing() -> None:
+    process = subprocess.run(
+        [*SERVE, "--device", "gpu"],
+        env=environment(CUPY_SUBSTITUTE_GPUS="0"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert process.returncode == 2
+    assert "teletape: no device gpu: CuPy finds no GPU (there is none): it needs NVIDIA's driver" in process.stderr
