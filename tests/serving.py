@@ -5,7 +5,7 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -149,6 +149,14 @@ def ok(response: httpx.Response) -> httpx.Response:
     """The response, which must be a success."""
     assert response.is_success, f"{response.status_code} {response.text}"
     return response
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Waits for a state; the limit is there only so that a failure ends."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def problem(response: httpx.Response, status: int, code: str) -> dict[str, Any]:

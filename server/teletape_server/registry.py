@@ -102,7 +102,7 @@ class Registry:
 
     # ------------------------------------------------------------------------------------------------------- creating
     async def create(
-        self, owner: str, id: str | None, *, device: str, memory_limit: int | None
+        self, owner: str, id: str | None, *, device: str, memory_limit: int | None, dedicated: bool = False
     ) -> tuple[SessionEntry, bool]:
         """Returns a new session, or the existing one with that id if it is the same; and whether it is new.
 
@@ -111,10 +111,10 @@ class Registry:
             id: Its name; None: a generated one.
             device: cpu, gpu:N, gpu or auto.
             memory_limit: Bytes that its arrays may take; None: the server's limit.
+            dedicated: Whether a new session on a GPU gets a process of its own.
 
         Raises:
-            Problem: id_in_use (another device or limit), unknown_device, too_many_sessions, invalid_request,
-                shutting_down.
+            Problem: id_in_use, unknown_device, too_many_sessions, invalid_request, shutting_down.
         """
         self._check_running()
         limit = self._quota.memory(memory_limit)
@@ -124,7 +124,8 @@ class Registry:
         is_new = entry is None and task is None
         if is_new:
             self._quota.admit(*self._counts(owner))
-            task = self._starting[key] = asyncio.get_running_loop().create_task(self._start(key, device, limit))
+            starting = self._start(key, device, limit, dedicated)
+            task = self._starting[key] = asyncio.get_running_loop().create_task(starting)
         if task is not None:
             await asyncio.wait([task])  # a caller that disconnects does not end the start
             if task.cancelled():
@@ -170,18 +171,17 @@ class Registry:
         """Returns what is known of the machine's devices.
 
         Raises:
-            Problem: overloaded: the process that reads them could not be started.
+            Problem: overloaded.
         """
         try:
             return await self._hosts.devices()
         except OSError as error:  # too many files or processes
             raise overloaded(f"the devices could not be read ({error})") from error
 
-    async def _start(self, key: Key, device: str, limit: int) -> SessionEntry:
+    async def _start(self, key: Key, device: str, limit: int, dedicated: bool) -> SessionEntry:
         try:
             if device != "cpu":
-                sessions = Counter(entry.host.device for entry in self._live.values())
-                device = placed(device, await self.devices(), sessions)
+                device = placed(device, await self.devices(), Counter(entry.host.device for entry in self.all()))
             start = Start(
                 device,
                 limit,
@@ -189,6 +189,7 @@ class Registry:
                 max_iterations=self._max_iterations,
                 time_limit=self._time_limit,
                 idempotency_window=self._idempotency_window,
+                dedicated=dedicated,
             )
             host = await self._hosts.start(start)
         except OSError as error:  # too many files or processes; or the forkserver has died of that, and starts again

@@ -387,7 +387,15 @@ class Stream:
 
 
 class MemoryPool:
+    """Memory of one session; the limit is of what is in use, as arrays that are made in other ways are not counted."""
+
     malloc = staticmethod(alloc)
+
+    def __init__(self):
+        self.limit = None
+
+    def set_limit(self, size=None, fraction=None):
+        self.limit = size
 
 
 class Namespace:
@@ -469,6 +477,7 @@ def modules():
         getDeviceProperties=lambda index: {"name": b"Substitute", "major": 9, "minor": 0},
         memGetInfo=lambda: (3 << 30, 4 << 30),
         driverGetVersion=lambda: 13010,
+        deviceSynchronize=lambda: STATE.refuse("a synchronisation"),
         streamCaptureModeThreadLocal=1,
     )
     cuda = types.SimpleNamespace(

@@ -4,14 +4,13 @@ import contextlib
 import errno
 import os
 import socket
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from serving import KEYS, Server, ok, problem
+from serving import KEYS, Server, ok, problem, until
 from teletape_server.problems import Problem
 from teletape_server.quotas import Quota
 from teletape_server.settings import Settings
@@ -50,14 +49,6 @@ def bob(limited: Server) -> Iterator[httpx.Client]:
 
 def entry(server: Server, owner: str = "ann") -> Any:
     return server.app.state.registry.find(owner, "demo")
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Waits for a state; the limit is there only so that a failure ends."""
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @contextlib.contextmanager

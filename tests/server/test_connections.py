@@ -7,13 +7,13 @@ import resource
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from serving import KEYS, Server, ok, problem
+from serving import KEYS, Server, ok, problem, until
 from teletape_server.connections.connection import MAX_HEAD, MAX_HEADERS, Connection
 from teletape_server.connections.open_connections import Connections, most_connections
 from teletape_server.settings import Settings
@@ -61,14 +61,6 @@ def refusal(sock: socket.socket, status: int, code: str) -> dict[str, Any]:
     assert lines[0].startswith(f"HTTP/1.1 {status} "), (lines, body)
     assert headers["connection"] == "close"
     return problem(response, status, code)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Waits for a state; the limit is there only so that a failure ends."""
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def connections_of(server: Server) -> Connections:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -21,16 +22,23 @@ def environment(**variables: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(AS_CUPY)} | variables
 
 
-@pytest.fixture(scope="module")
-def gpus() -> Iterator[httpx.Client]:
-    """A server with two GPUs, which are the substitute."""
-    variables = environment(CUPY_SUBSTITUTE_GPUS="2")
+@contextmanager
+def serving_on_gpus(count: int, **variables: str) -> Iterator[httpx.Client]:
+    """A client of a server process that has this many GPUs, which are the substitute; X-Pid says which process."""
+    variables = environment(CUPY_SUBSTITUTE_GPUS=str(count), **variables)
     with subprocess.Popen([*SERVE, "--device", "auto"], env=variables, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = process.stdout.readline().split()[3]
-        with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
+        with httpx.Client(base_url=url, trust_env=False, timeout=60, headers={"X-Pid": str(process.pid)}) as http:
             yield http
         process.terminate()
+
+
+@pytest.fixture(scope="module")
+def gpus() -> Iterator[httpx.Client]:
+    """A server with two GPUs."""
+    with serving_on_gpus(2) as http:
+        yield http
 
 
 #: The gradient of the sum of squares at 1.5 and -2.

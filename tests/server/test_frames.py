@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
-from serving import KEYS, Program, Server, ok, problem
+from serving import KEYS, Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.recording.values import Literal
 from teletape_server.hosts.protocols import Reply
@@ -152,14 +152,6 @@ def exchange(server: Server, *parts: bytes) -> Answered:
         for part in parts:
             sock.sendall(part)
         return answer(sock)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Waits for a state; the limit is there only so that a failure ends."""
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def host_of(server: Server, session: str = "demo") -> Any:

@@ -30,9 +30,10 @@ from teletape_server.settings import Settings
 MIB = 1 << 20
 #: A batch that runs for some tenths of a second, and is small enough for a process to read it itself.
 LONG = [
-    Call("fill", (Literal(1e-3),), ("m",), {"shape": (500, 500)}),
-    *[Call("matmul", ("m", "m"), (f"m{i}",)) for i in range(40)],
-    Call("reduce_sum", ("m",), ("sum",)),
+    Call("fill", (Literal(1e-3),), ("a",), {"shape": (300, 5000)}),
+    Call("fill", (Literal(1e-3),), ("b",), {"shape": (5000, 300)}),
+    *[Call("matmul", ("a", "b"), (f"m{i}",)) for i in range(30)],
+    Call("reduce_sum", ("a",), ("sum",)),
 ]
 
 
@@ -574,7 +575,7 @@ def test_a_frame_that_runs_is_answered_when_the_server_stops() -> None:
             item = late.answer()
             assert (item.status, json.loads(item.body)["code"]) == (503, "shutting_down")
             (fetched,) = [result for result in caller.results() if hasattr(result, "array")]
-            assert abs(fetched.array - 250.0) < 1e-2
+            assert abs(fetched.array - 1500.0) < 1e-2
 
 
 def test_a_process_without_free_descriptors_gives_the_connection_back() -> None:

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -12,7 +10,7 @@ import pytest
 import walk
 from rest_client import Rest
 
-from serving import Program, Server, ok, problem, unread_post
+from serving import Program, Server, ok, problem, unread_post, until
 from teletape_engine.commands import Constant
 from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, UnimplementedError
 from teletape_server.retries import Retries, Stored
@@ -236,13 +234,6 @@ def test_a_creation_goes_on_without_its_caller_and_is_known_to_the_retry() -> No
 
 # ----------------------------------------------------------------------------------------------- every POST of the API
 RUN = {"commands": [{"do": "op", "op": "exp", "inputs": [0.5], "outputs": ["x"]}], "fetch": ["x"]}
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Waits for it."""
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
 
 
 def test_every_post_may_be_retried() -> None:

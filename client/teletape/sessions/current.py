@@ -89,6 +89,7 @@ def connect(
     allow_insecure: bool = False,
     session: str | None = None,
     default: bool = True,
+    dedicated: bool = False,
 ) -> Session:
     """Chooses where the program's tensors live from now on. Existing tensors stay with their session.
 
@@ -116,6 +117,8 @@ def connect(
             it has been idle for too long.
         default: Whether it becomes the program's session. False: the program computes in it only in a `with` block of
             the session or of its `as_default()`; so a program can use several servers.
+        dedicated: Whether a new session on a server's GPU gets a process of its own, which no other session can end or
+            delay. In this process it has one.
 
     Returns:
         The session. `with` runs a block in it and closes it, `with session.as_default()` runs one and leaves it open.
@@ -128,12 +131,15 @@ def connect(
     """
     global _of_cell
     url = None if local else environment.url() if url in (None, "") else url
-    cell = _cell((url, api_key, device, lazy, offload_loops, allow_insecure, session)) if default else None
+    cell = _cell((url, api_key, device, lazy, offload_loops, allow_insecure, session, dedicated)) if default else None
     if cell is not None and _of_cell is not None and _of_cell[0] == cell:
         again = _of_cell[1]()
         if again is not None and again is _current and again.is_alive():
             return again
-    connected = _local(device, session) if url is None else _remote(url, api_key, device, lazy, allow_insecure, session)
+    if url is None:
+        connected = _local(device, session)
+    else:
+        connected = _remote(url, api_key, device, lazy, allow_insecure, session, dedicated)
     connected.offload_loops = environment.offload_loops() if offload_loops is None else offload_loops
     if not default:
         return connected
@@ -170,12 +176,15 @@ def _remote(
     lazy: bool | None = None,
     allow_insecure: bool = False,
     name: str | None = None,
+    dedicated: bool = False,
 ) -> Session:
     from teletape.sessions.remote import RemoteSession  # HTTP takes 0.1 s to import: programs without a server save it
 
     lazy = environment.lazy() if lazy is None else lazy
     key, allow_insecure = api_key or environment.api_key(), allow_insecure or environment.allow_insecure()
-    return RemoteSession(url, key, device=device, lazy=lazy, allow_insecure=allow_insecure, name=name)
+    return RemoteSession(
+        url, key, device=device, lazy=lazy, allow_insecure=allow_insecure, name=name, dedicated=dedicated
+    )
 
 
 def inside(session: Session | None, function: Callable[[], T]) -> T:

@@ -73,6 +73,7 @@ class RemoteSession(Session):
         allow_insecure: Whether the key may be sent over plain HTTP to another machine.
         connection: Replaces the connection that `url` and `api_key` would make.
         name: The session's name on the server, if it has one: a session that is there is joined.
+        dedicated: Whether a new session on a GPU gets a process of its own.
 
     Attributes:
         id: The session's id on the server.
@@ -91,10 +92,11 @@ class RemoteSession(Session):
         allow_insecure: bool = False,
         connection: Connection | None = None,
         name: str | None = None,
+        dedicated: bool = False,
     ) -> None:
         super().__init__()
         connection = connection or Connection(url, api_key, allow_insecure=allow_insecure)
-        self.channel = Channel(connection, device, lazy=lazy, name=name)
+        self.channel = Channel(connection, device, lazy=lazy, name=name, dedicated=dedicated)
         self.id = self.channel.session
         self._functions = RemoteFunctions(self.channel)
         self._reads = ReadCounts()

@@ -45,6 +45,12 @@ class Backend(Protocol):
         Its result raises RuntimeError if it is called while it runs: see `runs_already`.
         """
 
+    def limit_memory(self, nbytes: int) -> None:
+        """Limits what arrays may take, as far as the device can; the engine counts them, and refuses before."""
+
+    def broken(self) -> str:
+        """Why this process can no longer compute on the device; empty: it can."""
+
     def base(self, array: Array) -> tuple[int, int]:
         """Identity and bytes of the buffer that the array keeps alive."""
 

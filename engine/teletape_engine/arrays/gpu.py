@@ -73,7 +73,7 @@ def _opened(index: int) -> Any:
 
 
 class Gpu:
-    """One GPU; see `Backend`."""
+    """One GPU, with a memory pool and a stream of its own; see `Backend`."""
 
     name = "gpu"
     refused: frozenset[str] = frozenset(("bfloat16",))
@@ -83,6 +83,22 @@ class Gpu:
         self.index = index
         self.device = f"gpu:{index}"
         self._pool = self.xp.cuda.MemoryPool()
+        with self.xp.cuda.Device(index):
+            self._stream = self.xp.cuda.Stream(non_blocking=True)
+
+    def limit_memory(self, nbytes: int) -> None:
+        """Limits the pool, with what CuPy's libraries take for themselves: an allocation beyond it is a MemoryError."""
+        with self.xp.cuda.Device(self.index):
+            self._pool.set_limit(size=nbytes)
+
+    def broken(self) -> str:
+        """Waits for all work, and returns the error after which CUDA refuses everything here; empty: there is none."""
+        try:
+            with self.quiet():
+                self.xp.cuda.runtime.deviceSynchronize()
+        except Exception as error:  # CuPy's CUDARuntimeError
+            return f"{self.device} failed: {error}"
+        return ""
 
     def put(self, array: np.ndarray[Any, Any]) -> Any:
         """Copies to the GPU; strings stay on the host."""
@@ -105,11 +121,12 @@ class Gpu:
 
     def get(self, array: Any) -> np.ndarray[Any, Any]:
         """Copies to the host."""
-        return np.asarray(self.xp.asnumpy(array))
+        with self.quiet():  # on the stream that computes it
+            return np.asarray(self.xp.asnumpy(array))
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Selects the device and this session's pool; CuPy itself gives no warnings."""
-        return _Selected(self.xp, self.index, self._pool)
+        """Selects the device and this session's pool and stream; CuPy itself gives no warnings."""
+        return _Selected(self.xp, self.index, self._pool, self._stream)
 
     def kernel_call(self) -> Callable[..., Any]:
         """Selects device and pool for each call."""
@@ -128,16 +145,19 @@ class Gpu:
 
 
 class _Selected:
-    """Device and allocator of one session, for the length of a batch."""
+    """Device, allocator and stream of one session, for the length of a batch."""
 
-    def __init__(self, cupy: Any, index: int, pool: Any) -> None:
+    def __init__(self, cupy: Any, index: int, pool: Any, stream: Any) -> None:
         self._device: AbstractContextManager[Any] = cupy.cuda.Device(index)
+        self._stream: AbstractContextManager[Any] = stream
         self._allocator: AbstractContextManager[Any] = cupy.cuda.using_allocator(pool.malloc) if pool else nullcontext()
 
     def __enter__(self) -> None:
         self._device.__enter__()
         self._allocator.__enter__()
+        self._stream.__enter__()
 
     def __exit__(self, *exc: Any) -> None:
+        self._stream.__exit__(*exc)
         self._allocator.__exit__(*exc)
         self._device.__exit__(*exc)

@@ -54,6 +54,10 @@ class Session:
     def __repr__(self) -> str:
         return f"<Session on {self._state.backend.device}, {len(self._state.entries)} ids>"
 
+    def broken_device(self) -> str:
+        """Why nothing can be computed any more, after an error of the device that lasts; empty: it can."""
+        return self._state.backend.broken()
+
     # -------------------------------------------------------------------------------------------------------- changes
     def execute(
         self,

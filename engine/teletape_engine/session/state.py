@@ -107,6 +107,8 @@ class State(Names):
         self.clock = clock
         self.timing: Timing | None = None
         self.backend = arrays.backend(device)
+        if memory_limit is not None:
+            self.backend.limit_memory(memory_limit)
         super().__init__(Memory(memory_limit, self.bytes_in_use, self._forget, self._array_bytes))
         self._object_bytes = 0  # at the last exact count
         self.monitor = Monitor(max_iterations)

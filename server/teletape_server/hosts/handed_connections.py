@@ -70,6 +70,9 @@ class HandedConnections:
         send: Sends a message to the process, with copies of the file descriptors.
         begin: Notes a frame of the process as a running request, which began some seconds ago.
         busy_since: Returns when the oldest unanswered request of the server was sent, on the loop's clock; or None.
+
+    Attributes:
+        refuses: Whether no connection is handed over.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class HandedConnections:
         self._page: Page | None = None
         self._frames = 0  # of connections that have come back
         self._page_fd = -1
+        self.refuses = False
         self._lease: Lease | None = None
         self._clock: Callable[[], float] = time.time
         self._ahead = 0.0
@@ -118,7 +122,7 @@ class HandedConnections:
         Returns:
             The handover; None if there are too many already, or too few file descriptors.
         """
-        lease = self._lease
+        lease = None if self.refuses else self._lease
         used = {handover.slot for handover in self._by_id.values()} | self._spoiled_slots
         if lease is None or self._ended or len(used) >= SLOTS:
             return None

@@ -81,6 +81,7 @@ class Start:
         max_iterations: Iterations that the loops of one command may take; None: no limit.
         time_limit: Seconds that a request may compute.
         idempotency_window: Seconds for which an Idempotency-Key is known.
+        dedicated: Whether it gets a process of its own on a GPU; on the CPU it has one.
     """
 
     device: str
@@ -89,6 +90,7 @@ class Start:
     max_iterations: int | None = None
     time_limit: float = float("inf")
     idempotency_window: float = 3600.0
+    dedicated: bool = False
 
 
 class Hosts(Protocol):

@@ -11,8 +11,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Mapping
-from multiprocessing.process import BaseProcess
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from teletape_engine.errors import TeletapeError, tree
 from teletape_server.hosts.handed_connections import HandedConnections
@@ -24,19 +23,43 @@ from teletape_server.worker.control import Control, Sockets
 from teletape_server.worker.shared_memory import IdleMemory, MessageBody
 
 _GRACE: Final = 2.0  # seconds that a process may take to end by itself
+_SHARED_GRACE: Final = 30.0  # likewise, of a session that shares its process: the others end with it
 _UNKNOWN_STATUS: Final = 255  # of a process whose forkserver has ended: it may still run
 _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
 _PAUSE: Final = 0.05  # seconds until sending is tried again if too many file descriptors are on their way
 
 
+class ProcessOfHost(Protocol):
+    """What a host needs of its process: one of its own, or a seat in one that several sessions share."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process id."""
+
+    @property
+    def sentinel(self) -> int:
+        """A file descriptor that becomes readable when it has ended."""
+
+    @property
+    def exitcode(self) -> int | None:
+        """Its status; None: it runs."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Reads the status of a process that has ended."""
+
+    def kill(self) -> None:
+        """Ends it."""
+
+
 class WorkerHost:
-    """Implements `Host` with one worker process.
+    """Implements `Host` with one worker process, or with a seat in one.
 
     Args:
         process: The process.
         sockets: The connection to it.
         watchdog: Decides when it has to be ended from outside; see `watch`.
         idle_memory: Bounds the memory that is kept for further requests of all processes.
+        is_shared: Whether other sessions are in the process: requests wait for their turn there.
 
     Attributes:
         pid: The process id.
@@ -47,12 +70,20 @@ class WorkerHost:
     """
 
     def __init__(
-        self, process: BaseProcess, sockets: Sockets, watchdog: Watchdog, idle_memory: IdleMemory | None = None
+        self,
+        process: ProcessOfHost,
+        sockets: Sockets,
+        watchdog: Watchdog,
+        idle_memory: IdleMemory | None = None,
+        *,
+        is_shared: bool = False,
     ) -> None:
         self.device = ""
         self.running: set[Running] = set()
         self.pid = process.pid
         self._process = process
+        self._is_shared = is_shared
+        self._broken = ""  # why the process is about to end
         self.channel = Channel(sockets.requests, idle_memory)
         self._control = Control(sockets.control)
         self._loop = asyncio.get_running_loop()
@@ -66,6 +97,7 @@ class WorkerHost:
         self._unsent: deque[tuple[bytes, list[int]]] = deque()
         self._closing = False
         self.handed = HandedConnections(self._send_files, self._begin_frame, lambda: self._watchdog.began)
+        self.handed.refuses = is_shared  # a frame would have to wait for its turn
         self._reaping: asyncio.Task[int | None] | None = None
         for sock, on_readable in zip(sockets, (self._on_readable, self._on_sign_of_life), strict=True):
             sock.setblocking(False)
@@ -100,7 +132,7 @@ class WorkerHost:
         running = Running(self._loop.create_future())
         head = ("do", self._last_number, method, params, content_type, body is not None, time.monotonic())
         self._send(head, body)
-        if not self._requests:
+        if not self._requests and not self._is_shared:
             self._watchdog.begin(self._loop.time())
         self._requests[self._last_number] = running
         self.running.add(running)
@@ -220,7 +252,7 @@ class WorkerHost:
                 message = None
             if message is None:
                 self._close()
-                self._reap().add_done_callback(lambda reaping: self._fail_all(_died(reaping.result())))
+                self._reap().add_done_callback(lambda reaping: self._fail_all(self._death(reaping.result())))
                 return
             self._on_message(*message)
 
@@ -248,9 +280,13 @@ class WorkerHost:
                 running = self._requests.pop(number)
                 self.running.discard(running)
                 self.idle_since = self._loop.time()
-                self._watchdog.begin(self.idle_since if self._requests else None)
+                self._watchdog.begin(self.idle_since if self._requests and not self._is_shared else None)
                 if not running.reply.done():
                     running.reply.set_result(Reply(code, content_type, body or memoryview(b""), facts))
+            case ("began", _):  # its turn has come
+                self._watchdog.begin(self._loop.time())
+            case ("broken", why):
+                self._broken = why
             case ("back", id, unsent):
                 self.handed.on_back(id, unsent)
             case ("ready",):
@@ -283,6 +319,15 @@ class WorkerHost:
         self.running.clear()
         _fail(self._opened, ending.text)
 
+    def _death(self, status: int | None) -> Ending:
+        if self._broken:
+            text = f"{self._broken}: all sessions on it have ended, and a new one starts a new process"
+            return Ending(Reason.WORKER_DIED, text)
+        if self._is_shared:
+            text = "the process of its GPU has ended: one of the sessions that shared it did not stop, or crashed it"
+            return Ending(Reason.WORKER_DIED, text)
+        return _died(status)
+
     def _reap(self) -> asyncio.Task[int | None]:
         """Waits for the process, kills it if it does not end in time; the task returns its exit status."""
         if self._reaping is None:
@@ -307,7 +352,7 @@ class WorkerHost:
         sentinel = self._process.sentinel
         self._loop.add_reader(sentinel, exited.set)
         try:
-            await asyncio.wait_for(exited.wait(), _GRACE)
+            await asyncio.wait_for(exited.wait(), _SHARED_GRACE if self._is_shared else _GRACE)
         except TimeoutError:
             return False
         finally:

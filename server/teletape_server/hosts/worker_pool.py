@@ -1,5 +1,7 @@
 """All worker processes of a server: one for each session, and one spare, so that a new session starts in milliseconds.
 
+Sessions on a GPU share one process for each GPU (`gpu`), unless they ask for one of their own.
+
 A process starts in a thread of this pool's own, so that the event loop never waits for it. No thread waits for one to
 end. A task watches all of them, and ends those that compute too long or are stuck.
 """
@@ -8,11 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 from teletape_engine.arrays.cpu import DeviceFacts
+from teletape_server.gpu import sharing
+from teletape_server.gpu.processes import GpuProcesses
 from teletape_server.hosts.forkserver import end_stopped, end_stuck_start, is_stopped, present_devices, start_process
 from teletape_server.hosts.protocols import Host, HostGone, Start
 from teletape_server.hosts.watchdog import Ending, Watchdog
@@ -57,6 +63,7 @@ class WorkerPool:
         self._starts_end: asyncio.Task[None] | None = None
         self._closed = False
         self._idle_memory = IdleMemory(_MAX_IDLE)
+        self._gpus = GpuProcesses(functools.partial(self._started, sharing.main))
 
     def prepare(self) -> None:
         """Begins to start the spare process; see `Hosts`."""
@@ -71,6 +78,8 @@ class WorkerPool:
     async def start(self, start: Start) -> Host:
         """Opens a session in the spare process, and begins to start a new spare; see `Hosts`."""
         self.prepare()
+        if start.device != "cpu" and not start.dedicated:
+            return await self._start_shared(start)
         spare, self.spare = self.spare, None
         if spare is None:
             raise HostGone("the server is shutting down")
@@ -83,6 +92,13 @@ class WorkerPool:
                 raise
             host = await self._launch()
             await self._open(host, start)
+        return host
+
+    async def _start_shared(self, start: Start) -> Host:
+        """Opens a session in the process of its GPU."""
+        seat, sockets = await self._gpus.seat(start.device)
+        host = self._watched(WorkerHost(seat, sockets, self._watchdog(), self._idle_memory, is_shared=True))
+        await self._open(host, start)
         return host
 
     async def _open(self, host: WorkerHost, start: Start) -> None:
@@ -116,25 +132,34 @@ class WorkerPool:
             await self._starts_end
         await self._end_starts()
         hosts = [*self.hosts]
+        self._gpus.close()  # at once, and so their sessions need not end one by one
         await asyncio.gather(*[host.end(_SHUT_DOWN) for host in hosts])
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _launch(self) -> WorkerHost:
-        starting = self._threads.submit(start_process, worker_process.main, self._user)
+        process, sockets = await self._started(worker_process.main)
+        return self._watched(WorkerHost(process, sockets, self._watchdog(), self._idle_memory))
+
+    def _watchdog(self) -> Watchdog:
+        return Watchdog(grace=self._grace, stuck_after=self._stuck_after)
+
+    def _watched(self, host: WorkerHost) -> WorkerHost:
+        self.hosts.add(host)
+        host.gone.add_done_callback(lambda _: self.hosts.discard(host))
+        return host
+
+    async def _started(self, target: Callable[..., None]) -> tuple[BaseProcess, Sockets]:
+        """Starts a process that runs `target`, in a thread."""
+        starting = self._threads.submit(start_process, target, self._user)
         self._starting.add(starting)
         starting.add_done_callback(self._starting.discard)
         try:
-            process, sockets = await asyncio.wrap_future(starting)
+            return await asyncio.wrap_future(starting)
         except asyncio.CancelledError:
             starting.add_done_callback(_discard)
             if self._starts_end is None:  # only the server's end cancels a start
                 self._starts_end = asyncio.get_running_loop().create_task(self._end_starts())
             raise
-        watchdog = Watchdog(grace=self._grace, stuck_after=self._stuck_after)
-        host = WorkerHost(process, sockets, watchdog, self._idle_memory)
-        self.hosts.add(host)
-        host.gone.add_done_callback(lambda _: self.hosts.discard(host))
-        return host
 
     async def _end_starts(self) -> None:
         """Waits for the processes that are just starting; ends a forkserver that hangs: it would outlive the server."""
@@ -161,6 +186,7 @@ class WorkerPool:
             await asyncio.sleep(seconds)
             for host in [*self.hosts]:
                 host.watch(seconds)
+            self._gpus.end_idle(asyncio.get_running_loop().time())
             self._trim()
             stopped = stopped + seconds if is_stopped() else 0.0
             if stopped > _STOPPED_SECONDS:

@@ -42,6 +42,9 @@ class NewSession(_RequestBody):
         None
     )
     replace: Annotated[bool, Field(description="End an existing session with this id first")] = False
+    dedicated: Annotated[
+        bool, Field(description="On a GPU: a process of its own, which no other session can end or delay")
+    ] = False
 
 
 class Extension(_RequestBody):

@@ -68,7 +68,9 @@ async def create(request: Request, owner: Owner, body: NewSession, key: Idempote
     if body.replace and body.id is not None and (existing := registry.find_live(owner, body.id)) is not None:
         await registry.end(existing, Reason.DELETED, "a new session with its id replaced it")
     device = body.device or settings_of(request).device
-    entry, is_new = await registry.create(owner, body.id, device=device, memory_limit=body.memory_limit)
+    entry, is_new = await registry.create(
+        owner, body.id, device=device, memory_limit=body.memory_limit, dedicated=body.dedicated
+    )
     content = _described(request, entry).model_dump_json().encode()
     location = {"location": f"/v1/sessions/{entry.id}"}
     return Response(content, 201 if is_new else 200, location, wire.JSON_TYPE)

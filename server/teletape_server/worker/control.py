@@ -7,11 +7,13 @@ the thread that computes reads its requests itself: no request is handed from on
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 _ORDER: Final = struct.Struct("<cQ")  # from the server: what to do, and the number of the last request that it concerns
@@ -107,25 +109,37 @@ class Control:
             self.sock.send(_ORDER.pack(order, number))
 
 
+def end_process() -> None:
+    """Ends this process at once: the server is gone."""
+    os._exit(0)
+
+
 class Watcher:
     """The process's end of the control socket.
 
     Args:
         sock: The end; it blocks.
+        on_end: What happens when the server closes its end.
 
     Attributes:
         cancelled_up_to: The number of the last request that a cancel concerns.
         cancelled_frames_up_to: The same of the frames that the process has read itself.
     """
 
-    def __init__(self, sock: socket.socket) -> None:
-        self.cancelled_up_to = self.cancelled_frames_up_to = 0
+    def __init__(self, sock: socket.socket, on_end: Callable[[], None] = end_process) -> None:
+        self.cancelled_up_to: float = 0
+        self.cancelled_frames_up_to: float = 0
+        self.on_end = on_end
         self._sock = sock
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())  # of this thread, which computes
 
     def start(self) -> None:
-        """Begins to watch, in a thread of its own; the process ends as soon as the server's end is closed."""
+        """Begins to watch, in a thread of its own; `on_end` is called as soon as the server's end is closed."""
         threading.Thread(target=self._watch, name="watcher", daemon=True).start()
+
+    def cancel_all(self) -> None:
+        """Cancels what runs and waits, and everything after it."""
+        self.cancelled_up_to = self.cancelled_frames_up_to = math.inf
 
     def _watch(self) -> None:
         while True:
@@ -134,7 +148,8 @@ class Watcher:
             except OSError:
                 data = b""
             if not data:
-                os._exit(0)  # at once: the server is gone
+                self.on_end()
+                return
             order, number = _ORDER.unpack(data)
             if order == _CANCEL:
                 self.cancelled_up_to = number

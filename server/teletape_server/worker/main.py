@@ -6,6 +6,7 @@ process starts from a forkserver that has loaded this module.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -15,7 +16,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Final, NoReturn
 
 import teletape_wire as wire
 from teletape_engine import arrays
@@ -33,6 +35,7 @@ from teletape_server.worker.methods import METHODS, Reporter, Request, Result
 from teletape_server.worker.shared_memory import MessageBody
 from teletape_wire import Structures
 
+BROKEN_STATUS: Final = 70  #: Of a process that ends because its device can no longer be used.
 _PROGRESS_SECONDS: Final = 0.1
 _VIEW_FROM: Final = 64 << 10  # bytes from which a tensor may stay in the body's memory
 _MESSAGE_LENGTH: Final = 4000  # characters of an error's message that are sent
@@ -70,12 +73,31 @@ def devices(sockets: Sockets) -> None:
     channel.transmit(*channel.encode(arrays.devices()))
 
 
+class Process:
+    """The process that a session runs in: here its own. `gpu.sharing` has one that several sessions share."""
+
+    is_shared: ClassVar = False
+
+    def turn(self, cancelled: Callable[[], bool]) -> AbstractContextManager[None]:
+        """A block in which a request may compute; `cancelled`: whether it need not wait any longer."""
+        return nullcontext()
+
+    def leave(self) -> NoReturn:
+        """Ends the session, since the server has."""
+        os._exit(0)  # at once
+
+    def break_down(self, why: str) -> NoReturn:
+        """Ends the process, since its device can no longer be used."""
+        os._exit(BROKEN_STATUS)
+
+
 class Worker:
     """The loop over requests, and the state between them."""
 
-    def __init__(self, channel: Channel, watcher: Watcher) -> None:
+    def __init__(self, channel: Channel, watcher: Watcher, process: Process | None = None) -> None:
         self._channel = channel
         self._watcher = watcher
+        self._process = process or Process()
         self._session: Session | None = None
         self._time_limit = float("inf")
         self._budgets: Callable[[float, float], TimeBudget] | None = None  # from limit and deadline; None: on a GPU
@@ -126,7 +148,7 @@ class Worker:
         except OSError:
             message = None
         if message is None:
-            os._exit(0)  # at once: the server is gone
+            self._process.leave()
         return message
 
     def _open(self, start: Mapping[str, Any]) -> None:
@@ -159,8 +181,11 @@ class Worker:
             if has_body and body is None:
                 raise ResourceExhaustedError("the session's process has too little memory for the request's body")
             content = memoryview(b"") if body is None else body
-            request = self._request(number, params, content_type, content, received)
-            reply = self._once.run(params.get("idempotency_key"), method, request, self._run)
+            with self._process.turn(lambda: number <= self._watcher.cancelled_up_to):
+                if self._process.is_shared:
+                    self._send(("began", number))
+                request = self._request(number, params, content_type, content, received)
+                reply = self._once.run(params.get("idempotency_key"), method, request, self._run)
             if isinstance(reply, Refusal):
                 self._refuse(number, reply.cls(reply.message, **reply.details), headers=REPLAYED)
             else:
@@ -190,7 +215,8 @@ class Worker:
     def run_frame(self, number: int, params: dict[str, Any], body: memoryview, received: float) -> Result | None:
         """Runs a frame that was read here; if it is refused, the server answers. See `Runner`."""
         try:
-            result = self._run("batch", self._request(-number, params, wire.FRAME_TYPE, body, received))
+            with self._process.turn(lambda: number <= self._watcher.cancelled_frames_up_to):
+                result = self._run("batch", self._request(-number, params, wire.FRAME_TYPE, body, received))
         except TeletapeError as error:
             self._refuse(-number, error)
             return None
@@ -218,13 +244,29 @@ class Worker:
         assert self._session is not None, "a request came before the session was opened"
         try:
             return METHODS[method](self._session, request)
-        except TeletapeError:
+        except TeletapeError as error:
+            if isinstance(error, InternalError):
+                self._check_device()
             raise
         except MemoryError:
             raise ResourceExhaustedError("the session's process has reached its memory limit") from None
         except Exception as error:
             traceback.print_exc()
+            self._check_device()
             raise InternalError(f"{method}: {type(error).__name__}: {error}") from None
+
+    def _check_device(self) -> None:
+        """Ends the process if an error of its device lasts."""
+        assert self._session is not None
+        why = self._session.broken_device()
+        if why:
+            self.say_broken(why)
+            self._process.break_down(why)
+
+    def say_broken(self, why: str) -> None:
+        """Says to the server why the process is about to end."""
+        with contextlib.suppress(OSError):
+            self._channel.transmit(*self._channel.encode(("broken", why)))
 
     def _reply(self, number: int, result: Result) -> None:
         try:
@@ -278,4 +320,4 @@ class Worker:
         try:
             self._channel.transmit(*self._channel.encode(head, body))
         except (BrokenPipeError, ConnectionResetError):
-            os._exit(0)  # as in `_next_message`: the server has ended the session
+            self._process.leave()

@@ -5,7 +5,7 @@ CuPy is replaced by NumPy arrays that note which device and pool are current whe
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -50,6 +50,8 @@ class Machine:
 class Pool:
     def malloc(self) -> None: ...
 
+    def set_limit(self, size: int) -> None: ...
+
 
 def on_device(machine: Machine, function: Callable[..., Any], array: type[np.ndarray[Any, Any]]) -> Callable[..., Any]:
     """A function of NumPy that returns device arrays."""
@@ -86,7 +88,12 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     runtime = SimpleNamespace(getDeviceCount=lambda: 2)
     memory = SimpleNamespace(OutOfMemoryError=MemoryError)
     cupy.cuda = SimpleNamespace(  # type: ignore[attr-defined]  # a replacement of the module
-        runtime=runtime, memory=memory, MemoryPool=Pool, Device=machine.on, using_allocator=machine.allocating
+        runtime=runtime,
+        memory=memory,
+        MemoryPool=Pool,
+        Device=machine.on,
+        Stream=lambda non_blocking: nullcontext(),
+        using_allocator=machine.allocating,
     )
     cupy.ndarray, cupy.asnumpy = DeviceArray, np.array  # type: ignore[attr-defined]
     cupyx.scatter_add = np.add.at  # type: ignore[attr-defined]

@@ -49,6 +49,7 @@ class Channel:
         device: Where the session computes; None: the server's default, or that of the session that is there.
         lazy: Whether commands wait until a value is read.
         name: The session's; None: the server makes an id, and the session ends with the program.
+        dedicated: Whether a new session on a GPU gets a process of its own.
 
     Attributes:
         session: The session's id.
@@ -64,7 +65,15 @@ class Channel:
         call_sites: Whether the program's lines are recorded.
     """
 
-    def __init__(self, http: Connection, device: str | None, *, lazy: bool, name: str | None = None) -> None:
+    def __init__(
+        self,
+        http: Connection,
+        device: str | None,
+        *,
+        lazy: bool,
+        name: str | None = None,
+        dedicated: bool = False,
+    ) -> None:
         self.http, self.lazy = http, lazy
         try:
             self.server = info = http.info()
@@ -74,7 +83,8 @@ class Channel:
             raise
         _compare_catalogues(info)
         self.joined, self.stays = present is not None, name is not None
-        body = {field: value for field, value in (("id", name), ("device", device)) if value is not None}
+        wishes: dict[str, Any] = {"id": name, "device": device, "dedicated": dedicated or None}
+        body = {field: value for field, value in wishes.items() if value is not None}
         key, self._path = new_key(), ""
         try:
             facts = present or http.create("/v1/sessions", body, key)

@@ -1,0 +1,41 @@
+"""Whose turn it is to compute: sessions that share a process run their requests one at a time, in order of asking."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+_LOOK_SECONDS: Final = 0.05  # between two looks at whether a request that waits is cancelled
+
+
+class Turns:
+    """A queue of requests; a session that asks again comes after all that wait."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._queue: deque[object] = deque()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    @contextmanager
+    def turn(self, cancelled: Callable[[], bool]) -> Iterator[None]:
+        """A block that runs while no other one does; a request that is cancelled waits no longer, and must not compute.
+
+        Args:
+            cancelled: Whether the request is cancelled.
+        """
+        ticket = object()
+        with self._changed:
+            self._queue.append(ticket)
+            while self._queue[0] is not ticket and not cancelled():
+                self._changed.wait(_LOOK_SECONDS)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._queue.remove(ticket)
+                self._changed.notify_all()

@@ -1,0 +1,142 @@
+"""Sessions that share the process of a GPU: turns, limits, cancels, errors of the device, processes of their own."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from rest_client import op
+from test_devices import SQUARES, serving_on_gpus
+from test_settings import children
+from test_shutdown import ENDLESS
+
+from serving import ok, problem, until
+from teletape_server.gpu.turns import Turns
+
+
+@pytest.fixture
+def breaking(tmp_path: Path) -> Path:
+    """While this file exists, the GPU is broken."""
+    return tmp_path / "broken"
+
+
+@pytest.fixture
+def gpu(breaking: Path) -> Iterator[httpx.Client]:
+    """A server with one GPU, which is the substitute."""
+    with serving_on_gpus(1, CUPY_SUBSTITUTE_BROKEN=str(breaking)) as http:
+        yield http
+
+
+def created(http: httpx.Client, id: str, **wishes: Any) -> str:
+    session = ok(http.post("/v1/sessions", json={"id": id, "device": "gpu", **wishes})).json()
+    assert session["device"] == "gpu:0"
+    return f"/v1/sessions/{id}"
+
+
+def squares(http: httpx.Client, session: str) -> None:
+    assert ok(http.post(f"{session}/run", json=SQUARES)).json()["values"]["dx"]["data"] == [3.0, -4.0]
+
+
+def processes_of(http: httpx.Client) -> int:
+    """The number of processes below the server's."""
+    return len(children(int(http.headers["x-pid"])))
+
+
+def in_background(call: Callable[[], Any]) -> Callable[[], Any]:
+    """Starts a call in a thread; the result waits for it and returns what it returned."""
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(call()))
+    thread.start()
+
+    def result() -> Any:
+        thread.join(30)
+        return results[0]
+
+    return result
+
+
+def test_sessions_share_one_process_unless_they_ask_for_their_own(gpu: httpx.Client) -> None:
+    first = created(gpu, "first")
+    time.sleep(0.5)  # a spare process starts, and the one that looked at the devices ends
+    before = processes_of(gpu)
+    others = [created(gpu, f"other-{n}") for n in range(3)]
+    own = created(gpu, "own", dedicated=True)
+    until(lambda: processes_of(gpu) == before + 1)
+    for session in (first, *others, own):
+        squares(gpu, session)
+        ok(gpu.delete(session))
+
+
+def test_a_request_waits_for_its_turn_and_a_cancel_ends_what_runs(gpu: httpx.Client) -> None:
+    busy, other = created(gpu, "busy"), created(gpu, "other")
+    running = in_background(lambda: gpu.post(f"{busy}/batch", json=ENDLESS))
+    until(lambda: ok(gpu.get(busy)).json()["running"]["iteration"] > 0)
+    waiting = in_background(lambda: gpu.post(f"{other}/run", json=SQUARES))
+    time.sleep(0.3)
+    assert ok(gpu.get(other)).json()["running"]["requests"] == 1
+    ok(gpu.post(f"{busy}/cancel"))
+    assert ok(running()).json()["failure"]["code"] == "cancelled"
+    assert ok(waiting()).json()["values"]["dx"]["data"] == [3.0, -4.0]
+    squares(gpu, busy)
+
+
+def test_the_end_of_a_session_that_computes_leaves_the_others(gpu: httpx.Client) -> None:
+    busy, other = created(gpu, "busy"), created(gpu, "other")
+    running = in_background(lambda: gpu.post(f"{busy}/batch", json=ENDLESS))
+    until(lambda: ok(gpu.get(busy)).json()["running"]["iteration"] > 0)
+    ok(gpu.delete(busy))
+    problem(running(), 410, "session_ended")
+    squares(gpu, other)
+
+
+def test_too_little_memory_ends_the_command_and_not_the_session(gpu: httpx.Client) -> None:
+    small, large = created(gpu, "small", memory_limit=1 << 20), created(gpu, "large", memory_limit=64 << 20)
+    wide = {"commands": [{"do": "op", **op("fill", 0.0, to="y", shape=[1 << 20])}], "fetch": []}
+    problem(gpu.post(f"{small}/run", json=wide), 507, "resource_exhausted")
+    ok(gpu.post(f"{large}/run", json=wide))
+    squares(gpu, small)
+
+
+def test_an_error_that_lasts_ends_all_sessions_with_the_reason_and_new_ones_start_again(
+    gpu: httpx.Client, breaking: Path
+) -> None:
+    first, second = created(gpu, "first"), created(gpu, "second")
+    squares(gpu, first)
+    breaking.touch()
+    reason = "gpu:0 failed: cudaErrorIllegalAddress: an illegal memory access was encountered"
+    assert reason in problem(gpu.post(f"{first}/run", json=SQUARES), 410, "session_ended")["detail"]
+    until(lambda: gpu.get(second).status_code == 410)
+    assert reason in problem(gpu.get(second), 410, "session_ended")["detail"]
+    breaking.unlink()
+    squares(gpu, created(gpu, "third"))
+
+
+def test_turns_come_in_the_order_of_asking_and_a_cancelled_request_waits_no_longer() -> None:
+    turns, order, inside = Turns(), list[str](), threading.Event()
+    cancelled = threading.Event()
+
+    def ask(name: str, hold: threading.Event | None = None) -> None:
+        with turns.turn(lambda: name == "leaver" and cancelled.is_set()):
+            order.append(name)
+            if hold is not None:
+                inside.set()
+                hold.wait(10)
+
+    release = threading.Event()
+    threads = [threading.Thread(target=ask, args=("holder", release))]
+    threads[0].start()
+    inside.wait(10)
+    for name in ("first", "leaver", "second"):
+        threads.append(threading.Thread(target=ask, args=(name,)))
+        threads[-1].start()
+        until(lambda: len(turns) == len(threads))
+    cancelled.set()
+    until(lambda: order == ["holder", "leaver"])
+    release.set()
+    for thread in threads:
+        thread.join(10)
+    assert order == ["holder", "leaver", "first", "second"]
+    assert len(turns) == 0
