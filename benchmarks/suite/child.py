@@ -115,7 +115,9 @@ def main() -> None:
     threads = int(sys.argv[2])
     if threads:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-    child = Child(getattr(bindings, sys.argv[1])(threads or 1), getattr(time, sys.argv[3]))
+    module, _, name = sys.argv[1].rpartition(".")
+    binding = getattr(importlib.import_module(module) if module else bindings, name)
+    child = Child(binding(threads or 1), getattr(time, sys.argv[3]))
     print("{}", file=replies, flush=True)
     for line in sys.stdin:
         request = json.loads(line)

@@ -71,6 +71,11 @@ class Process:
         if not python.exists():
             raise Failed(f"no {python}: run `make bench-peers`")
         environment = clean_environment(threads)
+        if self.system.on_gpu:
+            for name in ("CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS"):
+                environment.pop(name)
+                if name in os.environ:
+                    environment[name] = os.environ[name]
         self.ended = False  #: Whether it has been closed, also because it failed.
         self._stack = contextlib.ExitStack()
         self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-")))
@@ -83,10 +88,13 @@ class Process:
             environment["BENCHMARK_ADDRESS"] = address
             threads = 0  # client and server share the cores
         clock = "process_time" if busy and threads == 1 else "perf_counter"
+        paths = [str(ROOT / "benchmarks")]
+        if self.system.on_gpu and os.environ.get("PYTHONPATH"):
+            paths.append(os.environ["PYTHONPATH"])  # a machine with a GPU may have no installation of the checkout
         self._log = (self._folder / "log").open("w+")
         self._process = subprocess.Popen(
             [python, "-P", "-m", "suite.child", self.system.binding, str(threads), clock],
-            env={**environment, "PYTHONPATH": str(ROOT / "benchmarks")},
+            env={**environment, **self.system.settings, "PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -3,7 +3,8 @@
 A new system is one entry here, and, if it needs another way to write programs, one class in bindings.py.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -12,10 +13,12 @@ class System:
 
     Attributes:
         label: Its name in tables.
-        binding: The class of bindings.py that runs programs with it.
+        binding: The class of bindings.py that runs programs with it; with dots, one of another module.
         packages: The distributions that it needs, whose versions are reported.
         peer: Whether it runs with the Python of the peers' environment instead of the checkout's.
         server: The server of servers.py that its programs call; None: it computes in its own process.
+        on_gpu: Whether it sees the machine's GPUs.
+        settings: Environment variables of its process.
     """
 
     label: str
@@ -23,6 +26,8 @@ class System:
     packages: tuple[str, ...]
     peer: bool = False
     server: str | None = None
+    on_gpu: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 SYSTEMS = {

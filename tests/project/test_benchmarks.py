@@ -1,7 +1,10 @@
 """benchmarks/: each row has its programs, programs are right, absent peers are named, the page is the result's."""
 
 import importlib
+import importlib.util
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 import teletape as tf
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from gpu import rows as gpu_rows
 from suite import bindings, page, sampling, units
 from suite.processes import Failed, Process
 from suite.rows import ROWS, Goal, Row
@@ -50,7 +54,10 @@ def test_a_row_has_a_program_for_each_of_its_systems(name: str) -> None:
 
 
 def test_nothing_is_registered_that_no_row_uses() -> None:
-    assert sorted({row.program for row in ROWS.values()}) == PROGRAMS
+    rows = [*ROWS.values(), *gpu_rows.ROWS.values()]
+    assert sorted({row.program for row in rows}) == PROGRAMS
+    assert set(gpu_rows.SYSTEMS) == {system for row in gpu_rows.ROWS.values() for system in row.systems}
+    assert gpu_rows.ROWS.keys() == gpu_rows.SMALL.keys()
     assert set(SYSTEMS) == {system for row in ROWS.values() for system in row.systems}
 
 
@@ -215,3 +222,25 @@ def test_the_page_and_its_charts_are_those_of_the_result() -> None:
         assert f"]({name})" in text
     for row in ROWS.values():
         assert f"| {row.label} |" in text
+
+
+# ----------------------------------------------------------------------------------------------------------- on a GPU
+def on_gpu(*arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
+    """What `make gpu` runs."""
+    paths = os.pathsep.join(filter(None, [str(ROOT / "benchmarks"), path]))
+    command = [sys.executable, "-P", "-m", "gpu", *arguments]
+    return subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="there may be a GPU: make gpu measures it")
+def test_without_a_gpu_the_command_says_why_there_is_none() -> None:
+    run = on_gpu()
+    assert run.returncode == 2
+    assert "make gpu: there is no GPU here that can be used: CuPy is not installed" in run.stderr
+
+
+def test_the_command_measures_the_substitute_for_cupy() -> None:
+    run = on_gpu("--small", "--no-tests", "--only", "matmul", "--seconds", "0", path=str(ROOT / "tests/server/as_cupy"))
+    assert run.returncode == 0, run.stderr
+    assert re.search(r"\| product of 8192 x 8192, float32 \| [\d.]+ \|  \|  \| [\d.]+ \|", run.stdout), run.stdout
+    assert "Substitute, CUDA 13.1" in run.stdout

@@ -1,0 +1,1 @@
+"""What a GPU is measured with, and the command that verifies one: `make gpu`."""

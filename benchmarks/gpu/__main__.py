@@ -1,0 +1,127 @@
+"""Verifies a GPU: the tests that need one, then benchmarks; writes JSON, and the dated part of docs/gpu.md.
+
+    make gpu
+    make gpu ARGS='--only mlp --no-tests'
+
+Without a GPU it says why there is none, and ends with status 2.
+"""
+
+import argparse
+import contextlib
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from suite import facts, page, sampling, systems
+from suite.processes import PEERS, Failed, Process
+from suite.servers import ROOT
+from suite.units import amount, digits, median, ratio
+
+from gpu.rows import ROWS, SMALL, SYSTEMS
+
+PAGE = ROOT / "docs" / "gpu.md"
+RESULT = ROOT / "benchmarks" / "results" / "gpu.json"
+PART = re.compile(r"(?<=<!-- run -->\n).*?(?=<!-- end of run -->)", re.S)
+
+
+def tested() -> dict[str, Any]:
+    """The counts of the tests that need a GPU, and the names of the failed ones."""
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-m", "gpu", "--require=gpu", "-rf", "-p", "no:xdist"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    lines = run.stdout.strip().splitlines() or [run.stderr.strip()[-300:]]
+    return {"summary": lines[-1], "failed": [line.split()[1] for line in lines if line.startswith("FAILED ")]}
+
+
+def measured(names: list[str], seconds: float, peers: Path, *, small: bool) -> dict[str, Any]:
+    """The samples of rows, by system."""
+    rows = {}
+    with contextlib.ExitStack() as stack:
+        processes: dict[str, Process] = {}
+
+        def process_of(system: str) -> Process:
+            if system not in processes or processes[system].ended:
+                processes[system] = Process(system, 4, peers=peers)
+                stack.callback(processes[system].close)
+            return processes[system]
+
+        for name in names:
+            row = replace(ROWS[name], size=SMALL[name]) if small else ROWS[name]
+            rows[name] = sampling.measure(row, process_of, seconds)
+            print(page.line(name, row, rows[name]), flush=True)
+    return rows
+
+
+def written(result: dict[str, Any]) -> str:
+    """The part of the page about a run."""
+    run, device = result["run"], result["device"]
+    lines = [
+        f"{device['name']}, CUDA {device['cuda']}, commit {run['commit']}, {run['date']}. Milliseconds of a call, the",
+        "median; of a chain microseconds of an op. In brackets the goal and what was reached.",
+        "",
+        "| program | " + " | ".join(SYSTEMS[name].label for name in SYSTEMS) + " | goals |",
+        "| --- |" + " --- |" * (len(SYSTEMS) + 1),
+    ]
+    for name, samples in result["rows"].items():
+        row = ROWS[name]
+        cells = [_cell(row, samples, system) for system in SYSTEMS]
+        goals = [f"{_ratio(samples, goal)} (≤ {goal.ratio:g})" for goal in row.goals]
+        lines.append(f"| {row.label} | {' | '.join(cells)} | {', '.join(goals)} |")
+    tests = result["tests"]
+    lines += ["", f"Tests: {tests['summary'] if tests else 'not run'}."]
+    lines += [f"* failed: `{name}`" for name in (tests or {}).get("failed", [])]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(row: Any, samples: dict[str, Any], system: str) -> str:
+    seconds = median(samples, system)
+    return "" if seconds is None else digits(amount(row, seconds))
+
+
+def _ratio(samples: dict[str, Any], goal: Any) -> str:
+    reached = ratio(samples, goal)
+    return "not measured" if reached is None else f"{reached[0]:.2f}"
+
+
+def main() -> int:
+    """Verifies the GPU; returns the status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="rows whose name has this in it; several: separated by commas")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of the rounds of a row")
+    parser.add_argument("--no-tests", action="store_true", help="only measure")
+    parser.add_argument("--small", action="store_true", help="small sizes, to try the command; writes nothing")
+    parser.add_argument("--peers", type=Path, default=PEERS if PEERS.exists() else Path(sys.prefix))
+    options = parser.parse_args()
+    from teletape_engine.arrays import devices
+
+    gpus = [device for device in devices() if device.device != "cpu"]
+    usable = [device for device in gpus if not device.unusable]
+    if not usable:
+        print(f"make gpu: there is no GPU here that can be used: {gpus[0].unusable}", file=sys.stderr)
+        return 2
+    systems.SYSTEMS.update(SYSTEMS)
+    tests = None if options.no_tests else tested()
+    if tests is not None:
+        print(tests["summary"], *tests["failed"], sep="\n")
+    names = [name for name in ROWS if any(part in name for part in options.only.split(","))]
+    try:
+        rows = measured(names, options.seconds, options.peers.absolute(), small=options.small)
+    except Failed as error:
+        print(f"make gpu: {error}", file=sys.stderr)
+        return 1
+    run = facts.of_run(Path(sys.executable))
+    result = {"run": run, "device": usable[0]._asdict(), "tests": tests, "rows": rows}
+    if options.small:
+        print(written(result))
+    else:
+        RESULT.write_text(json.dumps(result, indent=1) + "\n")
+        text = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(PART.sub(lambda _: written(result), text), encoding="utf-8")
+    return 1 if tests and tests["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
