@@ -12,6 +12,7 @@ import functools
 import os
 import sys
 import types
+from typing import ClassVar
 
 import cupy_offer
 import numpy as np
@@ -365,8 +366,29 @@ class Graph:
 
 
 class Stream:
+    """Copies on it are done when an event after them is waited for; everything else is done at once."""
+
+    by_pointer: ClassVar = {}
+
     def __init__(self, null=False, non_blocking=False, ptds=False, priority=None):
         self.null, self.current = null or not non_blocking, False
+        self.waiting = []  # copies that are not done
+        self.ptr = len(Stream.by_pointer) + 1
+        Stream.by_pointer[self.ptr] = self
+
+    def wait_event(self, event):
+        event.synchronize()
+
+    def record(self, event=None):
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def finish(self, count):
+        """Does the first copies that wait."""
+        for copy in self.waiting[:count]:
+            copy()
+        del self.waiting[:count]
 
     def __enter__(self):
         self.current = True
@@ -381,9 +403,44 @@ class Stream:
         STATE.refuse("a capture")
         STATE.captured = []
 
+    def is_capturing(self):
+        return STATE.captured is not None
+
     def end_capture(self):
         calls, STATE.captured = STATE.captured, None
         return Graph(calls)
+
+
+class Event:
+    """A place in a stream."""
+
+    def __init__(self, block=False, disable_timing=False, interprocess=False):
+        self.stream, self.last = None, None
+
+    def record(self, stream=None):
+        self.stream, self.last = stream, stream.waiting[-1] if stream.waiting else None
+
+    def synchronize(self):
+        if self.stream is not None and self.last in self.stream.waiting:
+            self.stream.finish(self.stream.waiting.index(self.last) + 1)
+
+
+def copy_later(to, source, size, kind, pointer):
+    """memcpyAsync: nothing is copied before an event after it is waited for, and then what is there by then."""
+    STATE.transfer({1: "up", 2: "down"}[kind], "memcpyAsync")
+    Stream.by_pointer[pointer].waiting.append(lambda: ctypes.memmove(to, source, size))
+
+
+class Pinned(bytearray):
+    """Pinned memory of the host."""
+
+    @property
+    def ptr(self):
+        return ctypes.addressof((ctypes.c_uint8 * len(self)).from_buffer(self))
+
+
+def unowned(pointer, size, owner, device_id=-1):
+    return Memory(pointer, size, owner)
 
 
 class MemoryPool:
@@ -478,11 +535,18 @@ def modules():
         memGetInfo=lambda: (3 << 30, 4 << 30),
         driverGetVersion=lambda: 13010,
         deviceSynchronize=lambda: STATE.refuse("a synchronisation"),
+        memcpyAsync=copy_later,
+        memcpyHostToDevice=1,
+        memcpyDeviceToHost=2,
         streamCaptureModeThreadLocal=1,
     )
     cuda = types.SimpleNamespace(
         alloc=alloc,
         Stream=Stream,
+        Event=Event,
+        UnownedMemory=unowned,
+        MemoryPointer=MemoryPointer,
+        alloc_pinned_memory=Pinned,
         MemoryPool=MemoryPool,
         Device=nothing,
         using_allocator=nothing,

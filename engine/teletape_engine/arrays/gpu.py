@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.arrays import checks
 from teletape_engine.arrays.cpu import CPU, DeviceFacts
 from teletape_engine.errors import ResourceExhaustedError, UnimplementedError
+
+COPY_BYTES: Final = 4 << 20  #: Of each of the two pinned buffers: a piece of a large copy.
+LARGE_BYTES: Final = 1 << 20  #: From this size on an array is copied through pinned buffers.
 
 
 def gpu_facts() -> list[DeviceFacts]:
@@ -85,6 +90,7 @@ class Gpu:
         self._pool = self.xp.cuda.MemoryPool()
         with self.xp.cuda.Device(index):
             self._stream = self.xp.cuda.Stream(non_blocking=True)
+        self._copies: _Copies | None = None
 
     def limit_memory(self, nbytes: int) -> None:
         """Limits the pool, with what CuPy's libraries take for themselves: an allocation beyond it is a MemoryError."""
@@ -110,6 +116,8 @@ class Gpu:
             try:
                 if array.size == 1:  # the parameter of a kernel, which no copy has to wait for
                     copy = self.xp.full(array.shape, array.item(), array.dtype)
+                elif array.nbytes >= LARGE_BYTES:
+                    copy = self._large().up(array)
                 else:
                     copy = self.xp.asarray(array)
             except self.xp.cuda.memory.OutOfMemoryError as error:
@@ -122,7 +130,15 @@ class Gpu:
     def get(self, array: Any) -> np.ndarray[Any, Any]:
         """Copies to the host."""
         with self.quiet():  # on the stream that computes it
+            if getattr(array, "nbytes", 0) >= LARGE_BYTES and isinstance(array, self.xp.ndarray):
+                return self._large().down(self.xp.ascontiguousarray(array))
             return np.asarray(self.xp.asnumpy(array))
+
+    def _large(self) -> _Copies:
+        """What copies large arrays; the first of them takes the pinned memory."""
+        if self._copies is None:
+            self._copies = _Copies(self.xp, self._pool, self._stream)
+        return self._copies
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Selects the device and this session's pool and stream; CuPy itself gives no warnings."""
@@ -142,6 +158,105 @@ class Gpu:
             return CPU.base(array)
         memory = array.data.mem
         return int(memory.ptr), int(memory.size)
+
+
+class _Copies:
+    """Copies large arrays in pieces through two pinned buffers, on a stream of its own: the GPU computes meanwhile.
+
+    An array that comes up lies in memory that only such arrays have, and that is used again when the work is done that
+    was under way as the last of them was freed.
+
+    Args:
+        cupy: CuPy.
+        pool: The session's memory pool.
+        stream: The session's stream, on which everything is computed.
+    """
+
+    def __init__(self, cupy: Any, pool: Any, stream: Any) -> None:
+        self._cupy, self._pool, self._computing = cupy, pool, stream
+        cuda = cupy.cuda
+        self._stream = cuda.Stream(non_blocking=True)
+        self._buffers = [cuda.alloc_pinned_memory(COPY_BYTES) for _ in range(2)]
+        self._pieces = [np.frombuffer(buffer, np.uint8, COPY_BYTES) for buffer in self._buffers]
+        self._copied = [cuda.Event(disable_timing=True) for _ in range(2)]
+        self._freed = _Freed(cuda.Event(disable_timing=True), stream)
+        self._lock = threading.Lock()
+
+    def up(self, array: np.ndarray[Any, Any]) -> Any:
+        """Returns a copy on the GPU; the session's later work waits for it, and this thread does not."""
+        source = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        with self._lock, self._stream:
+            block = self._pool.malloc(array.nbytes)
+            self._stream.wait_event(self._freed.event())  # recorded before the block was free
+            for number, start in enumerate(range(0, source.size, COPY_BYTES)):
+                piece = source[start : start + COPY_BYTES]
+                buffer = number % 2
+                self._copied[buffer].synchronize()
+                self._pieces[buffer][: piece.size] = piece
+                self._copy(block.ptr + start, self._buffers[buffer].ptr, piece.size, up=True)
+                self._copied[buffer].record(self._stream)
+            self._computing.wait_event(self._stream.record())
+        owner = _Block(block, self._freed)
+        memory = self._cupy.cuda.UnownedMemory(block.ptr, array.nbytes, owner)
+        return self._cupy.ndarray(array.shape, array.dtype, self._cupy.cuda.MemoryPointer(memory, 0))
+
+    def down(self, array: Any) -> np.ndarray[Any, Any]:
+        """Returns a copy on the host of a contiguous array, when the work before it is done."""
+        result = np.empty(array.shape, array.dtype)
+        target = result.reshape(-1).view(np.uint8)
+        starts = range(0, target.size, COPY_BYTES)
+        with self._lock, self._stream:
+            for event in self._copied:
+                event.synchronize()
+            self._stream.wait_event(self._computing.record())
+            for number in range(len(starts) + 1):
+                if number < len(starts):
+                    size = min(COPY_BYTES, target.size - starts[number])
+                    self._copy(self._buffers[number % 2].ptr, array.data.ptr + starts[number], size, up=False)
+                    self._copied[number % 2].record(self._stream)
+                if number:
+                    before = number - 1
+                    self._copied[before % 2].synchronize()
+                    part = target[starts[before] : starts[before] + COPY_BYTES]
+                    part[...] = self._pieces[before % 2][: part.size]
+        return result
+
+    def _copy(self, to: int, source: int, size: int, *, up: bool) -> None:
+        runtime = self._cupy.cuda.runtime
+        kind = runtime.memcpyHostToDevice if up else runtime.memcpyDeviceToHost
+        runtime.memcpyAsync(to, source, size, kind, self._stream.ptr)
+
+
+class _Freed:
+    """The end of the work that was under way when memory of an upload was last freed."""
+
+    def __init__(self, event: Any, computing: Any) -> None:
+        self._event, self._computing = event, computing
+        self._missed = False  #: Memory was freed during a capture, whose events no other stream can wait for.
+
+    def record(self) -> None:
+        if self._computing.is_capturing():
+            self._missed = True
+        else:
+            self._event.record(self._computing)
+
+    def event(self) -> Any:
+        """The event to wait for."""
+        if self._missed:
+            self._missed = False
+            self._event.record(self._computing)
+        return self._event
+
+
+class _Block:
+    """Memory of an array that came up; the session's work so far may still read it when it is freed."""
+
+    def __init__(self, block: Any, freed: _Freed) -> None:
+        self._block, self._freed = block, freed
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # CUDA may have been shut down
+            self._freed.record()
 
 
 class _Selected:

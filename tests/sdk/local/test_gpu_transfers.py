@@ -10,6 +10,7 @@ import substitute
 import teletape as tf
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
+from teletape_engine.arrays.gpu import COPY_BYTES
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(32, 8)).astype(np.float32)
@@ -94,3 +95,39 @@ def test_bounds_do_not_outlive_a_change_of_the_array(transfers: list[Any]) -> No
     variable[1].assign(7)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"7 is not in \[0, 3\)"):
         tf.gather(tf.constant([1.0, 2.0, 3.0]), variable)
+
+
+@pytest.mark.parametrize("elements", [1 << 18, (1 << 20) + 3, 5 << 20])
+def test_large_arrays_are_copied_in_pieces(transfers: list[Any], elements: int) -> None:
+    """The substitute copies a piece when it is waited for: what is read too early is not the array's."""
+    array = np.arange(elements, dtype=np.float32)
+    pieces = -(-array.nbytes // COPY_BYTES)
+    transfers.clear()
+    x = tf.constant(array)
+    assert transfers == [("up", "memcpyAsync")] * pieces
+    assert ((x + 1.0).numpy() == array + 1).all()
+    assert transfers[pieces:] == [("down", "memcpyAsync")] * pieces
+    turned = tf.transpose(tf.reshape(x[: 1 << 18], [512, 512]))
+    assert (turned.numpy() == array[: 1 << 18].reshape(512, 512).T).all()
+
+
+@pytest.mark.parametrize("capturing", [False, True])
+def test_memory_of_an_upload_is_used_again_after_the_work_that_read_it(transfers: list[Any], capturing: bool) -> None:
+    """The end of the work is recorded before the memory is free; no stream can wait for what a capture records."""
+    array = np.ones(1 << 18, np.float32)
+    x = tf.constant(array)
+    copies = x.session._state.backend._copies  # type: ignore[attr-defined]  # of a session on a GPU
+    event = copies._freed._event
+    assert event.stream is None
+    y = x * 2.0
+    if capturing:
+        copies._computing.current = True
+        copies._computing.begin_capture()
+    del x
+    if capturing:
+        copies._computing.end_capture()
+        copies._computing.current = False
+    assert (event.stream is None) == capturing
+    tf.constant(array)
+    assert event.stream is copies._computing
+    assert (y.numpy() == 2).all()
