@@ -1,4 +1,4 @@
-"""On a GPU every op gives what it gives on the CPU, and so does its gradient."""
+"""On a GPU every op gives what it gives on the CPU, and so does its gradient; memory is given back."""
 
 import itertools
 from dataclasses import asdict
@@ -13,7 +13,16 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.checking.harness import Case, as_operand, computing_on, is_array, random_like
 from teletape_engine.checking.laws import check_op
-from teletape_engine.commands import Call
+from teletape_engine.commands import (
+    Assign,
+    Batch,
+    Call,
+    Constant,
+    Fetch,
+    Gradient,
+    MakeVariable,
+    TapeOpen,
+)
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
 from teletape_engine.derivatives.query import GradientQuery
@@ -25,6 +34,7 @@ from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal
+from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES
 
 
@@ -61,11 +71,11 @@ def answers(device, op, case):
     return outcome
 
 
-def compare(device, name, dtype):
+def compare(name, dtype):
     op = CATALOGUE[name]
     for sample in op.samples():
         case = Case(op, sample, DTYPES[dtype])
-        for answer, expected in zip(answers(device, op, case), answers("cpu", op, case), strict=True):
+        for answer, expected in zip(answers("gpu", op, case), answers("cpu", op, case), strict=True):
             assert (answer is None) == (expected is None)
             if answer is not None:
                 assert (answer.dtype, answer.shape) == (expected.dtype, expected.shape)
@@ -73,10 +83,26 @@ def compare(device, name, dtype):
                 np.testing.assert_allclose(answer, expected, rtol=rtol, atol=rtol / 10)
 
 
+def compare_in_every_dtype(name):
+    """In each dtype that the op takes on the CPU; an op that CuPy lacks is refused by name."""
+    missing = CATALOGUE[name].on_gpu.missing
+    for dtype in ("float64", "float32", "float16", "complex64", "int64", "int8", "bool"):
+        try:
+            for sample in CATALOGUE[name].samples():
+                answers("cpu", CATALOGUE[name], Case(CATALOGUE[name], sample, DTYPES[dtype]))
+        except (InvalidArgumentError, NoGradientRegisteredError):
+            continue
+        if missing:
+            with pytest.raises(UnimplementedError, match=f"op '{name}' is not offered on a GPU: {missing}. Instead: "):
+                compare(name, dtype)
+        else:
+            compare(name, dtype)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_an_op_on_the_gpu_is_the_op_on_the_cpu(name):
-    compare("gpu", name, "float64")
+    compare_in_every_dtype(name)
 
 
 @pytest.mark.gpu
@@ -88,20 +114,9 @@ def test_op_obeys_the_laws_on_the_gpu(name):
 
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_an_op_on_the_substitute_is_the_op_on_the_cpu(name, monkeypatch):
-    """In each dtype that the op takes on the CPU; the substitute refuses what CuPy does not offer."""
+    """The substitute refuses what CuPy does not offer."""
     substitute.installed(monkeypatch)
-    missing = CATALOGUE[name].on_gpu.missing
-    for dtype in ("float64", "float16", "complex64", "int64", "int8", "bool"):
-        try:
-            for sample in CATALOGUE[name].samples():
-                answers("cpu", CATALOGUE[name], Case(CATALOGUE[name], sample, DTYPES[dtype]))
-        except (InvalidArgumentError, NoGradientRegisteredError):
-            continue
-        if missing:
-            with pytest.raises(UnimplementedError, match=f"op '{name}' is not offered on a GPU: {missing}. Instead: "):
-                compare("gpu", name, dtype)
-        else:
-            compare("gpu", name, dtype)
+    compare_in_every_dtype(name)
 
 
 #: The laws that find what a GPU does otherwise; `make laws ARGS='--device substitute'` checks the others there.
@@ -240,3 +255,44 @@ def test_the_comparison_of_plans_runs_on_the_substitute(program, dtype, monkeypa
 def test_the_comparison_of_elementwise_plans_runs_on_the_substitute(monkeypatch):
     substitute.installed(monkeypatch)
     compare_elementwise("float64", monkeypatch)
+
+
+def descend(steps):
+    """Takes steps of gradient descent in one session; returns the bytes in use after the tenth and after the last.
+
+    By the session's account, and by the memory pool's, which the substitute does not have.
+    """
+    session, used = Session("gpu"), []
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(64, 16)).astype(np.float32), np.ones((64, 1), np.float32)
+    variables = MakeVariable("w", np.zeros((16, 1), np.float32)), MakeVariable("b", np.zeros(1, np.float32))
+    assert session.execute(Batch(variables)).failure is None
+    step = (
+        *(Constant("x", x), Constant("y", y), TapeOpen("t")),
+        *(Call("matmul", ("x", "w"), ("xw",)), Call("add", ("xw", "b"), ("p",))),
+        *(Call("squared_difference", ("p", "y"), ("d",)), Call("reduce_mean", ("d",), ("loss",))),
+        Gradient("t", ("loss",), ("w", "b"), ("gw", "gb")),
+        *(Call("mul", (gradient, Literal(0.1)), (by,)) for gradient, by in (("gw", "sw"), ("gb", "sb"))),
+        *(Assign("w", "sw", "sub"), Assign("b", "sb", "sub"), Fetch("loss")),
+    )
+    ids = ("x", "y", "t", "xw", "p", "d", "loss", "gw", "gb", "sw", "sb")
+    for number in range(1, steps + 1):
+        answer = session.execute(Batch(step, ids, replace=True))
+        assert answer.failure is None, answer.failure
+        if number in (10, steps):
+            assert np.isfinite(answer.results[-1].array)
+            pool = session._state.backend._pool
+            used.append((session.bytes_in_use(), pool.used_bytes() if hasattr(pool, "used_bytes") else None))
+    return used
+
+
+@pytest.mark.gpu
+def test_memory_is_the_same_after_ten_thousand_steps_on_the_gpu():
+    early, late = descend(10_000)
+    assert late == early
+
+
+def test_memory_is_the_same_after_many_steps_on_the_substitute(monkeypatch):
+    substitute.installed(monkeypatch)
+    early, late = descend(200)
+    assert late == early

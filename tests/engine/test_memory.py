@@ -1,9 +1,12 @@
 """Bytes: what counts and how often, what is refused before it is allocated, what a release gives back."""
 
+import functools
+import sys
 import tracemalloc
 
 import numpy as np
 import pytest
+import substitute
 from driving import attach
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
@@ -28,6 +31,15 @@ from teletape_engine.session.handlers import questions
 from teletape_engine.session.session import Session
 
 
+@pytest.fixture(autouse=True, params=["cpu", "gpu"])
+def device(request, monkeypatch):
+    """Each session of a test is on that device; the GPU is the substitute's."""
+    if request.param == "gpu":
+        substitute.installed(monkeypatch)
+    monkeypatch.setattr(sys.modules[__name__], "Session", functools.partial(Session, request.param))
+    return request.param
+
+
 def in_use(session):
     return session.bytes_in_use()
 
@@ -48,8 +60,9 @@ def refused(session, *todo):
 BIG = np.zeros(1000, np.float32)
 
 
-def test_every_buffer_counts_once():
+def test_every_buffer_counts_once(device):
     session = Session()
+    assert device in repr(session)
     run(session, Constant("a", BIG), MakeVariable("v", "a"), MakeVariable("w", "v"), Call("identity", ("a",), ("b",)))
     assert in_use(session) == 4000
     run(session, Call("reshape", ("a",), ("c",), {"shape": (10, 100)}))
