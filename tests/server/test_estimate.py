@@ -23,7 +23,8 @@ def test_an_estimate_counts_and_the_tape_stays(rest: Rest) -> None:
         "peak_bytes": 64,
         "functions": 0,
     }
-    assert rest.done("tapes/t/estimate", question | {"question": "jacobian"})["rows"] == 4
+    for other, rows in (("jacobian", 4), ("hessian", 5), ("hvp", 2)):
+        assert rest.done("tapes/t/estimate", question | {"question": other})["rows"] == rows
     rest.done("tapes/t/gradient", question)
     problem(rest.post("tapes/t/estimate", question), 409, "tape_consumed")
 
@@ -33,7 +34,7 @@ def test_questions_that_do_not_fit_are_refused(rest: Rest) -> None:
     rest.create("tapes", {"id": "t"})
     rest.done("tapes/t/ops", {"ops": [op("square", "w", to="y")]})
     problem(
-        rest.post("tapes/t/estimate", {"targets": ["y"], "sources": ["w"], "question": "hessian"}),
+        rest.post("tapes/t/estimate", {"targets": ["y"], "sources": ["w"], "question": "vjps"}),
         422,
         "invalid_request",
     )

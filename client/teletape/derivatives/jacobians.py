@@ -125,13 +125,13 @@ class Jacobians:
     ) -> Estimate:
         """What a derivative would take, before it is computed: bytes, ops, about how many seconds. Teletape's own.
 
-        The backward pass is followed by shapes alone; through a server that is one request. The tape stays:
-        `gradient` may follow. For a Hessian ask an outer tape for the Jacobian of a gradient that it recorded.
+        The backward passes are followed by shapes alone; through a server that is one request. The tape stays:
+        `gradient` may follow.
 
         Args:
             target: As for the derivative.
             sources: As for the derivative.
-            question: "gradient", "jacobian" or "batch_jacobian".
+            question: "gradient", "jacobian", "batch_jacobian", "hessian" or "hvp".
             max_bytes: As for `jacobian`.
 
         Returns:

@@ -71,7 +71,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "unconnected": "What an unconnected source gets: `none` (no gradient) or `zero` (zeros)",
     "predicted": "The kinds that the caller expects; a difference is a `structure_mismatch`. null: no prediction",
     "retain_tape": "Keep a tape that is not persistent usable for another question",
-    "question": "gradient, jacobian or batch_jacobian",
+    "question": "gradient, jacobian, batch_jacobian, hessian or hvp",
     "max_bytes": "A bound on the memory of the cotangents in use; null: 64 MiB",
     "chunk_size": "At most this number of rows at once; null: as many as fit",
     "custom_gradients": "Ids of `custom.function`s, for the custom calls on the way",

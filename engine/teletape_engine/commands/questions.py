@@ -215,7 +215,8 @@ class GradientStatistics(Command):
 class Estimate(Command):
     """Answers what a derivative would take: bytes, ops, multiply-adds, about how many seconds. Nothing is computed.
 
-    `question` is gradient, jacobian or batch_jacobian; the other fields are as in it.
+    `question` is gradient, jacobian, batch_jacobian, hessian or hvp; the other fields are as in it. An hvp is estimated
+    without its vectors.
     """
 
     verb = "estimate"

@@ -57,6 +57,36 @@ def test_a_jacobian_takes_a_row_for_each_element_in_passes_that_fit() -> None:
 
 
 @pytest.mark.usefixtures("session")
+def test_second_derivatives_take_the_gradient_and_what_follows_it() -> None:
+    a, x, v = tf.ones([30, 20]), tf.Variable(tf.ones([20, 1])), tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = v * tf.reduce_sum((a @ x) ** 3)
+    product = 30 * 20
+    hvp = tape.estimate(y, x, "hvp")
+    assert (hvp.rows, hvp.passes, hvp.answer_bytes, hvp.multiply_adds) == (2, 2, 80, 3 * product)
+    hessian = tape.estimate(y, x, "hessian")
+    assert (hessian.rows, hessian.passes, hessian.answer_bytes) == (21, 2, 20 * 80)
+    assert hessian.multiply_adds == product + 20 * 2 * product
+    assert hessian.ops == hvp.ops
+    both = tape.estimate(y, [x, v], "hessian")
+    assert (both.rows, both.passes, both.answer_bytes) == (22, 3, 21 * 84 - 4)  # y has no second derivative by v
+    cut = tape.estimate(y, x, "hessian", max_bytes=1000)
+    assert cut.passes > 2
+    assert cut.peak_bytes < hessian.peak_bytes
+    assert tape.estimate(y, tf.Variable(1.0), "hessian").answer_bytes == 0
+    assert tape.hessian(y, x).shape == (20, 1, 20, 1)  # the tape was not used up, and has what it recorded
+
+
+@pytest.mark.usefixtures("session")
+def test_rows_of_slices_are_followed_to_the_second_order() -> None:
+    table = tf.Variable(tf.ones([50, 4]))
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.gather(table, [1, 3, 3]) ** 3)
+    assert tape.estimate(y, table, "hvp").answer_bytes == 50 * 4 * 4
+    assert tape.estimate(y, table, "hessian").answer_bytes == 200 * 200 * 4
+
+
+@pytest.mark.usefixtures("session")
 def test_a_jacobian_under_an_outer_tape_goes_in_chunks_too() -> None:
     x = tf.Variable(np.linspace(0.1, 1.0, 50))
 
@@ -110,9 +140,9 @@ def test_questions_that_it_does_not_know_or_that_do_not_fit_are_refused() -> Non
     with tf.GradientTape(persistent=True) as tape:
         y = x * x
     with pytest.raises(
-        tf.errors.InvalidArgumentError, match="one of gradient, jacobian, batch_jacobian, found 'hessian'"
+        tf.errors.InvalidArgumentError, match="one of gradient, jacobian, batch_jacobian, hessian, hvp, found 'vjps'"
     ):
-        tape.estimate(y, x, "hessian")
+        tape.estimate(y, x, "vjps")
     with pytest.raises(tf.errors.InvalidArgumentError, match="one target, found 2"):
         tape.estimate([y, y], x, "jacobian")
     with pytest.raises(tf.errors.InvalidArgumentError, match="rank at least 2"):
@@ -144,7 +174,7 @@ def model() -> tuple[tf.GradientTape, tf.Tensor, list[tf.Variable]]:
     return tape, loss, [*weights, kernel]
 
 
-def test_the_bytes_are_about_those_that_a_gradient_takes() -> None:
+def test_the_bytes_are_about_those_that_a_derivative_takes() -> None:
     use(LocalSession())
     weights = [tf.Variable(tf.ones([256, 256])) for _ in range(3)]
     with tf.GradientTape(persistent=True) as tape:
@@ -152,14 +182,16 @@ def test_the_bytes_are_about_those_that_a_gradient_takes() -> None:
         for weight in weights:
             hidden = tf.nn.gelu(hidden @ weight)
         loss = tf.reduce_mean(tf.nn.softmax(hidden) ** 2)
-    estimate = tape.estimate(loss, weights)
-    tape.gradient(loss, weights)
-    tracemalloc.start()
-    gradients = tape.gradient(loss, weights)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert sum(gradient.numpy().nbytes for gradient in gradients) == estimate.answer_bytes
-    assert peak / 2 < estimate.peak_bytes < peak * 2
+    questions = {"gradient": tape.gradient, "hvp": lambda y, x: tape.hvp(y, x, x)}
+    for question, ask in questions.items():
+        estimate = tape.estimate(loss, weights, question)
+        ask(loss, weights)
+        tracemalloc.start()
+        derivatives = ask(loss, weights)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert sum(derivative.numpy().nbytes for derivative in derivatives) == estimate.answer_bytes
+        assert peak / 2 < estimate.peak_bytes < peak * 2
 
 
 def test_a_server_counts_what_this_process_counts(remote: Loopback) -> None:

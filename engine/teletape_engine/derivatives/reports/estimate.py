@@ -1,14 +1,15 @@
-"""What a derivative would take: a backward pass over specs, in which ops are counted and none is computed."""
+"""What a derivative would take: backward passes over specs, in which ops are counted and none is computed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from teletape_engine.catalogue.binding import bind, work_of
 from teletape_engine.catalogue.op import Kernel, Op
 from teletape_engine.catalogue.operand import Operand, Runtime
+from teletape_engine.catalogue.slices import densify
 from teletape_engine.derivatives.backward import backward_pass
 from teletape_engine.derivatives.jacobian import BOUND, check_examples
 from teletape_engine.derivatives.query import GradientQuery
@@ -16,9 +17,11 @@ from teletape_engine.derivatives.reports.speed import Speed
 from teletape_engine.derivatives.walks import peak_bytes
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
 from teletape_engine.recording.cotangents import Operands
+from teletape_engine.recording.tape import Tape, record
+from teletape_engine.recording.values import Literal, new_uid
 from teletape_engine.spec import WEAK, Spec
 
-QUESTIONS: Final = ("gradient", "jacobian", "batch_jacobian")  #: What can be estimated.
+QUESTIONS: Final = ("gradient", "jacobian", "batch_jacobian", "hessian", "hvp")  #: What can be estimated.
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,8 @@ class Estimate:
     """What a derivative would take.
 
     Attributes:
-        question: gradient, jacobian or batch_jacobian.
-        rows: Cotangents that go through the tape: 1 for a gradient.
+        question: Which derivative.
+        rows: Cotangents that go through the tape: 1 for a gradient, with which a Hessian and an hvp begin.
         passes: Backward passes; a pass takes as many rows as fit into its memory.
         ops: Ops that all passes run.
         multiply_adds: Of products of matrices, convolutions and decompositions.
@@ -85,34 +88,85 @@ def estimate(query: GradientQuery, question: str = "gradient", speed: Speed | No
         raise InvalidArgumentError(f"question must be one of {', '.join(QUESTIONS)}, found {question!r}")
     if query.tape.consumed:
         raise TapeConsumedError
+    if question in ("hessian", "hvp"):
+        cost = _second_order(query, question)
+    else:
+        cost, _ = _first_order(_Counter(), query, question)
+    seconds = None
+    if speed is not None:
+        rates = {**speed.operations, Kernel.ELEMENTS: speed.elements}
+        seconds = sum(amount / rates[kernel] for kernel, amount in cost.work.items()) + cost.ops / speed.calls
+    return Estimate(
+        question,
+        cost.rows,
+        cost.passes,
+        cost.ops,
+        cost.work[Kernel.PRODUCTS] + cost.work[Kernel.LOOPS],
+        cost.work[Kernel.ELEMENTS],
+        cost.answer_bytes,
+        cost.peak_bytes,
+        cost.functions,
+        seconds,
+    )
+
+
+@dataclass
+class _Cost:
+    """What passes take, as in `Estimate`; `work` is what they compute, by kernel."""
+
+    rows: int = 0
+    passes: int = 0
+    ops: int = 0
+    work: dict[Kernel, int] = field(default_factory=lambda: dict.fromkeys(Kernel, 0))
+    answer_bytes: int = 0
+    peak_bytes: int = 0
+    functions: int = 0
+
+    def then(self, following: _Cost, nbytes: int) -> None:
+        """Adds passes that follow while `nbytes` of the earlier ones stay."""
+        self.rows += following.rows
+        self.passes += following.passes
+        self.ops += following.ops
+        self.work = {kernel: amount + following.work[kernel] for kernel, amount in self.work.items()}
+        self.peak_bytes = max(self.peak_bytes, nbytes + following.peak_bytes)
+        self.functions = max(self.functions, following.functions)
+
+
+def _first_order(counter: _Counter, query: GradientQuery, question: str) -> tuple[_Cost, dict[Any, Any]]:
+    """The cost of a gradient or of a Jacobian, and the derivatives of one pass by the uids of the sources."""
     rows, answer = _rows(query, question)
-    counter = _Counter()
     reached, functions = _pass(counter, query)
     if not reached:
-        return Estimate(question, rows, 0, 0, 0, 0, 0, 0, functions, None if speed is None else 0.0)
-    bytes_of_answer = sum(nbytes for source, nbytes in zip(query.sources, answer, strict=True) if source.uid in reached)
-    passes, peak = 1, max(counter.peak, bytes_of_answer)
+        return _Cost(rows, functions=functions), reached
+    answer_bytes = sum(nbytes for source, nbytes in zip(query.sources, answer, strict=True) if source.uid in reached)
+    passes, peak = 1, max(counter.peak, answer_bytes)
     if question != "gradient":
         row = peak_bytes(query.tape, [target.uid for target in query.targets], query.source_uids)
         bound = BOUND if query.max_bytes is None else query.max_bytes
         size = max(1, min(rows, bound // row, rows if query.chunk_size is None else query.chunk_size))
-        passes, peak = -(-rows // size), bytes_of_answer + size * row
-    counts = Estimate(
-        question,
-        rows,
-        passes,
-        counter.ops * passes,
-        (counter.work[Kernel.PRODUCTS] + counter.work[Kernel.LOOPS]) * rows,
-        counter.work[Kernel.ELEMENTS] * rows,
-        bytes_of_answer,
-        peak,
-        functions,
-    )
-    if speed is None:
-        return counts
-    rates = {**speed.operations, Kernel.ELEMENTS: speed.elements}
-    seconds = sum(amount * rows / rates[kernel] for kernel, amount in counter.work.items())
-    return replace(counts, seconds=seconds + counts.ops / speed.calls)
+        passes, peak = -(-rows // size), answer_bytes + size * row
+    work = {kernel: amount * rows for kernel, amount in counter.work.items()}
+    return _Cost(rows, passes, counter.ops * passes, work, answer_bytes, peak, functions), reached
+
+
+def _second_order(query: GradientQuery, question: str) -> _Cost:
+    """The cost of the gradient, which the tape records, and of its derivatives: all rows of them, or their sum."""
+    with query.tape.aside():
+        counter = _Counter(query.tape)
+        cost, reached = _first_order(counter, query, "gradient")
+        first = [densify(reached[source.uid]).value for source in query.sources if source.uid in reached]
+        reached.clear()
+        if question == "hvp":
+            following, _ = _first_order(_Counter(), query.gradient_of(first), "gradient")
+            cost.then(following, counter.live)
+            cost.answer_bytes = following.answer_bytes
+            return cost
+        cost.answer_bytes = 0
+        for derivative in first:
+            following, _ = _first_order(_Counter(), query.gradient_of([derivative]), "jacobian")
+            cost.then(following, counter.live + cost.answer_bytes)
+            cost.answer_bytes += following.answer_bytes
+        return cost
 
 
 def _rows(query: GradientQuery, question: str) -> tuple[int, list[int]]:
@@ -131,8 +185,8 @@ def _rows(query: GradientQuery, question: str) -> tuple[int, list[int]]:
     return rows, [rows * source.spec.nbytes for source in query.sources]
 
 
-def _pass(counter: _Counter, query: GradientQuery) -> tuple[set[Any], int]:
-    """The sources that a pass reaches, and how many of the program's functions it meets."""
+def _pass(counter: _Counter, query: GradientQuery) -> tuple[dict[Any, Any], int]:
+    """The derivatives of the sources that a pass reaches, and how many of the program's functions it meets."""
     starts = [(target.uid, counter.value(target.spec)) for target in query.targets if target.spec.differentiable]
     walk = backward_pass(query.tape, starts, query.source_uids, Operands(counter), declarations=query.declarations)
     functions = 0
@@ -142,16 +196,16 @@ def _pass(counter: _Counter, query: GradientQuery) -> tuple[set[Any], int]:
             functions += 1
             stop = walk.send([counter.value(spec) if spec.differentiable else None for spec in stop.bound.specs])
     except StopIteration as done:
-        return set(done.value), functions
+        return done.value, functions
 
 
 class _Counted:
     """A value of which the spec is known: its bytes are taken until nothing refers to it."""
 
-    __slots__ = ("counter", "nbytes", "spec")
+    __slots__ = ("counter", "nbytes", "spec", "uid")
 
     def __init__(self, counter: _Counter, spec: Spec, nbytes: int) -> None:
-        self.counter, self.spec, self.nbytes = counter, spec, nbytes
+        self.counter, self.spec, self.nbytes, self.uid = counter, spec, nbytes, new_uid()
         counter.live += nbytes
 
     def __del__(self) -> None:
@@ -161,6 +215,9 @@ class _Counted:
 class _Counter(Runtime):
     """Follows ops by their specs, and counts what they would take.
 
+    Args:
+        tape: Records the ops; None: nothing does.
+
     Attributes:
         ops: Ops.
         work: What they compute, by kernel.
@@ -168,7 +225,8 @@ class _Counter(Runtime):
         peak: The most of them at a time, with what ops need while they run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tape: Tape | None = None) -> None:
+        self._tapes = () if tape is None else (tape,)
         self.ops = self.live = self.peak = 0
         self.work = dict.fromkeys(Kernel, 0)
 
@@ -185,10 +243,14 @@ class _Counter(Runtime):
                 arg if isinstance(arg, Operand) else self.value(spec)
                 for arg, spec in zip(args, bound.specs, strict=True)
             ]
-            result: Operand = op.expand(*arrays, **bound.attrs)
-            return result
+            return op.expand(*arrays, **bound.attrs)  # type: ignore[no-any-return]  # operands give operands
         self.ops += 1
         work = work_of(op, bound.specs, bound.spec, bound.attrs)
         self.work[work.kernel] += work.amount
         self.peak = max(self.peak, self.live + bound.price)
-        return Operand(self, _Counted(self, bound.spec, 0 if op.views else bound.spec.nbytes))
+        result = _Counted(self, bound.spec, 0 if op.views else bound.spec.nbytes)
+        if self._tapes:
+            record(
+                self._tapes, bound, [arg.value if isinstance(arg, Operand) else Literal(arg) for arg in args], result
+            )
+        return Operand(self, result)

@@ -291,7 +291,7 @@ class EstimateQuestion(Body):
     targets: Targets
     sources: Sources
     question: Annotated[
-        Literal["gradient", "jacobian", "batch_jacobian"], Field(description="Which derivative it is")
+        Literal["gradient", "jacobian", "batch_jacobian", "hessian", "hvp"], Field(description="Which derivative it is")
     ] = "gradient"
     max_bytes: MaxBytes = None
 
@@ -299,8 +299,10 @@ class EstimateQuestion(Body):
 class DerivativeEstimate(Answer):
     """What a derivative would take; nothing was computed."""
 
-    question: Literal["gradient", "jacobian", "batch_jacobian"]
-    rows: Annotated[int, Field(description="Cotangents that go through the tape: 1 for a gradient")]
+    question: Literal["gradient", "jacobian", "batch_jacobian", "hessian", "hvp"]
+    rows: Annotated[
+        int, Field(description="Cotangents that go through the tape: 1 for a gradient, with which a Hessian begins")
+    ]
     passes: Annotated[int, Field(description="Backward passes: one takes as many rows as fit into its memory")]
     ops: Annotated[int, Field(description="Ops that all passes run")]
     multiply_adds: Annotated[int, Field(description="Of products of matrices, convolutions and decompositions")]
