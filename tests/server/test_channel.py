@@ -135,6 +135,82 @@ def test_trimming_frees_what_is_idle_on_both_ends_and_nothing_else(ends: tuple[C
     body.release()
 
 
+def test_an_array_of_the_channel_is_sent_from_where_it_lies(ends: tuple[Channel, Channel]) -> None:
+    near, far = ends
+    array = near.array(1 << 20).view(np.float32)
+    array[:] = np.arange(1 << 18)
+    near.transmit(*near.encode(1, near.written([b"head", b"er", memoryview(array).cast("B"), b"end"])))
+    array[5] = -1.0  # the receiver looks at the same memory
+    _, body = far.receive() or (None, None)
+    assert body is not None
+    assert (bytes(body[:6]), bytes(body[-3:])) == (b"header", b"end")
+    numbers = np.frombuffer(body, np.float32, count=1 << 18, offset=6)
+    assert (numbers[:7] == [0, 1, 2, 3, 4, -1, 6]).all()
+    assert (numbers[7:] == np.arange(7, 1 << 18)).all()
+    assert len(near.pool.segments) == 1
+
+
+def test_memory_of_an_array_is_used_again_when_neither_end_looks(ends: tuple[Channel, Channel]) -> None:
+    near, far = ends
+
+    def sent(array: np.ndarray[Any, Any]) -> memoryview:
+        near.transmit(*near.encode(1, near.written([b"head", array.data])))
+        _, body = far.receive() or (None, None)
+        assert body is not None
+        assert bytes(body[:4]) == b"head"
+        assert body[4:] == array.data
+        return body
+
+    array = near.array(1 << 20)
+    array[:] = 3
+    bodies = [sent(array), sent(array)]
+    assert len(near.pool.segments) == 2, "a body that is on its way keeps its beginning: the second is a copy"
+    bodies.clear()
+    send(far, "what is free")
+    near.receive()
+    sent(array)
+    assert len(near.pool.segments) == 2
+    send(far, "what is free")
+    near.receive()
+    near.body(0)
+    assert len(near.pool.idle) == 1, "the array is still there"
+    assert (array == 3).all()
+    del array
+    near.body(0)
+    assert len(near.pool.idle) == 2
+    near.array(1 << 20)
+    assert len(near.pool.segments) == 2
+
+
+def test_more_than_the_room_around_an_array_is_copied(ends: tuple[Channel, Channel]) -> None:
+    near, far = ends
+    arrays = [near.array(1 << 20) for _ in range(2)]
+    for number, array in enumerate(arrays):
+        array[:] = number
+    for buffers in ([b"x" * (17 << 10), arrays[0].data], [arrays[0].data, arrays[1].data], [arrays[1][64:].data]):
+        near.transmit(*near.encode(1, near.written(buffers)))
+        _, body = far.receive() or (None, None)
+        assert body == b"".join(buffers)
+        body = None
+
+
+def test_an_array_without_shared_memory_is_an_array_all_the_same(
+    ends: tuple[Channel, Channel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near, far = ends
+
+    def refuse(length: int) -> None:
+        raise OSError("no memory")
+
+    with monkeypatch.context() as patches:
+        patches.setattr(near.pool, "take", refuse)
+        array = near.array(1 << 20)
+    array[:] = 5
+    near.transmit(*near.encode(1, near.written([array.data])))
+    _, body = far.receive() or (None, None)
+    assert body == array.data
+
+
 def test_the_end_of_one_end_is_seen_by_the_other(ends: tuple[Channel, Channel]) -> None:
     near, far = ends
     near.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from rest_client import op
 from test_devices import SQUARES, serving_on_gpus
@@ -15,6 +16,7 @@ from test_shutdown import ENDLESS
 
 from serving import ok, problem, until
 from teletape_server.gpu.turns import Turns
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 
 @pytest.fixture
@@ -98,6 +100,22 @@ def test_too_little_memory_ends_the_command_and_not_the_session(gpu: httpx.Clien
     problem(gpu.post(f"{small}/run", json=wide), 507, "resource_exhausted")
     ok(gpu.post(f"{large}/run", json=wide))
     squares(gpu, small)
+
+
+def test_large_tensors_come_down_as_they_are(gpu: httpx.Client) -> None:
+    """One alone is sent from the memory to which it was copied; of two in one answer the first is not."""
+    session = created(gpu, "s")
+    rows = np.arange(3 << 18, dtype=np.float32).reshape(-1, 256)
+    raw = {"content-type": "application/octet-stream", "tensor-dtype": "float32"}
+    for id, array in (("a", rows), ("b", -rows)):
+        shape = {"tensor-shape": ",".join(map(str, array.shape))}
+        ok(gpu.post(f"{session}/tensors?id={id}", content=array.tobytes(), headers=raw | shape))
+    for _ in range(3):
+        answer = ok(gpu.get(f"{session}/tensors/a", headers={"accept": "application/octet-stream"}))
+        assert answer.content == rows.tobytes()
+    answer = ok(gpu.get(f"{session}/tensors", headers={"accept": SAFETENSORS_TYPE}))
+    assert rows.tobytes() in answer.content
+    assert (-rows).tobytes() in answer.content
 
 
 def test_an_error_that_lasts_ends_all_sessions_with_the_reason_and_new_ones_start_again(

@@ -48,6 +48,9 @@ class Backend(Protocol):
     def limit_memory(self, nbytes: int) -> None:
         """Limits what arrays may take, as far as the device can; the engine counts them, and refuses before."""
 
+    def use_host_memory(self, allocate: Callable[[int], HostArray]) -> None:
+        """Has large arrays copied to the host into memory from `allocate`: from a number of bytes to as many, uint8."""
+
     def broken(self) -> str:
         """Why this process can no longer compute on the device; empty: it can."""
 

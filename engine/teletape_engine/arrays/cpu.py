@@ -80,6 +80,9 @@ class Cpu:
     def limit_memory(self, nbytes: int) -> None:
         """Does nothing: the host limits its process."""
 
+    def use_host_memory(self, allocate: Callable[[int], np.ndarray[Any, Any]]) -> None:
+        """Does nothing: arrays are on the host."""
+
     def broken(self) -> str:
         """Returns nothing: an op on the CPU breaks none after it."""
         return ""

@@ -91,11 +91,16 @@ class Gpu:
         with self.xp.cuda.Device(index):
             self._stream = self.xp.cuda.Stream(non_blocking=True)
         self._copies: _Copies | None = None
+        self._allocate: Callable[[int], np.ndarray[Any, Any]] = _host_bytes
 
     def limit_memory(self, nbytes: int) -> None:
         """Limits the pool, with what CuPy's libraries take for themselves: an allocation beyond it is a MemoryError."""
         with self.xp.cuda.Device(self.index):
             self._pool.set_limit(size=nbytes)
+
+    def use_host_memory(self, allocate: Callable[[int], np.ndarray[Any, Any]]) -> None:
+        """Has large arrays copied to the host into memory from `allocate`."""
+        self._allocate = allocate
 
     def broken(self) -> str:
         """Waits for all work, and returns the error after which CUDA refuses everything here; empty: there is none."""
@@ -131,7 +136,7 @@ class Gpu:
         """Copies to the host."""
         with self.quiet():  # on the stream that computes it
             if getattr(array, "nbytes", 0) >= LARGE_BYTES and isinstance(array, self.xp.ndarray):
-                return self._large().down(self.xp.ascontiguousarray(array))
+                return self._large().down(self.xp.ascontiguousarray(array), self._allocate(array.nbytes))
             return np.asarray(self.xp.asnumpy(array))
 
     def _large(self) -> _Copies:
@@ -158,6 +163,10 @@ class Gpu:
             return CPU.base(array)
         memory = array.data.mem
         return int(memory.ptr), int(memory.size)
+
+
+def _host_bytes(nbytes: int) -> np.ndarray[Any, Any]:
+    return np.empty(nbytes, np.uint8)
 
 
 class _Copies:
@@ -200,10 +209,16 @@ class _Copies:
         memory = self._cupy.cuda.UnownedMemory(block.ptr, array.nbytes, owner)
         return self._cupy.ndarray(array.shape, array.dtype, self._cupy.cuda.MemoryPointer(memory, 0))
 
-    def down(self, array: Any) -> np.ndarray[Any, Any]:
-        """Returns a copy on the host of a contiguous array, when the work before it is done."""
-        result = np.empty(array.shape, array.dtype)
-        target = result.reshape(-1).view(np.uint8)
+    def down(self, array: Any, target: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Copies a contiguous array to the host when the work before it is done.
+
+        Args:
+            array: On the GPU.
+            target: Bytes of the host, as many as the array has.
+
+        Returns:
+            These bytes as an array of its shape and dtype.
+        """
         starts = range(0, target.size, COPY_BYTES)
         with self._lock, self._stream:
             for event in self._copied:
@@ -219,6 +234,7 @@ class _Copies:
                     self._copied[before % 2].synchronize()
                     part = target[starts[before] : starts[before] + COPY_BYTES]
                     part[...] = self._pieces[before % 2][: part.size]
+        result: np.ndarray[Any, Any] = target.view(array.dtype).reshape(array.shape)
         return result
 
     def _copy(self, to: int, source: int, size: int, *, up: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Batch, Id, Input, Repetition
 from teletape_engine.commands.results import Answer
@@ -35,6 +36,7 @@ class Session:
         memory_limit: Bytes that the arrays may take; None for no limit.
         max_iterations: Iterations that the loops of one command may run; None for no limit.
         clock: Returns seconds, for the command `profile`; None: it is refused.
+        host_memory: Allocates bytes of the host, as uint8, for large arrays that come from a GPU; None: NumPy does.
 
     Raises:
         UnimplementedError: There is no such device here.
@@ -47,8 +49,11 @@ class Session:
         memory_limit: int | None = None,
         max_iterations: int | None = None,
         clock: Callable[[], float] | None = None,
+        host_memory: Callable[[int], HostArray] | None = None,
     ) -> None:
         self._state = State(device, memory_limit=memory_limit, max_iterations=max_iterations, clock=clock)
+        if host_memory is not None:
+            self._state.backend.use_host_memory(host_memory)
         self._repetitions = Repetitions(self._state)
 
     def __repr__(self) -> str:

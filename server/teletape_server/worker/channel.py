@@ -11,17 +11,22 @@ import socket
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgpack  # type: ignore[import-untyped]  # ships no types
 import numpy as np
 
+from teletape_engine.arrays import HostArray
 from teletape_server.worker.shared_memory import MAX_IDLE, IdleMemory, MessageBody, SegmentPool
+from teletape_wire.tensors import Buffer
 
 #: Bodies up to this many bytes travel inside their message: cheaper than mapping memory.
 INLINE: Final = 32 << 10
 _MAX_MESSAGE: Final = 128 << 10  # a Unix socket's buffer takes 208 KB by default
+
+#: Room around an array for the rest of a body: its header, and what fills it up.
+_BEFORE, _AFTER = 16 << 10, 4 << 10
 
 _FILES: Final = 3  # file descriptors that come with one message
 _FD_SPACE: Final = socket.CMSG_SPACE(_FILES * array("i").itemsize)  # bytes
@@ -50,7 +55,8 @@ class Channel:
         self.pool = SegmentPool(idle_memory or IdleMemory(MAX_IDLE))
         self.maps: dict[int, mmap.mmap] = {}
         self._unused: deque[int] = deque()  # ids of the peer's segments that no view here refers to any more
-        self._returned: deque[int] = deque()  # ids of our segments that came back; only the sender uses the pool
+        self._returned: deque[int] = deque()  # ids of our segments with a use less; only the sender uses the pool
+        self._arrays: dict[int, tuple[int, int]] = {}  # address and bytes of arrays of `array`, by segment
         self._pack: Callable[[Any], bytes] = msgpack.Packer(default=str).pack
         # One for all messages: to allocate and free that much costs two page faults, four times the reading itself.
         self._buffer = memoryview(bytearray(_MAX_MESSAGE))
@@ -66,9 +72,58 @@ class Channel:
             return MessageBody(length, None, None)
         return MessageBody(length, self.pool.take(length), self.pool)
 
+    def array(self, nbytes: int) -> HostArray:
+        """Returns bytes for an array that is to be sent: `written` makes a body around it, and copies nothing.
+
+        They lie in this process's memory if the machine has too little that is shared.
+        """
+        self._take_back()
+        try:
+            segment = self.pool.take(_BEFORE + nbytes + _AFTER)
+        except OSError:
+            return np.empty(nbytes, np.uint8)
+        memory = np.frombuffer(segment.map, np.uint8, count=nbytes, offset=_BEFORE)
+        self._arrays[segment.id] = _address(memory), nbytes
+        weakref.finalize(memory, self._returned.append, segment.id).atexit = False
+        return memory
+
+    def written(self, buffers: Sequence[Buffer]) -> MessageBody:
+        """Returns a body of these bytes: around the first of them that is an array of `array`, or else a copy.
+
+        Raises:
+            OSError: The machine has too little memory.
+        """
+        self._take_back()
+        body, position = self._around(buffers)
+        if body is None:
+            body = self.body(sum(map(len, buffers)))
+        offset = 0
+        for i, buffer in enumerate(buffers):
+            if i != position:
+                body.view[offset : offset + len(buffer)] = buffer
+            offset += len(buffer)
+        return body
+
+    def _around(self, buffers: Sequence[Buffer]) -> tuple[MessageBody | None, int]:
+        """A body in whose memory one of the buffers lies already, and that buffer's position; (None, -1)."""
+        places = {place: number for number, place in self._arrays.items() if number in self.pool.segments}
+        for position, buffer in enumerate(buffers) if places else ():
+            number = places.get((_address(np.frombuffer(buffer, np.uint8)), len(buffer))) if buffer else None
+            if number is None:
+                continue
+            before, after = (sum(map(len, part)) for part in (buffers[:position], buffers[position + 1 :]))
+            segment = self.pool.segments[number]
+            if before <= _BEFORE and after <= _AFTER and segment.uses == 1:  # no body of it is on its way
+                segment.uses += 1
+                return MessageBody(before + len(buffer) + after, segment, self.pool, _BEFORE - before), position
+        return None, -1
+
     def _take_back(self) -> None:
         while self._returned:
-            self.pool.put_back(self._returned.popleft())
+            number = self._returned.popleft()
+            self.pool.put_back(number)
+            if number in self._arrays and (number not in self.pool.segments or not self.pool.segments[number].uses):
+                del self._arrays[number]
 
     def trim(self) -> None:
         """Closes this end's idle memory; the other end lets go of it with the next message."""
@@ -89,7 +144,7 @@ class Channel:
             if segment is None:
                 content = body.view
             else:
-                content = (segment.id, segment.size, len(body.view))
+                content = (segment.id, segment.size, body.offset, len(body.view))
                 if segment.fd is not None:
                     fds.append(segment.fd)
                     segment.fd = None
@@ -128,7 +183,7 @@ class Channel:
         if content is None or isinstance(content, bytes):
             self._receive_files(fds)
             return head, None if content is None else memoryview(content)
-        number, size, length = content
+        number, size, offset, length = content
         if fds:
             try:
                 self.maps[number] = mmap.mmap(fds[0], size)
@@ -138,7 +193,7 @@ class Channel:
                 for fd in fds:
                     os.close(fd)
         mapped = self.maps.get(number)
-        return head, None if mapped is None else self._tracked_view(mapped, number, length)
+        return head, None if mapped is None else self._tracked_view(mapped, number, offset, length)
 
     def _receive_files(self, fds: list[int]) -> None:
         if self._takes_files:
@@ -147,9 +202,9 @@ class Channel:
             for fd in fds:
                 os.close(fd)
 
-    def _tracked_view(self, mapped: mmap.mmap, number: int, length: int) -> memoryview:
+    def _tracked_view(self, mapped: mmap.mmap, number: int, offset: int, length: int) -> memoryview:
         """Returns a view of the segment; after it and all views made from it are gone, the segment counts as unused."""
-        owner = np.frombuffer(mapped, np.uint8, count=length)
+        owner = np.frombuffer(mapped, np.uint8, count=length, offset=offset)
         weakref.finalize(owner, self._unused.append, number).atexit = False
         return owner.data.toreadonly()
 
@@ -158,6 +213,10 @@ class Channel:
         self.sock.close()
         self.pool.close()
         self.maps.clear()
+
+
+def _address(array: HostArray) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:

@@ -160,6 +160,7 @@ class Worker:
                 memory_limit=start["memory_limit"],
                 max_iterations=start["max_iterations"],
                 clock=time.perf_counter,
+                host_memory=self._channel.array,
             )
             self._time_limit = start["time_limit"]
             if start["device"] == "cpu":  # how long a GPU takes is not estimated
@@ -270,13 +271,9 @@ class Worker:
 
     def _reply(self, number: int, result: Result) -> None:
         try:
-            body = self._channel.body(result.length)
+            body = self._channel.written(result.buffers)
         except OSError:
             raise ResourceExhaustedError(f"too little memory for an answer of {result.length} bytes") from None
-        offset = 0
-        for buffer in result.buffers:
-            body.view[offset : offset + len(buffer)] = buffer
-            offset += len(buffer)
         self._send(("reply", number, None, result.content_type, result.facts), body)
 
     def _refuse(self, number: int, error: TeletapeError, *, headers: Mapping[str, str] | None = None) -> None:

@@ -17,14 +17,15 @@ class MessageBody:
     Attributes:
         view: The memory, writable.
         segment: The shared memory it lies in; None for a small body, which travels inside its message.
+        offset: Where in the segment it begins, in bytes.
     """
 
-    __slots__ = ("_pool", "segment", "view")
+    __slots__ = ("_pool", "offset", "segment", "view")
 
-    def __init__(self, length: int, segment: Segment | None, pool: SegmentPool | None) -> None:
-        self.segment = segment
+    def __init__(self, length: int, segment: Segment | None, pool: SegmentPool | None, offset: int = 0) -> None:
+        self.segment, self.offset = segment, offset
         self._pool = pool
-        self.view = memoryview(bytearray(length)) if segment is None else memoryview(segment.map)[:length]
+        self.view = memoryview(bytearray(length) if segment is None else segment.map)[offset : offset + length]
 
     def discard(self) -> None:
         """Frees the memory of a body that will not be sent."""
@@ -41,12 +42,13 @@ class Segment:
         id, size: Number within its pool; bytes.
         fd: File descriptor to send to the receiver; None after it was sent.
         map: The mapped memory.
+        uses: Who uses it: a body on its way to the receiver and back, an array that lies in it.
     """
 
-    __slots__ = ("fd", "id", "map", "size")
+    __slots__ = ("fd", "id", "map", "size", "uses")
 
     def __init__(self, number: int, size: int) -> None:
-        self.id, self.size = number, size
+        self.id, self.size, self.uses = number, size, 0
         self.fd: int | None = os.memfd_create("teletape-body", os.MFD_CLOEXEC)
         try:
             os.ftruncate(self.fd, size)
@@ -124,15 +126,20 @@ class SegmentPool:
             if self.idle[position].size == size:
                 segment = self.idle.pop(position)
                 self._idle_memory.remove(segment)
+                segment.uses = 1
                 return segment
         self._last_id += 1
         segment = self.segments[self._last_id] = Segment(self._last_id, size)
+        segment.uses = 1
         return segment
 
     def put_back(self, number: int) -> None:
-        """Marks the segment as reusable; the oldest idle segments are closed if they take too much memory."""
+        """Ends a use of a segment; after the last it is idle. Of too much idle memory the oldest is closed."""
         segment = self.segments.get(number)
         if segment is None:
+            return
+        segment.uses -= 1
+        if segment.uses:
             return
         self.idle.append(segment)
         self._idle_memory.add(segment, self)
