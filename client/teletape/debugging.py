@@ -142,8 +142,8 @@ def assert_equal(
 def assert_none_equal(
     x: to.TensorInput,
     y: to.TensorInput,
-    message: str | None = None,
     summarize: int | None = None,
+    message: str | None = None,
     name: str | None = None,
 ) -> None:
     """Raises InvalidArgumentError unless x != y in every element.

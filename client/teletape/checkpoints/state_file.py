@@ -44,10 +44,10 @@ def write(
     files.write_text(os.path.join(folder, name or NAME), "\n".join(lines) + "\n")
 
 
-def read(folder: str, name: str | None = None) -> CheckpointState | None:
+def read(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
     """`tf.train.get_checkpoint_state`: what the folder's file says; None if there is none."""
     try:
-        with open(os.path.join(folder, name or NAME), encoding="utf-8") as file:
+        with open(os.path.join(checkpoint_dir, latest_filename or NAME), encoding="utf-8") as file:
             lines = file.read().splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -61,7 +61,7 @@ def read(folder: str, name: str | None = None) -> CheckpointState | None:
         return None
 
     def absolute(path: str) -> str:
-        return path if os.path.isabs(path) else os.path.join(folder, path)
+        return path if os.path.isabs(path) else os.path.join(checkpoint_dir, path)
 
     return CheckpointState(
         absolute(latest_path[-1]),
@@ -71,7 +71,7 @@ def read(folder: str, name: str | None = None) -> CheckpointState | None:
     )
 
 
-def latest(folder: str, name: str | None = None) -> str | None:
+def latest(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
     """`tf.train.latest_checkpoint`: the path of the folder's latest checkpoint; None if there is none."""
-    state = read(folder, name)
+    state = read(checkpoint_dir, latest_filename)
     return state.model_checkpoint_path if state and files.exists(state.model_checkpoint_path) else None

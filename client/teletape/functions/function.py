@@ -46,19 +46,6 @@ T = TypeVar("T")
 
 MOST_TRACED: Final = 1024  #: A function is kept for this many signatures.
 
-_OPTIONS: Final = frozenset(
-    {
-        "autograph",
-        "jit_compile",
-        "reduce_retracing",
-        "experimental_implements",
-        "experimental_autograph_options",
-        "experimental_attributes",
-        "experimental_relax_shapes",
-        "experimental_compile",
-        "experimental_follow_type_hints",
-    }
-)
 _SINGLETON: Final = (
     "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only "
     "created once or created outside tf.function. See https://www.tensorflow.org/guide/function#creating_tfvariables "
@@ -86,37 +73,59 @@ def init_scope() -> Iterator[None]:
 
 
 @overload
-def function(func: Callable[P, R], input_signature: Any = ..., **options: Any) -> Function[P, R]: ...
+def function(func: Callable[P, R], input_signature: Any = ..., *options: Any, **named: Any) -> Function[P, R]: ...
 @overload
 def function(
-    func: None = None, input_signature: Any = ..., **options: Any
+    func: None = None, input_signature: Any = ..., *options: Any, **named: Any
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
-def function(func: Callable[..., Any] | None = None, input_signature: Any = None, **options: Any) -> Any:
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Any:
     """Decorates a function, with or without arguments: each call becomes one command, whatever the function does.
 
     Args:
         func: The function. It may use tapes, assign to variables, and call other such functions.
         input_signature: TensorSpecs of its arguments: other arguments are refused, and Python values become tensors.
-        **options: `autograph=False` leaves Python's control flow as it is; `experimental_autograph_options` are
-            `tf.autograph.experimental.Feature`s. TensorFlow's others (jit_compile, reduce_retracing, …) have no effect.
+        autograph: False leaves Python's control flow as it is.
+        jit_compile: Without effect.
+        reduce_retracing: Whether sizes that differ between calls become unknown ones, instead of a trace for each.
+        experimental_implements: Without effect.
+        experimental_autograph_options: `tf.autograph.experimental.Feature`s.
+        experimental_attributes: Without effect.
+        experimental_relax_shapes: The old name of reduce_retracing.
+        experimental_compile: Without effect.
+        experimental_follow_type_hints: Without effect.
 
     Raises:
         TypeError: An unknown option, or a signature that is no sequence.
     """
-    unknown = options.keys() - _OPTIONS
-    if unknown:
-        raise TypeError(f"function() got an unexpected keyword argument {min(unknown)!r}")
     if input_signature is not None and not isinstance(input_signature, list | tuple):
         raise TypeError("input_signature must be either a tuple or a list, got " + type(input_signature).__name__ + ".")
     if func is None:
-        return functools.partial(function, input_signature=input_signature, **options)
-    converts = bool(options.get("autograph", True))
+        return functools.partial(
+            function,
+            input_signature=input_signature,
+            autograph=autograph,
+            reduce_retracing=reduce_retracing,
+            experimental_autograph_options=experimental_autograph_options,
+            experimental_relax_shapes=experimental_relax_shapes,
+        )
     return Function(
         func,
         input_signature,
-        converts=converts,
-        features=options.get("experimental_autograph_options"),
-        relaxes=bool(options.get("reduce_retracing") or options.get("experimental_relax_shapes")),
+        converts=bool(autograph),
+        features=experimental_autograph_options,
+        relaxes=bool(reduce_retracing or experimental_relax_shapes),
     )
 
 

@@ -69,11 +69,11 @@ class TensorSpec(TypeSpec):
         """The label."""
         return self._name
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
         """Whether a spec, or a value that becomes a tensor, fits this spec."""
-        if not isinstance(spec_or_value, TensorSpec | TensorLike):
-            spec_or_value = spec_of(spec_or_value)
-        return self._dtype is spec_or_value.dtype and self._shape.is_compatible_with(spec_or_value.shape)
+        if not isinstance(spec_or_tensor, TensorSpec | TensorLike):
+            spec_or_tensor = spec_of(spec_or_tensor)
+        return self._dtype is spec_or_tensor.dtype and self._shape.is_compatible_with(spec_or_tensor.shape)
 
     def is_subtype_of(self, other: Any) -> bool:
         """Whether every tensor that fits this spec also fits `other`."""

@@ -68,8 +68,8 @@ def scatter_nd(
     indices: to.TensorInput,
     updates: to.TensorInput,
     shape: to.IntsInput,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """Zeros of `shape` with `updates` added at `indices` [..., depth]: the transpose of gather_nd.
 
@@ -79,8 +79,8 @@ def scatter_nd(
         indices: Whole numbers.
         updates: [*indices[:-1], *shape[depth:]].
         shape: Of the result.
-        name: Accepted, without effect.
         bad_indices_policy: "" or "ERROR": an index outside is an error; "IGNORE": nothing is added for it.
+        name: Accepted, without effect.
 
     Raises:
         InvalidArgumentError: `indices[0] = [5] does not index into shape [3]`.
@@ -101,8 +101,8 @@ def tensor_scatter_nd_add(
     tensor: to.TensorInput,
     indices: to.TensorInput,
     updates: to.TensorInput,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with `updates` added at `indices` [..., depth]; an index that occurs twice counts twice.
 
@@ -118,8 +118,8 @@ def tensor_scatter_nd_sub(
     tensor: to.TensorInput,
     indices: to.TensorInput,
     updates: to.TensorInput,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with `updates` subtracted at `indices` [..., depth]; an index that occurs twice counts twice.
 
@@ -135,8 +135,8 @@ def tensor_scatter_nd_max(
     tensor: to.TensorInput,
     indices: to.TensorInput,
     updates: to.TensorInput,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with the larger of its elements and the `updates` at `indices` [..., depth].
 
@@ -152,8 +152,8 @@ def tensor_scatter_nd_min(
     tensor: to.TensorInput,
     indices: to.TensorInput,
     updates: to.TensorInput,
-    name: str | None = None,
     bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """`tensor` with the smaller of its elements and the `updates` at `indices` [..., depth].
 

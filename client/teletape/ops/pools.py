@@ -1,10 +1,15 @@
-"""`tf.nn`'s pooling. By hand: what its lengths and borders mean depends on the rank and the data format."""
+"""`tf.nn`'s pooling. By hand: what its lengths and borders mean depends on the rank and the data format.
+
+Long because twelve functions document their arguments.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from teletape.ops import arguments as to
+from teletape.ops.convolutions import with_space_to_batch
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.ops.random import next_state
 from teletape.ops.windows import border, channels_first, lengths, word
@@ -67,6 +72,42 @@ def _pooled(images: Op, others: Op, n: int, x: Any, ksize: Any, strides: Any, pa
     return call(others, (tensor,), channels_first=first, **attrs)
 
 
+def _largest(n: int, x: Any, ksize: Any, strides: Any, padding: Any, data_format: Any) -> Tensor:
+    if n == 2 and not channels_first(data_format, n):
+        size = _whole(ksize, "ksize")
+        if size[3] != 1:
+            return _largest_of_channels(x, size, _whole(strides, "strides"), padding)
+    return _pooled(ops.max_pool, ops.max_pooling, n, x, ksize, strides, padding, data_format)
+
+
+def _whole(x: Any, what: str) -> tuple[int, ...]:
+    """Lengths for the four axes of images; others than four lengths are 1 for the batch and the channels."""
+    numbers = () if x is None or isinstance(x, int | float) else to.ints(x, what)
+    return numbers if len(numbers) == 4 else (1, 1, 1, 1)
+
+
+def _largest_of_channels(x: Any, ksize: tuple[int, ...], strides: tuple[int, ...], padding: Any) -> Tensor:
+    """The largest of each `ksize[3]` channels of images: each pixel's channels are an image of one column."""
+    size = ksize[3]
+    tensor = convert_to_tensor(x)
+    if ksize[0] != 1 or strides[0] != 1:
+        raise UnimplementedError("Pooling is not yet supported on the batch dimension.")
+    if ksize[1:3] != (1, 1):
+        raise UnimplementedError(
+            "MaxPooling supports exactly one of pooling across depth or pooling across width/height."
+        )
+    if strides[3] != size:
+        raise UnimplementedError("Depthwise max pooling requires the depth window to equal the depth stride")
+    if word(padding) not in ("SAME", "VALID"):
+        raise InvalidArgumentError(f"padding must be 'SAME' or 'VALID' for windows of channels, found {padding!r}")
+    if tensor.ndim != 4 or size < 1 or tensor.shape[3] % size:
+        raise UnimplementedError("Depthwise max pooling requires the depth window to evenly divide the input depth")
+    outer = tuple(tensor.shape)[:3]  # every pixel, whatever the strides of rows and columns: as TensorFlow
+    columns = call(ops.reshape, (tensor,), shape=(math.prod(outer), tensor.shape[3], 1, 1))
+    largest = call(ops.max_pool, (columns,), ksize=(size, 1), strides=(size, 1), padding="VALID")
+    return call(ops.reshape, (largest,), shape=(*outer, tensor.shape[3] // size))
+
+
 def _axes(x: Any) -> tuple[Tensor, int]:
     """x as a tensor, and the number of axes between its batch and its channels."""
     tensor = convert_to_tensor(x)
@@ -91,7 +132,7 @@ def max_pool(
         tf.nn.max_pool([[[[1.0], [2.0]], [[3.0], [4.0]]]], ksize=2, strides=1, padding="VALID")
     """
     tensor, n = _axes(input)
-    return _pooled(ops.max_pool, ops.max_pooling, n, tensor, ksize, strides, padding, data_format)
+    return _largest(n, tensor, ksize, strides, padding, data_format)
 
 
 def max_pool1d(
@@ -120,10 +161,12 @@ def max_pool2d(
 ) -> Tensor:
     """The largest element of each window of images [n, height, width, channels]; NaN is never the largest.
 
+    A window [1, 1, 1, k] with the same strides is one of k channels, for k that divides their number.
+
     Example:
         tf.nn.max_pool2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], ksize=2, strides=1, padding="VALID")
     """
-    return _pooled(ops.max_pool, ops.max_pooling, 2, input, ksize, strides, padding, data_format)
+    return _largest(2, input, ksize, strides, padding, data_format)
 
 
 def max_pool3d(
@@ -220,21 +263,44 @@ def pool(
 ) -> Tensor:
     """Pooling of one type, "MAX" or "AVG", over the axes between the batch and the channels.
 
+    `dilations` says for each of these axes how far apart a window's elements are.
+
     Raises:
-        ValueError: Another type.
-        InvalidArgumentError: Dilations other than 1, which are not offered.
+        ValueError: Another type; dilations above 1 with strides above 1, or with padding; dilations below 1.
 
     Example:
         tf.nn.pool([[[1.0], [3.0], [2.0]]], window_shape=[2], pooling_type="MAX", strides=[1])
     """
     tensor, n = _axes(input)
-    if dilations is not None and set(to.ints(dilations, "dilations")) - {1}:
-        to.not_offered(dilations, "pool", "dilations")
-    if pooling_type == "MAX":
-        return _pooled(ops.max_pool, ops.max_pooling, n, tensor, window_shape, strides, padding, data_format)
-    if pooling_type == "AVG":
-        return _pooled(ops.avg_pool, ops.avg_pooling, n, tensor, window_shape, strides, word(padding), data_format)
-    raise ValueError(f"Value passed for `pooling_type` must be 'MAX' or 'AVG', found {pooling_type!r}")
+    if pooling_type not in ("MAX", "AVG"):
+        raise ValueError(f"Value passed for `pooling_type` must be 'MAX' or 'AVG', found {pooling_type!r}")
+    images, others = (ops.max_pool, ops.max_pooling) if pooling_type == "MAX" else (ops.avg_pool, ops.avg_pooling)
+    rates = (1,) * n if dilations is None else _rates(dilations, n, strides, padding)
+
+    def pooled(x: Tensor, count: int, border: Any) -> Tensor:
+        return _pooled(images, others, n, x, window_shape, strides, border, data_format)
+
+    padding = padding if pooling_type == "MAX" else word(padding)
+    result: Tensor = with_space_to_batch(tensor, rates, padding, pooled, data_format=data_format)
+    return result
+
+
+def _rates(dilations: Any, n: int, strides: Any, padding: Any) -> tuple[int, ...]:
+    """One dilation for each of n axes."""
+    rates = to.ints(dilations, "dilations")
+    if len(rates) != n:
+        raise ValueError(f"dilations should be of length {n}. Received: dilations={rates} of length {len(rates)}")
+    if min(rates) < 1:
+        raise ValueError(f"all dilations must be positive. Received: dilations={rates}")
+    if max(rates) > 1:
+        if strides is not None and set(to.ints(strides, "strides")) - {1}:
+            raise ValueError(
+                f"`strides > 1` not supported in conjunction with dilations > 1. Received: strides={strides} and "
+                f"dilations={rates}"
+            )
+        if padding != "VALID":
+            raise ValueError(f"dilations > 1 need padding 'VALID'. Received: padding={padding} and dilations={rates}")
+    return rates
 
 
 # -------------------------------------------------------------------------------------------------------------- places

@@ -34,9 +34,9 @@ class _Dot:
 _DOT: Final = _Dot()
 
 
-def is_nested(structure: object) -> bool:
-    """Whether `structure` is a list, tuple, dict or the like, and not a leaf."""
-    kind = type(structure)
+def is_nested(seq: object) -> bool:
+    """Whether `seq` is a list, tuple, dict or the like, and not a leaf."""
+    kind = type(seq)
     nested = _nested_types.get(kind)
     if nested is None:
         nested = issubclass(kind, Sequence | Mapping | MappingView) and not issubclass(kind, str | bytes)

@@ -113,10 +113,14 @@ _CASES: tuple[tuple[Shape, Shape, dict[str, Any]], ...] = (
     ((1, 4, 2, 3, 2), (2, 1, 2, 1, 2), {"dilations": (2, 1, 1)}),
     ((1, 1, 3, 2, 2), (2, 1, 2, 1, 1), {"channels_first": True, "padding": "SAME"}),
 )
+_STACKS: tuple[tuple[Shape, Shape, dict[str, Any]], ...] = (
+    ((2, 1, 4, 2), (3, 2, 2), {"padding": "SAME"}),
+    ((1, 2, 2, 3, 3), (2, 2, 2, 1), {"channels_first": True}),
+)
 
 
 @composite(
-    samples=[sample(x, filters, seed=i, **at) for i, (x, filters, at) in enumerate(_CASES)],
+    samples=[sample(x, filters, seed=i, **at) for i, (x, filters, at) in enumerate(_CASES + _STACKS)],
     tf=(by_hand("nn.convolution nn.conv1d nn.conv3d", _WHY),),
 )
 def convolution(
@@ -131,9 +135,21 @@ def convolution(
 ) -> Any:
     """Slides filters over one, two or three axes of x: conv2d for lines, images and volumes.
 
-    x: [n, lengths, channels], or [n, channels, lengths] if `channels_first`; filters: [lengths, channels / groups,
+    x: [..., lengths, channels], or [..., channels, lengths] if `channels_first`; filters: [lengths, channels / groups,
     out]. Strides and dilations are 1 if none are given; `paddings` has a pair for each axis.
     """
+    inner = len(filters.shape) - 1
+    if 2 <= inner <= 4 and len(x.shape) > inner + 1:  # several axes number the lines, images or volumes
+        y = convolution(
+            reshape(x, shape=(math.prod(x.shape[:-inner]), *x.shape[-inner:])),
+            filters,
+            strides=strides,
+            padding=padding,
+            paddings=paddings,
+            dilations=dilations,
+            channels_first=channels_first,
+        )
+        return reshape(y, shape=(*x.shape[:-inner], *y.shape[1:]))
     n = _count("convolution", x.shape, len(filters.shape) - 2)
     at = {
         "strides": _each(strides, n, "strides"),
