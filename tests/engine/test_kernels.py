@@ -8,8 +8,8 @@ from teletape_engine.arrays import kernels
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import Call
 from teletape_engine.functions.compile import compile_function
-from teletape_engine.ops.nn import direct
-from teletape_engine.ops.nn.windows import windows
+from teletape_engine.ops.convolution import direct
+from teletape_engine.ops.convolution.windows import windows
 from teletape_engine.plans import native
 from teletape_engine.plans.instructions import KERNEL
 from teletape_engine.plans.policy import POLICY, Policy

@@ -12,8 +12,8 @@ from teletape_engine.arrays import kernels
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.nn import patches, pool
-from teletape_engine.ops.nn.windows import windows
+from teletape_engine.ops.convolution import patches, pool
+from teletape_engine.ops.convolution.windows import windows
 from teletape_engine.spec import DTYPES, Spec, finfo
 
 

@@ -6,7 +6,7 @@ import pytest
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops import candidates
+from teletape_engine.ops.random import candidates
 
 STATE = np.array([0, 0, 7])
 

@@ -3,22 +3,8 @@
 from __future__ import annotations
 
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.ops import (
-    assertions,
-    candidates,
-    counting,
-    cumulative,
-    distributions,
-    fourier,
-    gamma,
-    index_shuffle,
-    philox,
-    random,
-    reduce,
-    segment,
-    sobol,
-    sorting,
-)
+from teletape_engine.ops import assertions, counting, cumulative, fourier, reduce, segment, sorting
+from teletape_engine.ops.convolution import conv, forms, fractional, morphology, pool
 from teletape_engine.ops.elementwise import arithmetic, bessel, complex, integrals, logic, math, special
 from teletape_engine.ops.images import (
     boxes,
@@ -48,18 +34,14 @@ from teletape_engine.ops.nn import (
     activations,
     attention,
     blocks,
-    conv,
     ctc,
-    forms,
-    fractional,
     gelu,
     isotonic,
     loss,
-    morphology,
     normalization,
-    pool,
     weighted_products,
 )
+from teletape_engine.ops.random import candidates, distributions, gamma, index_shuffle, philox, seeded, sobol
 from teletape_engine.ops.shapes import cast, create, index, nd, pad, rearrange, shape
 
 CATALOGUE.freeze()
@@ -106,7 +88,7 @@ FAMILIES = (
     blocks,
     morphology,
     fractional,
-    random,
+    seeded,
     philox,
     distributions,
     gamma,

@@ -1,4 +1,4 @@
-"""TensorFlow's functions of teletape_engine.ops.sobol.
+"""TensorFlow's functions of teletape_engine.ops.random.sobol.
 
 Written by `make reference` from the catalogue: change the ops' records there, not this file.
 """

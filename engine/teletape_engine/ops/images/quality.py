@@ -11,10 +11,10 @@ from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.convolution.conv import conv2d
 from teletape_engine.ops.elementwise.arithmetic import squared_difference
 from teletape_engine.ops.elementwise.complex import abs_
 from teletape_engine.ops.elementwise.math import log, square
-from teletape_engine.ops.nn.conv import conv2d
 from teletape_engine.ops.reduce import reduce_mean, reduce_sum
 from teletape_engine.ops.shapes.index import strided_slice
 from teletape_engine.ops.shapes.pad import mirror_pad

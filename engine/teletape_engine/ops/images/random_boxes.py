@@ -15,7 +15,7 @@ from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.images.suppression import host
-from teletape_engine.ops.philox import check_state, unsigned
+from teletape_engine.ops.random.philox import check_state, unsigned
 from teletape_engine.spec import DTYPES, FLOATING, INTEGER, Spec, shape_text
 
 _F32, _I64 = DTYPES["float32"], DTYPES["int64"]

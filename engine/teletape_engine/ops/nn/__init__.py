@@ -1,1 +1,1 @@
-"""Activations, losses, convolutions and pooling."""
+"""Activations, losses, normalisation, attention."""

@@ -11,7 +11,7 @@ from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.nn.windows import windows
+from teletape_engine.ops.convolution.windows import windows
 from teletape_engine.ops.shapes.index import strided_slice
 from teletape_engine.ops.shapes.pad import pad
 from teletape_engine.ops.shapes.shape import concat, reshape, transpose

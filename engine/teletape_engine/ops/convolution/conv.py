@@ -16,8 +16,8 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Cut, Reach, Trait
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.nn import depthwise, direct
-from teletape_engine.ops.nn.patches import (
+from teletape_engine.ops.convolution import depthwise, direct
+from teletape_engine.ops.convolution.patches import (
     MOST_BYTES,
     columns,
     convolved,
@@ -30,7 +30,7 @@ from teletape_engine.ops.nn.patches import (
     transposed,
     turned,
 )
-from teletape_engine.ops.nn.windows import image_lengths, windows
+from teletape_engine.ops.convolution.windows import image_lengths, windows
 from teletape_engine.ops.shapes.shape import reshape, transpose
 from teletape_engine.spec import DTYPES, FLOATING, DType, Shape, Spec, shape_text, wide
 

@@ -19,8 +19,8 @@ from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.rule import always
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.nn import direct
-from teletape_engine.ops.nn.windows import Windows, image_lengths, windows
+from teletape_engine.ops.convolution import direct
+from teletape_engine.ops.convolution.windows import Windows, image_lengths, windows
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import reshape
 from teletape_engine.spec import FLOATING, INTEGER, DType, Shape, Spec, finfo, shape_text, wide, wide_bytes

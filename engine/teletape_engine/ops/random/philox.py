@@ -16,7 +16,7 @@ from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.random import allowed_dtype, dtype_of_bounds
+from teletape_engine.ops.random.seeded import allowed_dtype, dtype_of_bounds
 from teletape_engine.spec import (
     DTYPES,
     FLOATING,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.ops.nn.windows import Windows
+from teletape_engine.ops.convolution.windows import Windows
 from teletape_engine.spec import Shape
 
 _CACHED: Final = 256 << 10  # bytes of the products of a part

@@ -12,9 +12,9 @@ from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.convolution.windows import image_lengths, windows
 from teletape_engine.ops.elementwise.logic import equal, where
 from teletape_engine.ops.nn.blocks import extract_patches
-from teletape_engine.ops.nn.windows import image_lengths, windows
 from teletape_engine.ops.reduce import reduce_max
 from teletape_engine.ops.shapes.cast import stop_gradient
 from teletape_engine.ops.shapes.create import ones_like

@@ -6,7 +6,7 @@ import math
 from typing import Any, Final
 
 from teletape_engine.arrays.kernels import Geometry, applied, kernel
-from teletape_engine.ops.nn.windows import Windows
+from teletape_engine.ops.convolution.windows import Windows
 from teletape_engine.spec import Shape
 
 #: Input channels times output channels. With more of them a BLAS with two threads is faster than one thread here.

@@ -17,7 +17,7 @@ from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.philox import check_state, unsigned
+from teletape_engine.ops.random.philox import check_state, unsigned
 from teletape_engine.spec import DTYPES, FLOATING, INDEX, INTEGER, DType, Shape, Spec, broadcast, shape_text
 
 _F32, _F64, _I64 = DTYPES["float32"], DTYPES["float64"], DTYPES["int64"]

@@ -18,7 +18,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.distributions import (
+from teletape_engine.ops.random.distributions import (
     arranged,
     check_fits,
     common_shape,
@@ -27,7 +27,7 @@ from teletape_engine.ops.distributions import (
     on_host,
     stream_bytes,
 )
-from teletape_engine.ops.philox import check_state, unsigned
+from teletape_engine.ops.random.philox import check_state, unsigned
 from teletape_engine.spec import FLOATING, Shape, Spec
 
 _STATE: Final = np.array([1234, 0, 7])

@@ -17,9 +17,9 @@ from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.nn.conv import conv2d, conv2d_backprop_input
-from teletape_engine.ops.nn.pool import avg_pool, max_pool
-from teletape_engine.ops.nn.windows import Windows, windows
+from teletape_engine.ops.convolution.conv import conv2d, conv2d_backprop_input
+from teletape_engine.ops.convolution.pool import avg_pool, max_pool
+from teletape_engine.ops.convolution.windows import Windows, windows
 from teletape_engine.ops.shapes.index import strided_slice, strided_slice_grad
 from teletape_engine.ops.shapes.pad import pad
 from teletape_engine.ops.shapes.shape import expand_dims, reshape, squeeze, transpose

@@ -16,8 +16,8 @@ from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.nn.morphology import at_places, largest_place
-from teletape_engine.ops.philox import check_state, unsigned
+from teletape_engine.ops.convolution.morphology import at_places, largest_place
+from teletape_engine.ops.random.philox import check_state, unsigned
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import ones_like

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.ops.nn.windows import Windows, windows
+from teletape_engine.ops.convolution.windows import Windows, windows
 from teletape_engine.spec import Shape, wide
 
 # Patches at a time: what a CPU's second cache holds, and at least as many windows as make a product worth its call.

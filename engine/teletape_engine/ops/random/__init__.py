@@ -1,0 +1,1 @@
+"""Random numbers, as TensorFlow draws them from a state or from seeds."""
