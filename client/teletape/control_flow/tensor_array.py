@@ -215,8 +215,10 @@ class TensorArray:
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """Sets the elements to parts of a tensor along axis 0, and returns the TensorArray to use from now on.
 
+        The parts may differ in length; then the shape of the elements is not known.
+
         Raises:
-            ValueError: The lengths do not add up to that of the tensor, or there are more than elements.
+            InvalidArgumentError: The lengths do not add up to that of the tensor, or there are not as many as elements.
         """
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         sizes = [int(length) for length in convert_to_tensor(lengths).numpy()]
@@ -229,7 +231,18 @@ class TensorArray:
         for length in sizes:
             parts.append(call(ops.strided_slice, (tensor,), index=((start, start + length, None),)))
             start += length
-        return self._filled(parts, "split")
+        if len(parts) != len(self) and not self._dynamic:
+            raise InvalidArgumentError(
+                f"TensorArray's size is not equal to the size of lengths ({len(self)} vs. {len(parts)}), and the "
+                "TensorArray is not marked as dynamically resizeable."
+            )
+        if len(set(sizes)) < 2:
+            return self._filled(parts, "split")
+        unequal = self._target()
+        unequal._shape = TensorShape(None)
+        elements: list[Tensor | None] = [unequal._checked(part, infers=False) for part in parts]
+        unequal._elements, unequal._rows, unequal._cleared = elements, None, set()
+        return unequal
 
     # ------------------------------------------------------------------------------------------------- for a loop
     @property
@@ -265,8 +278,8 @@ class TensorArray:
         """Returns what a write changes: this object outside functions, a new one inside."""
         return self._copy() if current().tracing else self
 
-    def _checked(self, value: Any) -> Tensor:
-        """Returns a value as an element; its shape becomes known. Raises as `write`."""
+    def _checked(self, value: Any, infers: bool = True) -> Tensor:
+        """Returns a value as an element; its shape becomes known if `infers`. Raises as `write`."""
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if tensor.dtype is not self._dtype:
             raise InvalidArgumentError(
@@ -274,7 +287,7 @@ class TensorArray:
             )
         if not self._shape.is_compatible_with(tensor.shape):
             raise ValueError(f"Incompatible shape for value ({tensor.shape}), expected ({self._shape})")
-        if self._infers:
+        if infers and self._infers:
             self._shape = self._shape.merge_with(tensor.shape)
         return tensor
 

@@ -60,7 +60,6 @@ from teletape.ops.nn import batch_norm_with_global_normalization as batch_norm_w
 from teletape.ops.nn import batch_normalization as batch_normalization
 from teletape.ops.nn import bias_add as bias_add
 from teletape.ops.nn import compute_average_loss as compute_average_loss
-from teletape.ops.nn import ctc_loss as ctc_loss
 from teletape.ops.nn import isotonic_regression as isotonic_regression
 from teletape.ops.nn import moments as moments
 from teletape.ops.nn import normalize_moments as normalize_moments
@@ -86,6 +85,7 @@ from teletape.ops.sorting import top_k as top_k
 from teletape.sparse_tensors.ctc import collapse_repeated as collapse_repeated
 from teletape.sparse_tensors.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
 from teletape.sparse_tensors.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+from teletape.sparse_tensors.ctc import ctc_loss as ctc_loss
 from teletape.sparse_tensors.ctc import ctc_unique_labels as ctc_unique_labels
 from teletape.sparse_tensors.lookups import embedding_lookup_sparse as embedding_lookup_sparse
 from teletape.sparse_tensors.lookups import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse

@@ -13,7 +13,7 @@ import numpy as np
 
 from teletape.errors import FailedPreconditionError
 from teletape.ops import arguments as to
-from teletape.ops.dispatch import call
+from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.convert import c_name
 from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
@@ -195,10 +195,11 @@ def silu_of_tensor_beta(features: Tensor, beta: Any) -> Tensor | None:
 
 
 def polygamma_of_tensor_order(a: Any, x: Any) -> Tensor | None:
-    """Polygamma with an order for each element, if `a` is more than a number of Python; no gradient reaches `a`."""
-    if isinstance(a, (int, float)):
+    """Polygamma with an order for each element, if `a` is more than a whole number; no gradient reaches `a`."""
+    known = isinstance(x, (TensorLike, np.ndarray, np.generic))
+    if isinstance(a, (int, float)) and known and float(a).is_integer():
         return None
-    x = to.tensor(x)
+    x = to.tensor(x) if known else to.like(x, convert_to_tensor(a))  # numbers take the dtype of the order
     order = call(ops.stop_gradient, (to.like(a, x),))
     whole = call(ops.equal, (order, call(ops.floor, (call(ops.abs, (order,)),))))
     order = call(ops.where, (whole, order, float("nan")))

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from teletape.ops import arguments as to
+from teletape.ops.derived.cast import cast
 from teletape.ops.derived.diagonal import band_part
 from teletape.ops.derived.matrix import cholesky, cholesky_solve, triangular_solve
 from teletape.ops.derived.products import matmul
 from teletape.ops.diagonals import set_diag
 from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
@@ -54,6 +56,8 @@ def qr(input: to.TensorInput, full_matrices: bool = False, name: str | None = No
     x = convert_to_tensor(input)
     if x.ndim < 2:
         raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
+    if x.dtype is dtypes.float16:  # computed in float32, as are its derivatives
+        return Qr(*(cast(factor, dtypes.float16) for factor in qr(cast(x, dtypes.float32), full_matrices)))
     rows, columns = x.shape.as_list()[-2:]
     factors = call(ops.qr, (x[..., :rows] if rows < columns else x,), full_matrices=bool(full_matrices))
     q, r = factors[..., :rows, :], call(ops.matrix_transpose, (factors[..., rows:, :],), conjugate=True)

@@ -21,7 +21,6 @@ __all__ = [
     "batch_normalization",
     "bias_add",
     "compute_average_loss",
-    "ctc_loss",
     "isotonic_regression",
     "moments",
     "normalize_moments",
@@ -248,43 +247,6 @@ def compute_average_loss(
             raise ValueError("a loss without a batch axis needs `global_batch_size`")
         global_batch_size = losses.shape.as_list()[0]
     result: Tensor = call(ops.reduce_sum, (losses,)) / cast(convert_to_tensor(global_batch_size), losses.dtype)
-    return result
-
-
-def ctc_loss(
-    labels: to.TensorInput,
-    logits: to.TensorInput,
-    label_length: to.TensorInput,
-    logit_length: to.TensorInput,
-    logits_time_major: bool = True,
-    unique: Any = None,
-    blank_index: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """-log of the probability that the frames of each sequence spell its labels: [batch].
-
-    By hand: its defaults and the order of its axes.
-
-    Args:
-        labels: [batch, length], dense, without blanks; what is after a sequence's length is padding.
-        logits: [frames, batch, classes], or [batch, frames, classes] if `logits_time_major` is False.
-        label_length: [batch].
-        logit_length: [batch]; the frames that count.
-        logits_time_major: The order of the axes of `logits`.
-        unique: Without effect.
-        blank_index: The class of the blank: 0 if it is None; a negative one counts from the end.
-        name: Without effect.
-
-    Example:
-        tf.nn.ctc_loss(
-            [[0, 1]], [[[2.0, 0.0, 1.0]], [[0.0, 2.0, 1.0]]], label_length=[2], logit_length=[2], blank_index=2
-        )
-    """
-    frames = convert_to_tensor(logits)
-    if not logits_time_major:
-        frames = transpose(frames, [1, 0, 2])
-    inputs = [convert_to_tensor(each) for each in (labels, label_length, logit_length)]
-    result: Tensor = call(ops.ctc_loss, (frames, *inputs), blank=0 if blank_index is None else int(blank_index))
     return result
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from teletape.ops import convolutions, create, decompositions, pools
-from teletape.ops.derived import activations, arithmetic, complex, eigen, loss, math, shape
+from teletape.ops.derived import activations, arithmetic, complex, eigen, logic, loss, math, shape
 from teletape.ops.derived import einsum as sums_of_products
-from teletape.ops.dispatch import convert_to_tensor
+from teletape.ops.dispatch import constant, convert_to_tensor
 from teletape.tensors.tensor import Tensor
 
 
@@ -39,6 +39,25 @@ class Svd(NamedTuple):
     s: Tensor
     u: Tensor
     v: Tensor
+
+
+def equal(x: Any, y: Any, incompatible_shape_error: bool) -> Tensor:
+    """Whether elements are equal; without the error tensors of shapes that do not broadcast are not, as a whole."""
+    if incompatible_shape_error or _broadcast(x, y):
+        return logic.equal(x, y)
+    return constant(False)
+
+
+def not_equal(x: Any, y: Any, incompatible_shape_error: bool) -> Tensor:
+    """Whether elements differ; without the error tensors of shapes that do not broadcast do, as a whole."""
+    if incompatible_shape_error or _broadcast(x, y):
+        return logic.not_equal(x, y)
+    return constant(True)
+
+
+def _broadcast(x: Any, y: Any) -> bool:
+    shapes = [convert_to_tensor(value).shape.as_list() for value in (x, y)]
+    return all(1 in (a, b) or a == b for a, b in zip(*(reversed(shape) for shape in shapes), strict=False))
 
 
 def softmax_cross_entropy(features: Any, labels: Any) -> SoftmaxCrossEntropyWithLogits:

@@ -171,11 +171,11 @@ def frame(
     """Frames of `frame_length` elements along `axis` that begin at every `frame_step`-th: [..., count, length, ...].
 
     Args:
-        signal: Floating or complex.
+        signal: Of any dtype.
         frame_length: How many elements a frame has.
         frame_step: How many elements after a frame the next one begins.
         pad_end: Whether frames that do not fit are filled with `pad_value`, or left out.
-        pad_value: A number.
+        pad_value: Of the signal's dtype.
         axis: The axis.
         name: Accepted, without effect.
 
@@ -191,8 +191,11 @@ def frame(
         x = transpose(x, [*(i for i in range(x.ndim) if i != at), at])
     if pad_end and step > 0:
         n = x.shape.as_list()[-1]
-        missing = max(0, length + step * (-(-n // step) - 1) - n)
-        x = pad(x, [[0, 0]] * last + [[0, missing]], constant_values=pad_value)
+        end = length + step * (-(-n // step) - 1)  # of the last frame
+        if end > n:
+            x = pad(x, [[0, 0]] * last + [[0, end - n]], constant_values=pad_value)
+        elif not length:  # a frame without elements would fit after the last element too
+            x = x[..., : max(0, end)]
     frames = call(ops.frame, (x,), length=length, step=step)
     if at == last:
         return frames

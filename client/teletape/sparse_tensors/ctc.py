@@ -1,4 +1,4 @@
-"""Connectionist temporal classification without its loss: decoders, whose labels are sparse, and forms of labels.
+"""Connectionist temporal classification: its loss, decoders, whose labels are sparse, and forms of labels.
 
 The decoders read the values of their inputs, and run in this process: their labels have no gradient. The search for the
 best paths is that of Graves and Jaitly, "Towards End-to-End Speech Recognition with Recurrent Neural Networks", 2014.
@@ -14,18 +14,79 @@ import numpy as np
 
 from teletape.errors import FailedPreconditionError
 from teletape.ops import arguments as to
-from teletape.ops.dispatch import constant, convert_to_tensor
+from teletape.ops.derived.shape import transpose
+from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.arrays import HostArray
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_unique_labels"]
+__all__ = ["collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss", "ctc_unique_labels"]
 
 _NEVER = -math.inf
 
 Labels = tuple[int, ...]
+
+
+def ctc_loss(
+    labels: to.TensorInput | SparseTensor,
+    logits: to.TensorInput,
+    label_length: to.TensorInput | None,
+    logit_length: to.TensorInput,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """-log of the probability that the frames of each sequence spell its labels: [batch].
+
+    By hand: its defaults, the order of its axes, and labels in two forms.
+
+    Args:
+        labels: [batch, length] without blanks: dense, where what is after a sequence's length is padding; or sparse
+            int32, where each row has its labels in order.
+        logits: [frames, batch, classes], or [batch, frames, classes] if `logits_time_major` is False.
+        label_length: [batch]; without effect for sparse labels.
+        logit_length: [batch]; the frames that count.
+        logits_time_major: The order of the axes of `logits`.
+        unique: Without effect.
+        blank_index: The class of the blank; a negative one counts from the end. None: 0, for dense labels.
+        name: Without effect.
+
+    Raises:
+        ValueError: Sparse labels of another dtype or without `blank_index`; dense ones without `label_length`.
+
+    Example:
+        tf.nn.ctc_loss(
+            [[0, 1]], [[[2.0, 0.0, 1.0]], [[0.0, 2.0, 1.0]]], label_length=[2], logit_length=[2], blank_index=2
+        )
+    """
+    frames = convert_to_tensor(logits)
+    if not logits_time_major:
+        frames = transpose(frames, [1, 0, 2])
+    if isinstance(labels, SparseTensor):
+        if blank_index is None:
+            raise ValueError("Argument `blank_index` must be provided when `labels` is a `SparseTensor`.")
+        labels, label_length = _rows_of_labels(labels)
+    inputs = [convert_to_tensor(each) for each in (labels, label_length, logit_length)]
+    result: Tensor = call(ops.ctc_loss, (frames, *inputs), blank=0 if blank_index is None else int(blank_index))
+    return result
+
+
+def _rows_of_labels(labels: SparseTensor) -> tuple[Tensor, Tensor]:
+    """The labels of each row from its first column on, and how many there are; places are in order."""
+    if labels.dtype is not dtypes.int32:
+        raise ValueError(f"Tensor conversion requested dtype int32 for labels with dtype {labels.dtype.name}")
+    batch, width = labels.shape.as_list()
+    rows = convert_to_tensor(labels.indices)[:, 0]
+    numbers = constant(np.arange(rows.shape[0], dtype=np.int64))
+    columns: Any = numbers - call(ops.searchsorted, (rows, rows), out_type=dtypes.int64.np)
+    places = call(ops.stack, (rows, columns), axis=1)
+    dense = call(ops.scatter_nd, (places, convert_to_tensor(labels.values)), shape=(batch, width))
+    lengths = call(ops.unsorted_segment_sum, (call(ops.ones_like, (rows,)), rows), num_segments=batch)
+    return dense, lengths
 
 
 def _read(inputs: Any, sequence_length: Any) -> tuple[HostArray, list[int]]:

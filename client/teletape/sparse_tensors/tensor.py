@@ -123,6 +123,10 @@ class SparseTensor(SparseValue):
         """Of the values."""
         return self._values.dtype
 
+    def consumers(self) -> list[Any]:
+        """The operations that use it: none are listed."""
+        return []
+
     def with_values(self, new_values: Any) -> SparseTensor:
         """A sparse tensor with other values at the same places.
 

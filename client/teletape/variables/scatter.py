@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from teletape.ops import dispatch
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
@@ -91,6 +93,19 @@ class ScatterMethods(TensorLike):
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Takes the maximum with `updates` at `indices`; see `scatter_nd_add`."""
         return self._scattered("scatter_nd_max", indices, updates)
+
+    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Replaces elements along the last axis that the indices have: `variable[i, indices[i, k]] = values[i, k]`.
+
+        All axes of the indices but the last count through the first axes of the variable. See `scatter_add`.
+        """
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}")
+        indices = dispatch.convert_to_tensor(sparse_delta.indices)
+        lengths = indices.shape.as_list()
+        lead = [dispatch.constant(axis) for axis in np.indices(lengths, indices.dtype.np)[:-1]]
+        places = dispatch.call(ops.stack, [*lead, indices], axis=len(lengths))
+        return self._scattered("scatter_nd_update", places, sparse_delta.values)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """The rows at `indices`, as `tf.gather` of the variable."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 
 from teletape import host_memory
+from teletape.errors import OutOfRangeError
 from teletape.ops import dispatch
 from teletape.ops.operators import has_unknown_index
 from teletape.program.tracebacks import report, reports
@@ -267,6 +268,25 @@ class Variable(ScatterMethods):
         except Exception as error:
             report(error)
             raise
+
+    def count_up_to(self, limit: Any) -> Tensor:
+        """Adds 1 to an int32 or int64 scalar, and returns what it was.
+
+        Raises:
+            InvalidArgumentError: Another dtype or rank.
+            teletape.errors.OutOfRangeError: The variable has reached `limit`; it stays as it is.
+        """
+        if self.dtype not in (dtypes.int32, dtypes.int64):
+            raise InvalidArgumentError(
+                f"Value for attr 'T' of {self.dtype.name} is not in the list of allowed values: int32, int64"
+            )
+        if self.shape.rank:
+            raise InvalidArgumentError(f"input is not a scalar: {self.shape}")
+        before = self.read_value()
+        if int(before) >= int(limit):
+            raise OutOfRangeError(f"Reached limit of {int(limit)}")
+        self.assign_add(1)
+        return before
 
     def _serialize_to_tensors(self) -> dict[str, Variable]:
         """What a checkpoint saves of it, by component. TensorFlow's protocol, which Keras's variables call."""

@@ -18,7 +18,7 @@ from teletape_engine.ops.linalg.diagonal import stacked
 from teletape_engine.ops.shapes.index import strided_slice
 from teletape_engine.ops.shapes.pad import pad
 from teletape_engine.ops.shapes.shape import concat
-from teletape_engine.spec import COMPLEX, COMPLEX_OF, DIFFERENTIABLE, REAL_OF, Shape, Spec, shape_text
+from teletape_engine.spec import COMPLEX, COMPLEX_OF, NUMERIC, REAL_OF, Shape, Spec, shape_text
 
 _VOLUME = 3  # axes of what TensorFlow transforms at most
 
@@ -29,7 +29,7 @@ def _check(op_type: str, x: Spec, rank: int, dtypes: Any) -> None:
         raise InvalidArgumentError(f"rank must be in [1, {_VOLUME}], found {rank}")
     if x.ndim < rank:
         raise InvalidArgumentError(f"Input must have rank of at least {rank} but got: {shape_text(x.shape)}")
-    if 0 in x.shape[x.ndim - rank :]:
+    if 0 in x.shape[x.ndim - rank :] and op_type not in ("FFT", "IFFT"):
         raise InvalidArgumentError(f"an axis to transform has length 0 in shape {shape_text(x.shape)}")
 
 
@@ -43,7 +43,7 @@ def _complex(*shape: int) -> Any:
 
 
 def _size(shape: Shape, rank: int) -> int:
-    return math.prod(shape[len(shape) - rank :])
+    return max(1, math.prod(shape[len(shape) - rank :]))
 
 
 # ---------------------------------------------------------------------------------------------------- complex numbers
@@ -66,12 +66,15 @@ def _dft_vjp(ct: Any, x_spec: Spec, rank: int, inverse: bool) -> Any:
         sample(_complex(2, 3), inverse=True),
         sample(_complex(3, 2), rank=2),
         sample(_complex(2, 1, 3), rank=3, inverse=True),
+        sample(_complex(2, 0)),
     ],
     workspace=lambda x, **_: 2 * x.nbytes,
     reach=Reach.LINES,
 )
 def dft(xp: Any, x: Any, *, rank: int = 1, inverse: bool = False) -> Any:
     """The discrete Fourier transform of complex numbers over the last `rank` axes; the `inverse` is divided by n."""
+    if not x.size:
+        return xp.zeros_like(x)
     transform = xp.fft.ifftn if inverse else xp.fft.fftn
     return transform(x, axes=_axes(rank)).astype(x.dtype, copy=False)
 
@@ -225,11 +228,12 @@ def _check_lengths(x: Any, lengths: Shape) -> None:
 
 # ------------------------------------------------------------------------------------------------------------- frames
 def _frame_spec(x: Spec, *, length: int, step: int) -> Spec:
-    check_dtypes("Frame", (x,), DIFFERENTIABLE)
     if not x.ndim:
         raise InvalidArgumentError("the signal must have at least one axis, found none")
-    if length < 1 or step < 1:
-        raise InvalidArgumentError(f"length and step of frames must be at least 1, found {length} and {step}")
+    if length < 0 or step < 1:
+        raise InvalidArgumentError(
+            f"the length of frames must be at least 0 and their step at least 1, found {length} and {step}"
+        )
     return x.with_shape((*x.shape[:-1], _count(x.shape, length, step), length))
 
 
@@ -246,7 +250,12 @@ def _frame_vjp(ct: Any, x_spec: Spec, step: int) -> Any:
     infer=_frame_spec,
     vjp=_frame_vjp,
     batch=stacked,
-    samples=[sample((7,), length=3, step=2), sample((2, 6), length=1, step=2), sample((2,), length=3, step=1)],
+    samples=[
+        sample((7,), length=3, step=2),
+        sample((2, 6), length=1, step=2),
+        sample((2,), length=3, step=1),
+        sample((5,), length=0, step=2),
+    ],
     workspace=lambda x, length, step: 16 * (_count(x.shape, length, step) + 1) * (length + 1),
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
@@ -259,23 +268,32 @@ def frame(xp: Any, x: Any, *, length: int, step: int) -> Any:
 
 
 def _overlap_spec(x: Spec, *, step: int) -> Spec:
-    check_dtypes("OverlapAndAdd", (x,), DIFFERENTIABLE)
+    check_dtypes("OverlapAndAdd", (x,), NUMERIC)
     if x.ndim < 2:
         raise InvalidArgumentError(f"frames [..., count, length] are needed, found shape {shape_text(x.shape)}")
     if step < 1:
         raise InvalidArgumentError(f"the step of frames must be at least 1, found {step}")
     count, length = x.shape[-2:]
-    if not length:
-        raise InvalidArgumentError(f"frames must have an element, found shape {shape_text(x.shape)}")
     return x.with_shape((*x.shape[:-2], (count - 1) * step + length if count else 0))
+
+
+def _overlap_vjp(ct: Any, x_spec: Spec, step: int) -> Any:
+    # A frame without elements would fit once more than there were frames.
+    return _resized(ops.frame(ct, length=x_spec.shape[-1], step=step), x_spec.shape[-2:])
 
 
 @linear(
     infer=_overlap_spec,
-    vjp=lambda ct, x_spec, step: ops.frame(ct, length=x_spec.shape[-1], step=step),
+    vjp=_overlap_vjp,
     batch=stacked,
-    samples=[sample((3, 4), step=2), sample((2, 2, 3), step=2), sample((2, 2), step=3), sample((0, 2), step=1)],
-    tf=(by_hand("signal.overlap_and_add", "frames of length 0 and signals of integers have results of their own"),),
+    samples=[
+        sample((3, 4), step=2),
+        sample((2, 2, 3), step=2),
+        sample((2, 2), step=3),
+        sample((0, 2), step=1),
+        sample((3, 0), step=2),
+    ],
+    tf=(by_hand("signal.overlap_and_add", "fewer than two axes are a ValueError"),),
     workspace=lambda x, step: x.nbytes,
     reach=Reach.SUMS,
 )

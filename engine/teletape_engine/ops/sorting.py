@@ -162,10 +162,11 @@ def _search_spec(sorted_sequence: Spec, values: Spec, *, side: str, out_type: DT
         raise InvalidArgumentError(f"side must be either 'right' or 'left'.  Saw: {side}.")
     if out_type not in INDEX:
         raise InvalidArgumentError(f"out_type must be int32 or int64, found {out_type.name}")
-    if not sorted_sequence.ndim or sorted_sequence.shape[:-1] != values.shape[:-1] or not values.ndim:
+    rows = [math.prod(x.shape[:-1]) for x in (sorted_sequence, values)]
+    if not sorted_sequence.ndim or not values.ndim or rows[0] != rows[1]:
         raise InvalidArgumentError(
-            f"sorted_sequence {shape_text(sorted_sequence.shape)} and values {shape_text(values.shape)} must agree in "
-            "all dimensions but the last"
+            f"Leading dim_size of both tensors must match: sorted_sequence {shape_text(sorted_sequence.shape)} and "
+            f"values {shape_text(values.shape)} need as many rows"
         )
     return values.with_dtype(out_type)
 
@@ -179,6 +180,7 @@ def _search_spec(sorted_sequence: Spec, values: Spec, *, side: str, out_type: DT
         sample(np.array([1.0, 2.0, 2.0, 5.0]), np.array([2.0, 0.0, 6.0]), side="right", out_type=DTYPES["int64"]),
         sample(np.array([[1.0, 3.0], [0.0, 9.0]]), np.array([[1.0, 2.0, 3.0], [9.0, 9.5, -1.0]])),
         sample(np.zeros((0,)), (2,)),
+        sample(np.array([1.0, 3.0]), np.array([[2.0, 0.0]])),
     ],
     op_type="LowerBound",
     like=(0, 0),
@@ -198,6 +200,8 @@ def searchsorted(
     xp: Any, sorted_sequence: Any, values: Any, *, side: str = "left", out_type: DType = DTYPES["int32"]
 ) -> Any:
     """Where each of `values` [..., m] belongs in `sorted_sequence` [..., n], before or after its equals.
+
+    Both have as many rows; their first axes may number them in different ways.
 
     `side` is "left" (before them) or "right".
     """

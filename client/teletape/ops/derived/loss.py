@@ -26,6 +26,8 @@ def softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """-Σ labels · log softmax(logits) along `axis`, which is reduced; labels are probabilities, and broadcast.
 
+    Labels may lack first axes of the logits if `axis` is the last one.
+
     The gradient of the logits is softmax(logits) - labels, as in TensorFlow: exact for labels that sum to 1.
     """
     try:

@@ -19,7 +19,7 @@ _DET = ops.det
 
 
 def inv(input: to.TensorInput, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverses of matrices, or of their adjoints.
+    """The inverses of matrices, or of their adjoints; of float16 computed in float32.
 
     Raises:
         InvalidArgumentError: A matrix has no inverse.

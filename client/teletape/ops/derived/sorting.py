@@ -63,6 +63,8 @@ def searchsorted(
 ) -> Tensor:
     """Where each of `values` [..., m] belongs in `sorted_sequence` [..., n], before or after its equals.
 
+    Both have as many rows; their first axes may number them in different ways.
+
     `side` is "left" (before them) or "right".
     """
     try:

@@ -21,11 +21,11 @@ from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import expand_dims
-from teletape_engine.spec import COMPLEX, Spec, shape_text
+from teletape_engine.spec import COMPLEX, DTYPES, DType, Spec, half_bytes, shape_text, wide
 
 
-def _check_square(op_type: str, x: Spec) -> None:
-    check_dtypes(op_type, (x,), SOLVABLE)
+def _check_square(op_type: str, x: Spec, dtypes: frozenset[DType] = SOLVABLE) -> None:
+    check_dtypes(op_type, (x,), dtypes)
     if x.ndim < 2:
         raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
     if x.shape[-1] != x.shape[-2]:
@@ -33,7 +33,7 @@ def _check_square(op_type: str, x: Spec) -> None:
 
 
 def _inv_spec(x: Spec, *, adjoint: bool) -> Spec:
-    _check_square("MatrixInverse", x)
+    _check_square("MatrixInverse", x, SOLVABLE | {DTYPES["float16"]})
     return x
 
 
@@ -60,17 +60,19 @@ def _inv_vjp(ct: Any, y: Any, adjoint: bool) -> Any:
     op_type="MatrixInverse",
     args="input adjoint",
     tf="linalg.inv",
-    workspace=lambda x, **_: 2 * x.nbytes,
+    workspace=lambda x, **_: 2 * x.nbytes + half_bytes(x, 3),
     work=lambda x, **_: x.size * x.shape[-1],
     reach=Reach.MATRICES,
 )
 def inv(xp: Any, x: Any, *, adjoint: bool = False) -> Any:
-    """The inverses of matrices, or of their adjoints.
+    """The inverses of matrices, or of their adjoints; of float16 computed in float32.
 
     Raises:
         InvalidArgumentError: A matrix has no inverse.
     """
-    return linalg.inv(xp, xp.conj(xp.swapaxes(x, -1, -2)) if adjoint else x)
+    matrices = x.astype(wide(x.dtype), copy=False)
+    result = linalg.inv(xp, xp.conj(xp.swapaxes(matrices, -1, -2)) if adjoint else matrices)
+    return result.astype(x.dtype, copy=False)
 
 
 # ------------------------------------------------------------------------------------------------------------ systems

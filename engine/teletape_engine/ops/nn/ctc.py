@@ -64,7 +64,7 @@ def _check(logits: Any, labels: Any, lengths: tuple[Any, Any]) -> None:
     op_type="CTCLoss",
     like=(0, 1, 2, 3),
     integers=("labels", "label_length", "logit_length"),
-    tf=(by_hand("nn.ctc_loss", "its defaults and the order of its axes"),),
+    tf=(by_hand("nn.ctc_loss", "its defaults, the order of its axes, and labels in two forms"),),
 )
 def ctc_loss(logits: Any, labels: Any, label_length: Any, logit_length: Any, *, blank: int = 0) -> Any:
     """-log of the probability that frames of `logits` spell `labels`: [batch], in float32 at least.

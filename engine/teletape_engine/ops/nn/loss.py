@@ -21,7 +21,7 @@ from teletape_engine.ops.elementwise.math import exp, log, log1p
 from teletape_engine.ops.nn.activations import check_axis, log_softmax, shifted, softmax
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shapes.create import one_hot, ones_like, zeros_like
-from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims
+from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims, reshape
 from teletape_engine.spec import FLOATING, INDEX, KERNEL_NAMES, Spec, broadcast, shape_text, wide_bytes
 
 
@@ -30,10 +30,11 @@ def _dense_spec(labels: Spec, logits: Spec, *, axis: int) -> Spec:
     check_dtypes("SoftmaxCrossEntropyWithLogits", (labels, logits), FLOATING)
     at = check_axis("SoftmaxCrossEntropyWithLogits", logits, axis)
     try:
-        fits = labels.ndim == logits.ndim and broadcast(labels.shape, logits.shape)
+        fits = broadcast(labels.shape, logits.shape)
     except InvalidArgumentError:
-        fits = False
-    if not fits:
+        fits = ()
+    alike = labels.ndim == logits.ndim or (0 < labels.ndim < logits.ndim and at == logits.ndim - 1)
+    if not fits or not alike:
         raise InvalidArgumentError(
             f"logits and labels must be broadcastable: logits_size={shape_text(logits.shape)} "
             f"labels_size={shape_text(labels.shape)}"
@@ -71,7 +72,9 @@ def _from_logits(t: Any, labels: Any, logits: Any, labels_spec: Spec, logits_spe
 
 def _batch_dense(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     labels, logits = batch_all(args, batched)
-    axis = attrs["axis"]
+    axis, missing = attrs["axis"], len(logits.shape) - len(labels.shape)
+    if missing:  # the labels have fewer axes than the logits: they broadcast after the axis of the batch
+        labels = reshape(labels, shape=(labels.shape[0], *(1,) * missing, *labels.shape[1:]))
     return record(labels, logits, axis=axis if axis < 0 else axis + 1)
 
 
@@ -87,6 +90,7 @@ def _label_samples() -> list[Any]:
         sample(labels(2, 3, 2, axis=1), (2, 3, 2), axis=1),
         sample(labels(3), (3,), axis=0, seed=1),
         sample(labels(1, 3), (2, 3), seed=2),
+        sample(labels(3), (2, 2, 3), seed=3),
     ]
 
 
@@ -110,6 +114,8 @@ def _label_samples() -> list[Any]:
 )
 def softmax_cross_entropy(xp: Any, labels: Any, logits: Any, *, axis: Axis = -1) -> Any:
     """-Σ labels · log softmax(logits) along `axis`, which is reduced; labels are probabilities, and broadcast.
+
+    Labels may lack first axes of the logits if `axis` is the last one.
 
     The gradient of the logits is softmax(logits) - labels, as in TensorFlow: exact for labels that sum to 1.
     """
