@@ -17,7 +17,7 @@ IMAGES, FILTERS, MATRIX = tf.ones([1, 4, 4, 2]), tf.ones([2, 2, 2, 3]), tf.eye(3
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: tf.nn.max_pool2d(IMAGES, [1, 1, 1, 2], 1, "SAME"), "ksize in the batch and depth dimensions"),
+        (lambda: tf.nn.max_pool2d(IMAGES, [1, 1, 1, 2], 1, "SAME"), "the depth window to equal the depth stride"),
         (lambda: tf.nn.conv2d(IMAGES, FILTERS, 1, "SAME", dilations=[1, 2, 2, 2]), "dilations in the batch and depth"),
     ],
 )
