@@ -31,8 +31,8 @@ def page() -> str:
     """The whole page."""
     described = {description["name"]: description for description in catalogue()}
     types = Counter(op.op_type for op in CATALOGUE.values())
-    several = " and ".join(f"`{op_type}`" for op_type, count in sorted(types.items()) if count > 1)
-    parts = [HEAD.format(ambiguous=several, shown=examples.SHOWN)]
+    *several, last = [f"`{op_type}`" for op_type, count in sorted(types.items()) if count > 1]
+    parts = [HEAD.format(ambiguous=f"{', '.join(several)} and {last}", shown=examples.SHOWN)]
     for family in FAMILIES:
         module = family.__name__
         names = [name for name, op in CATALOGUE.items() if (op.expand or op.forward).__module__ == module]

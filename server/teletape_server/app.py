@@ -42,22 +42,10 @@ from teletape_server.problems import PROBLEMS, Problem, error_response, problem_
 from teletape_server.quotas import Quota
 from teletape_server.registry import Boot, Registry
 from teletape_server.retries import Retries
-from teletape_server.routes import (
-    batch,
-    expressions,
-    function_questions,
-    functions,
-    info,
-    loops,
-    metrics,
-    ops,
-    run,
-    sessions,
-    tapes,
-    tensors,
-    training,
-    variables,
-)
+from teletape_server.routes.functions import function_questions, functions, loops, training
+from teletape_server.routes.server import expressions, info, metrics
+from teletape_server.routes.session import batch, ops, run, sessions, tensors, variables
+from teletape_server.routes.tapes import tapes
 from teletape_server.settings import Settings
 from teletape_server.worker.faults import described_faults, text_of
 

@@ -30,10 +30,10 @@ def as_javascript(source: str) -> str:
 
 
 def tensors(value: Any) -> list[Any]:
-    """Every tensor, and every null derivative, in an answer: in order."""
+    """Every tensor, and every null derivative, in an answer: in order; not those of progress events."""
     if isinstance(value, list):
         return [each for member in value for each in tensors(member)]
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or value.get("status") == "running":
         return []
     if "dtype" in value and "data" in value:
         return [(value["dtype"], value["shape"], value["data"])]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Header, Path, Query
 from starlette.datastructures import Headers
 
+from teletape_engine.diagram.histogram import MAX_BINS
 from teletape_server.problems import Problem
 from teletape_server.worker.bodies import DTYPE_HEADER, SHAPE_HEADER
 
@@ -49,6 +50,7 @@ Several = Annotated[
     Query(description="Ids, the parameter repeated; those that name nothing are skipped", examples=[["old"]]),
 ]
 All = Annotated[bool, Query(description="All of them")]
+Bins = Annotated[int, Query(ge=1, le=MAX_BINS, description="Most bins of a histogram")]
 
 
 def path_id_of(resource: str, example: str) -> Any:

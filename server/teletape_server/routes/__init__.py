@@ -1,1 +1,1 @@
-"""The endpoints, one file a resource. Each declares its parameters and bodies, and calls `http.dispatch`."""
+"""The endpoints, a file for each resource. Each declares its parameters and bodies, and calls `http.dispatch`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from teletape_engine.commands import Assign, Batch, Call, Command, Id, OnFailure
 from teletape_engine.commands.results import Answer
 from teletape_engine.errors import TeletapeError, UnknownIdError, tree
 from teletape_engine.session.session import Session
+from teletape_engine.session.state import State
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
 from teletape_server.worker.faults import plain
 from teletape_server.worker.methods import Request
@@ -136,3 +137,8 @@ def described(session: Session, id: Id, collection: str) -> dict[str, Any]:
     if actual != collection:
         raise UnknownIdError(f"the id {id!r} is not in {collection}: it is at {actual}/{id}", id=id)
     return facts
+
+
+def inspected(session: Session, request: Request, look: Callable[[State], Any]) -> Any:
+    """Returns the result of a function that reads the session's state, under the request's time limit and cancel."""
+    return session.inspect(look, cancelled=request.cancelled, progress=request.progress, budget=request.budget)

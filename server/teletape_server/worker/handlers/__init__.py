@@ -1,23 +1,9 @@
-"""The methods that requests call, one file a resource: check a body, make commands, execute, answer.
+"""The methods that requests call, a file for each resource: check a body, make commands, execute, answer.
 
 `worker.models` describes the bodies, `worker.bodies` reads and writes them. Importing this package registers the
 methods.
 """
 
-from teletape_server.worker.handlers import (  # noqa: F401  # importing them registers their methods
-    batches,
-    checks,
-    explain,
-    function_questions,
-    functions,
-    graphs,
-    loops,
-    nodes,
-    ops,
-    questions,
-    run,
-    tapes,
-    tensors,
-    training,
-    variables,
-)
+from teletape_server.worker.handlers.functions import function_questions, functions, loops, training  # noqa: F401  # importing them registers their methods
+from teletape_server.worker.handlers.session import batches, ops, run, tensors, variables  # noqa: F401  # importing them registers their methods
+from teletape_server.worker.handlers.tapes import checks, explain, graphs, nodes, questions, tapes  # noqa: F401  # importing them registers their methods

@@ -1,0 +1,1 @@
+"""A session's functions: calls, derivatives, loops, training."""

@@ -1,0 +1,1 @@
+"""What the server says of itself: its limits and devices, its metrics; and expressions, which it parses."""

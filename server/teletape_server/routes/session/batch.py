@@ -1,0 +1,117 @@
+"""POST /sessions/{session}/run and /batch: commands as JSON, or as a binary frame, executed exactly once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+import teletape_wire as wire
+from teletape_server.http.access import LiveSession, registry_of, settings_of
+from teletape_server.http.bodies import declared_length, first_bytes, read_body
+from teletape_server.http.declarations import BODY, NAMED, RAW, SESSION, WORK, answers, takes
+from teletape_server.http.dispatch import dispatch, respond
+from teletape_server.http.frames import TYPES, FrameBatch, batch_params
+from teletape_server.http.negotiation import body_type
+from teletape_server.http.parameters import Full, IdempotencyKey
+from teletape_server.http.schemas import Progress
+from teletape_server.registry import SessionEntry
+from teletape_server.worker.models.session.batches import Batch, BatchAnswer, SessionRun, SessionRunAnswer
+
+router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
+
+
+@router.post(
+    "/run",
+    summary="Run commands in a session",
+    response_class=Response,
+    openapi_extra=takes(SessionRun),
+    responses=answers(
+        SessionRunAnswer,
+        *SESSION,
+        *BODY,
+        *NAMED,
+        "id_in_use",
+        "tape_consumed",
+        "tape_state",
+        "no_gradient_registered",
+        *WORK,
+    ),
+)
+async def run_in_session(
+    request: Request, session: LiveSession, full: Full = False, key: IdempotencyKey = None
+) -> Response:
+    """Runs the commands of a batch, such as a step of a training loop, and returns the values of `fetch`.
+
+    What the commands create stays, or ends with the request (`scratch`, `keep`). Tapes are paused afterwards. If a
+    command fails, those before it stay done.
+    """
+    return await dispatch(request, session, "session.run", full=full)
+
+
+@router.post(
+    "/batch",
+    summary="Run a batch of commands",
+    response_class=Response,
+    openapi_extra=takes(Batch, others={wire.FRAME_TYPE: RAW}, safetensors=False),
+    responses=answers(
+        BatchAnswer,
+        *SESSION,
+        *BODY,
+        "bad_command",
+        "malformed_frame",
+        "corrupt_frame",
+        "frame_too_large",
+        "not_acceptable",
+        "answer_dropped",
+        "out_of_turn",
+        "sequence_conflict",
+        "unknown_structure",
+        others={wire.FRAME_TYPE: RAW},
+        safetensors=False,
+    )
+    | {202: {"model": Progress, "description": "Still running: send the same request again to go on waiting"}},
+)
+async def batch(
+    request: Request,
+    session: LiveSession,
+    full: bool = Query(
+        False, description="Return every element of large tensors in a JSON answer, not only the first 1000"
+    ),
+    encoding: str = Query(
+        "", pattern="^(|base64)$", description="base64: return the tensors of a JSON answer as base64 bytes"
+    ),
+    key: IdempotencyKey = None,
+) -> Response:
+    """Runs commands in order. The body is JSON or a binary frame; the Accept header chooses the form of the answer.
+
+    The first command that fails stops the batch. The answer then has a `failure`, with status 200, since the batch was
+    accepted. A retry (a frame with the same client, seq and nonce, or the same Idempotency-Key) gets the first answer
+    again. A batch that runs long is answered 202: send the same request again to go on waiting.
+    """
+    content_type = body_type(request.headers, TYPES)
+    params = batch_params(request.headers, content_type, full=full, encoding=encoding)
+    settings = settings_of(request)
+    length = declared_length(request.headers, settings.max_body)
+    if content_type == wire.FRAME_TYPE:
+        return await _run_frame(request, session, params, length)
+    body = await read_body(request, session, length)
+    running = registry_of(request).submit(session, "batch", params, content_type=content_type, body=body)
+    return await respond(request, session, running, patience=settings.patience if params["idempotency_key"] else None)
+
+
+async def _run_frame(request: Request, session: SessionEntry, params: dict[str, Any], length: int) -> Response:
+    """Runs a frame. Its first bytes identify the batch: a retry of a running batch waits for that one."""
+    settings = settings_of(request)
+    stream = request.stream()
+    beginning = await first_bytes(stream, wire.PREFIX_LENGTH, length)
+    batch = FrameBatch.read(beginning, params, length=length, max_header=settings.max_header)
+    running = batch.running_in(session)
+    if running is not None:
+        async for _ in stream:  # the rest has to be read, or the connection could not be used again
+            pass
+    else:
+        body = await read_body(request, session, length, rest=stream, beginning=beginning)
+        running = batch.submit(registry_of(request), session, body)
+    return await respond(request, session, running, patience=settings.patience if batch.is_retriable else None)

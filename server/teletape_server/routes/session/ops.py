@@ -1,0 +1,102 @@
+"""/ops: the catalogue, which is the same for every session; and ops that run without a tape."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from teletape_engine.catalogue.describe import catalogue
+from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.errors import UnknownOpError
+from teletape_server.http.access import LiveSession, Owner
+from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
+from teletape_server.http.dispatch import dispatch
+from teletape_server.http.parameters import After, Full, IdempotencyKey, Limit
+from teletape_server.http.schemas import Op, OpList
+from teletape_server.problems import Problem
+from teletape_server.worker.models.listings import next_link, page
+from teletape_server.worker.models.session.ops import OpCalls, OpResults
+
+router = APIRouter()
+
+
+@cache
+def _facts() -> dict[str, dict[str, Any]]:
+    """Returns every op's description by name; computed once, since the catalogue does not change."""
+    return {facts["name"]: facts for facts in catalogue()}
+
+
+def _differentiable(facts: dict[str, Any]) -> bool:
+    return any(gradient["kind"] in ("dense", "slices") for gradient in facts["gradients"].values())
+
+
+def _named(facts: dict[str, Any], part: str) -> bool:
+    names = (facts["name"], facts["op_type"], *facts["tensorflow"])
+    return any(part.lower() in name.rpartition(".")[2].lower() for name in names)
+
+
+@router.get(
+    "/ops",
+    tags=["catalogue"],
+    summary="List the ops",
+    responses=refusals("unauthenticated", "invalid_request", "not_found"),
+)
+async def list_(
+    request: Request,
+    response: Response,
+    _: Owner,
+    name: Annotated[
+        str | None,
+        Query(description="Only ops with this text in their name or in TensorFlow's", examples=["mat"]),
+    ] = None,
+    differentiable: Annotated[bool | None, Query(description="Only ops with a gradient (true) or without")] = None,
+    limit: Limit = None,
+    after: After = None,
+) -> OpList:
+    """Lists each op with its inputs, its attributes (as JSON Schema), its gradients and its documentation."""
+    if after is not None and after not in _facts():
+        raise Problem("not_found", f"after: there is no op {after[:100]!r}; send `next` of the page before")
+    facts, has_more = page(
+        [
+            facts
+            for facts in _facts().values()
+            if facts["name"] == after
+            or ((name is None or _named(facts, name)) and differentiable in (None, _differentiable(facts)))
+        ],
+        lambda facts: str(facts["name"]),
+        after,
+        limit,
+    )
+    following = str(facts[-1]["name"]) if has_more else None
+    if following is not None:
+        selection = {"name": name, "differentiable": differentiable, "limit": limit}
+        response.headers["Link"] = next_link(request.url.path, selection, following)
+    return OpList(ops=[Op.model_validate(fact) for fact in facts], next=following)
+
+
+@router.get("/ops/{op}", tags=["catalogue"], summary="Get an op", responses=refusals("unauthenticated", "not_found"))
+async def get(
+    _: Owner,
+    op: Annotated[str, Path(description="Its name, ours or TensorFlow's", examples=["matmul"])],
+) -> Op:
+    """Returns what the op computes, what it takes, and what a tape keeps for its gradient."""
+    try:
+        return Op.model_validate(_facts()[CATALOGUE.named(op).name])
+    except UnknownOpError as error:
+        raise Problem("not_found", error.message, **error.details) from None
+
+
+@router.post(
+    "/sessions/{session}/ops",
+    tags=["ops"],
+    summary="Run ops without a tape",
+    response_class=Response,
+    openapi_extra=takes(OpCalls),
+    responses=answers(OpResults, *SESSION, *BODY, *NAMED, "id_in_use", *WORK),
+)
+async def run(request: Request, session: LiveSession, full: Full = False, key: IdempotencyKey = None) -> Response:
+    """Runs ops in order. If one fails, the results of those before it stay, and the ids of the rest stay free."""
+    return await dispatch(request, session, "ops", full=full)

@@ -1,0 +1,192 @@
+"""POST /run: commands in a session that exists for one request only."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+import teletape_wire as wire
+from teletape_server.hosts.counted_bodies import CountedBody
+from teletape_server.hosts.protocols import Running
+from teletape_server.http.access import Owner, registry_of, retries_of, settings_of
+from teletape_server.http.bodies import declared_length, read_body, whole_body
+from teletape_server.http.declarations import BODY, WORK, answers, takes
+from teletape_server.http.dispatch import answer, fields_outside, respond
+from teletape_server.http.events import event_stream, late_events
+from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
+from teletape_server.http.parameters import Full, IdempotencyKey, idempotency_key
+from teletape_server.http.schemas import Device
+from teletape_server.leases import Reason
+from teletape_server.problems import Problem
+from teletape_server.registry import SessionEntry
+from teletape_server.retries import Stored, digest_of
+from teletape_server.worker.idempotency import REPLAYED
+from teletape_server.worker.models.session.batches import Run, RunAnswer
+
+router = APIRouter(tags=["run"])
+
+
+@router.post(
+    "/run",
+    summary="Run commands once, keep nothing",
+    response_class=Response,
+    openapi_extra=takes(Run),
+    responses=answers(
+        RunAnswer,
+        "unauthenticated",
+        *BODY,
+        "unknown_id",
+        "id_in_use",
+        "tape_consumed",
+        "tape_state",
+        "no_gradient_registered",
+        "too_many_sessions",
+        "unknown_device",
+        "idempotency_conflict",
+        "answer_dropped",
+        *WORK,
+    ),
+)
+async def run(
+    request: Request,
+    owner: Owner,
+    full: Full = False,
+    device: Annotated[Device | None, Query(description="Where to compute; default: the server's setting")] = None,
+    key: IdempotencyKey = None,
+) -> Response:
+    """Runs the commands of a batch in a new session, returns the values of `fetch`, and ends the session.
+
+    The request is safe to repeat. If the client disconnects, the computation is cancelled; with an Idempotency-Key it
+    goes on, for the retry.
+    """
+    content_type = body_type(request.headers, body_types(request))
+    accept = answer_type(request.headers, answer_types(request, 200), wire.JSON_TYPE)
+    length = declared_length(request.headers, settings_of(request).max_body)
+    params = {"full": full, "accept": accept, **fields_outside(request, {})}
+    work = _Work(request, owner, device or settings_of(request).device, content_type, params)
+    key = idempotency_key(request.headers)
+    if key is not None:
+        return await _run_once(work, key, length)
+    async with work.session() as session:
+        body = await read_body(request, session, length)
+        running = work.submit(session, body)
+        if wants_events(request.headers):
+            return work.events(session, running)
+        return await _unless_disconnected(request, respond(request, session, running, patience=None))
+
+
+@dataclass
+class _Work:
+    """A batch that runs in a session of its own.
+
+    Attributes:
+        request: Its request.
+        owner: Whose it is.
+        device: Where it computes.
+        content_type: Of its body.
+        params: Of the method.
+        is_streaming: Whether the response of events ends its session.
+    """
+
+    request: Request
+    owner: str
+    device: str
+    content_type: str
+    params: dict[str, Any]
+    is_streaming: bool = False
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[SessionEntry]:
+        """Creates the session, and ends it with the block; that of events ends after the last one."""
+        registry = registry_of(self.request)
+        session, _ = await registry.create(self.owner, None, device=self.device, memory_limit=None)
+        try:
+            yield session
+        finally:
+            if not self.is_streaming:
+                await self._end(session)
+
+    async def _end(self, session: SessionEntry) -> None:
+        await registry_of(self.request).end(session, Reason.DELETED, "it was created for one request")
+
+    def submit(self, session: SessionEntry, body: CountedBody | None) -> Running:
+        """Submits the batch."""
+        params = {**self.params, "idempotency_key": None}
+        return registry_of(self.request).submit(session, "run", params, content_type=self.content_type, body=body)
+
+    def events(self, session: SessionEntry, running: Running) -> Response:
+        """Returns the response of events, which ends the session."""
+        self.is_streaming = True
+        return event_stream(
+            self.request,
+            running,
+            status=200,
+            session_ended=lambda: registry_of(self.request).ended(session),
+            after=partial(self._end, session),
+        )
+
+
+async def _run_once(work: _Work, key: str, length: int) -> Response:
+    """Runs the batch, or returns the first answer to it; it goes on if its caller leaves.
+
+    The body is read before anything else, to compare it with that of the first request.
+    """
+    request = work.request
+    registry, retries = registry_of(request), retries_of(request)
+    with registry.admit_body(work.owner, length):
+        content = await whole_body(request, length)
+    path, query = request.scope["path"], request.scope["query_string"]
+    digest = digest_of(path, query, work.content_type, work.params["accept"], content)
+
+    async def answer_of_session() -> Stored:
+        async with work.session() as session:
+            body = await read_body(request, session, length, rest=_nothing(), beginning=content)
+            running = works[work.owner, key] = work.submit(session, body)
+            try:
+                await asyncio.wait([running.reply])
+                response = answer(registry, session, running)
+            except Problem as problem:
+                return Stored(problem.kind.status, {}, b"", problem)
+            finally:
+                del works[work.owner, key]
+            return Stored(response.status_code, {"content-type": work.params["accept"]}, bytes(response.body))
+
+    works: dict[tuple[str, str], Running] = retries.works
+    waiting = asyncio.ensure_future(retries.once(work.owner, key, digest, answer_of_session))
+    if wants_events(request.headers):
+        return late_events(request, waiting, lambda: works.get((work.owner, key)))
+    stored, is_replayed = await waiting
+    replayed = REPLAYED if is_replayed else {}
+    if stored.refusal is not None:
+        refusal = stored.refusal
+        raise Problem(refusal.code, refusal.detail, headers={**refusal.headers, **replayed}, **refusal.details)
+    return Response(stored.body, stored.status, {**stored.headers, **replayed})
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    """Yields nothing more: all of the body is there."""
+    yield b""
+
+
+async def _unless_disconnected(request: Request, responding: Coroutine[Any, Any, Response]) -> Response:
+    """Returns the response, or stops waiting for it when the client disconnects; the session's end cancels the work."""
+    response, disconnect = asyncio.ensure_future(responding), asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait([response, disconnect], return_when=asyncio.FIRST_COMPLETED)
+        return await response if response.done() else Response(status_code=204)  # the client has gone
+    finally:
+        response.cancel()
+        disconnect.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    """Returns when the client has disconnected."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

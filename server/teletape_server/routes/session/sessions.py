@@ -1,0 +1,188 @@
+"""/sessions: create, list, get, extend, join, cancel, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+import teletape_wire as wire
+from teletape_server.http.access import LiveSession, Owner, find_session, is_admin, registry_of, settings_of
+from teletape_server.http.bodies import SmallBodyRoute
+from teletape_server.http.declarations import BODY, SESSION, refusals
+from teletape_server.http.dispatch import dispatch
+from teletape_server.http.events import HEADERS
+from teletape_server.http.negotiation import EVENTS_TYPE, wants_events
+from teletape_server.http.parameters import After, All, IdempotencyKey, Limit, Prefix, Several
+from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList, Work
+from teletape_server.leases import Reason
+from teletape_server.middleware.head_requests import HEAD_ONLY
+from teletape_server.problems import Problem
+from teletape_server.registry import SessionEntry
+from teletape_server.routes.session.session_events import session_events
+from teletape_server.worker.models.listings import DeletedSessions, next_link, page
+from teletape_wire import timestamp
+
+router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyRoute)
+
+
+def _described(request: Request, entry: SessionEntry) -> Session:
+    unanswered = entry.host.running
+    current = min(unanswered, key=lambda running: running.total == 0, default=None)
+    return Session(
+        id=entry.id,
+        owner=entry.owner,
+        device=entry.host.device,
+        memory_limit=entry.memory_limit,
+        bytes_in_use=entry.bytes_in_use,
+        created_at=timestamp(entry.created_at),
+        expires_at=timestamp(entry.lease.expires_at(registry_of(request).clock())),
+        ends_at=timestamp(entry.lease.terms.ends),
+        running=Work(
+            requests=len(unanswered),
+            done=current.done if current else 0,
+            total=current.total if current else 0,
+            iteration=current.iteration if current else 0,
+            iterations=current.iterations if current else 0,
+        ),
+    )
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Create a session",
+    response_model=Session,
+    responses=refusals(
+        "unauthenticated", *BODY, "id_in_use", "unknown_device", "too_many_sessions", "idempotency_conflict"
+    )
+    | {200: {"model": Session, "description": "The session exists already"}},
+)
+async def create(request: Request, owner: Owner, body: NewSession, key: IdempotencyKey = None) -> Response:
+    """Creates a session (201), or returns the existing one with the same id, device and memory limit (200).
+
+    With `replace`, an existing session with this id is ended first. With an Idempotency-Key, a retry of this request
+    creates nothing and ends nothing.
+    """
+    registry = registry_of(request)
+    if body.replace and body.id is not None and (existing := registry.find_live(owner, body.id)) is not None:
+        await registry.end(existing, Reason.DELETED, "a new session with its id replaced it")
+    device = body.device or settings_of(request).device
+    entry, is_new = await registry.create(
+        owner, body.id, device=device, memory_limit=body.memory_limit, dedicated=body.dedicated
+    )
+    content = _described(request, entry).model_dump_json().encode()
+    location = {"location": f"/v1/sessions/{entry.id}"}
+    return Response(content, 201 if is_new else 200, location, wire.JSON_TYPE)
+
+
+@router.get(
+    "",
+    summary="List your sessions",
+    response_model=SessionList,
+    responses=refusals("unauthenticated", "invalid_request", "unknown_session", "session_ended"),
+)
+async def list_(
+    request: Request,
+    response: Response,
+    owner: Owner,
+    limit: Limit = None,
+    after: After = None,
+    prefix: Prefix = None,
+) -> Any:
+    """Lists live sessions; for an admin those of all keys. GET an ended session's URL to learn why it ended.
+
+    With `Accept: text/event-stream` the answer is events: `sessions` with all of them, then `session` for each that is
+    new or has changed (memory, progress of the running request, end) and `ended`, until you close it.
+    """
+    registry, sees_all = registry_of(request), is_admin(request, owner)
+
+    def visible() -> list[SessionEntry]:
+        return registry.all() if sees_all else registry.owned_by(owner)
+
+    if wants_events(request.headers):
+        if HEAD_ONLY in request.scope:
+            return Response(b"", headers=HEADERS, media_type=EVENTS_TYPE)
+        return session_events(
+            registry, owner, is_admin=sees_all, entries=visible, described=lambda entry: _described(request, entry)
+        )
+
+    def name(entry: SessionEntry) -> str:
+        return entry.id if entry.owner == owner else f"{entry.owner}:{entry.id}"
+
+    if after is not None:
+        find_session(request, owner, after)
+    entries, has_more = page(
+        [entry for entry in visible() if name(entry) == after or entry.id.startswith(prefix or "")],
+        name,
+        after,
+        limit,
+    )
+    for entry in entries:
+        entry.host.handed.take_back_running()
+    following = name(entries[-1]) if has_more else None
+    if following is not None:
+        selection = {"limit": limit, "prefix": prefix}
+        response.headers["Link"] = next_link(request.url.path, selection, following)
+    return SessionList(sessions=[_described(request, entry) for entry in entries], next=following)
+
+
+@router.delete(
+    "",
+    summary="End several sessions",
+    responses=refusals("unauthenticated", "invalid_request"),
+)
+async def delete_several(
+    request: Request, owner: Owner, id: Several = None, prefix: Prefix = None, all: All = False
+) -> DeletedSessions:
+    """Ends those named by `id`, those whose id begins with `prefix`, or all. Unanswered requests are cancelled."""
+    if sum((id is not None, prefix is not None, all)) != 1:
+        raise Problem("invalid_request", "say which sessions to end: id (it may repeat), or prefix, or all=true")
+    registry = registry_of(request)
+    entries = [
+        entry
+        for entry in registry.owned_by(owner)
+        if all or (entry.id in id if id is not None else entry.id.startswith(prefix or ""))
+    ]
+    for entry in entries:
+        await registry.end(entry, Reason.DELETED, "its owner deleted it with others")
+    return DeletedSessions(deleted=[entry.id for entry in entries])
+
+
+@router.get("/{session}", summary="Get a session", responses=refusals(*SESSION[:-1]))
+async def get(request: Request, session: LiveSession) -> Session:
+    """Returns the session's device, memory, end and running work. This request does not keep an idle session alive."""
+    return _described(request, session)
+
+
+@router.post("/{session}/extend", summary="Extend a session", responses=refusals(*SESSION[:-1], *BODY))
+async def extend(request: Request, session: LiveSession, body: Extension, key: IdempotencyKey = None) -> Session:
+    """Keeps the session for at least `seconds` from now, idle or not, up to the server's maximum age."""
+    session.extend(registry_of(request).clock(), body.seconds)
+    return _described(request, session)
+
+
+@router.post(
+    "/{session}/attach", summary="Join a session as a client", response_model=Client, responses=refusals(*SESSION)
+)
+async def attach(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
+    """Gives the client a number, a sequence of batches, and integer ids (client << 40 | n) of its own."""
+    return await dispatch(request, session, "attach")
+
+
+@router.post("/{session}/cancel", status_code=202, summary="Cancel running work", responses=refusals(*SESSION[:-1]))
+async def cancel(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Session:
+    """Stops running and waiting requests before their next step; they fail with `cancelled`.
+
+    A step is a command, an iteration of a loop, or some ops of a function, a gradient or a check.
+    """
+    if session.host.handed:
+        await session.host.handed.recall()
+    session.host.cancel()
+    return _described(request, session)
+
+
+@router.delete("/{session}", status_code=204, summary="Delete a session", responses=refusals(*SESSION[:-1]))
+async def delete(request: Request, session: LiveSession) -> None:
+    """Ends the session and frees its memory; its unanswered requests fail with `session_ended`."""
+    await registry_of(request).end(session, Reason.DELETED, "it was deleted")

@@ -1,0 +1,1 @@
+"""A session's tapes: what they record, the questions about them, their graphs."""

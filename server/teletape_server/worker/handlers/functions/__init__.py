@@ -1,0 +1,1 @@
+"""Methods about a session's functions: calls, derivatives, loops, training."""

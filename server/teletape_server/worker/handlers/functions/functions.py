@@ -1,0 +1,74 @@
+"""Functions: create, list, get, call, delete."""
+
+from __future__ import annotations
+
+from teletape_engine.commands import CallFunction, Command, Id
+from teletape_engine.session.session import Session
+from teletape_server.worker.answers import created_result, deleted_result
+from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
+from teletape_server.worker.execution import command, described, execute
+from teletape_server.worker.handlers.functions.bound_calls import in_order
+from teletape_server.worker.handlers.listings import delete_several, listing
+from teletape_server.worker.handlers.session.ops import run_recorded
+from teletape_server.worker.methods import Request, Result, json_result, method
+from teletape_server.worker.models.functions.functions import FunctionCall, InlineFunction, NewFunction
+
+
+@method("function.create")
+def create(session: Session, request: Request) -> Result:
+    """Creates a function; checks its names and ops."""
+    body = read(request, NewFunction)
+    id = body.id or new_id()
+    execute(session, request, [definition(id, body)], replace=body.replace)
+    return created_result(session, request, session.describe(id))
+
+
+def definition(id: Id, body: NewFunction | InlineFunction) -> Command:
+    """Returns the command that defines a function under an id."""
+    return command("function", id=id, inputs=body.inputs, steps=body.steps, outputs=body.outputs)
+
+
+@method("function.list")
+def list_(session: Session, request: Request) -> Result:
+    """Lists all functions."""
+    return listing(session, request, "functions")
+
+
+@method("function.delete_several")
+def delete_several_(session: Session, request: Request) -> Result:
+    """Releases functions."""
+    return delete_several(session, request, "functions")
+
+
+@method("function.get")
+def get(session: Session, request: Request) -> Result:
+    """Returns a function."""
+    return json_result(described(session, path_id(request.params["id"]), "functions"))
+
+
+@method("function.call")
+def call(session: Session, request: Request) -> Result:
+    """Calls a function; a tape records its ops."""
+    body = read(request, FunctionCall)
+    function = path_id(request.params["id"])
+    facts = described(session, function, "functions")
+    inputs = in_order(function, facts, body.inputs)
+    count = len(facts["outputs"])
+    outputs: list[Id] = [new_id() for _ in range(count)] if body.outputs is None else list(body.outputs)
+    if len(outputs) != count:
+        raise InvalidRequestError(f"outputs: function {function!r} has {count}, found {len(outputs)} ids")
+    return run_recorded(
+        session,
+        request,
+        [CallFunction(function, tuple(inputs), tuple(outputs))],
+        outputs,
+        body,
+        tape=body.tape,
+        fetch=outputs if body.fetch is None else body.fetch,
+    )
+
+
+@method("function.delete")
+def delete(session: Session, request: Request) -> Result:
+    """Releases a function."""
+    return deleted_result(session, request, "functions")

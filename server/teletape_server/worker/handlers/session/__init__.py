@@ -1,0 +1,1 @@
+"""Methods about a session's values, ops and batches."""

@@ -1,0 +1,1 @@
+"""Methods about a session's tapes: recording, derivatives, explanations, graphs."""

@@ -1,0 +1,1 @@
+"""Bodies about a session's functions: calls, derivatives, loops, training."""

@@ -1,0 +1,1 @@
+"""Bodies about a session's values, ops and batches."""

@@ -1,0 +1,1 @@
+"""Bodies about a session's tapes: recording, derivatives, explanations, graphs."""
