@@ -4,6 +4,7 @@ For a Python that has CuPy and ml_dtypes, such as that of `make kernels`, which 
 needed, and no library of CUDA: the modules that would load one are empty here.
 """
 
+import argparse
 import importlib
 import inspect
 import json
@@ -17,12 +18,25 @@ FILE = Path(__file__).resolve().parent.parent / "tests" / "engine" / "cupy_names
 MODULES = (
     "cupy",
     "cupy.cuda",
+    "cupy.cuda.memory",
+    "cupy.cuda.runtime",
     "cupy.fft",
     "cupy.lib.stride_tricks",
     "cupy.linalg",
     "cupyx",
     "cupyx.scipy.linalg",
     "cupyx.scipy.special",
+)
+#: Classes whose methods the engine calls, beside that of arrays.
+CLASSES = (
+    "cupy.cuda.Device",
+    "cupy.cuda.Event",
+    "cupy.cuda.Graph",
+    "cupy.cuda.MemoryPointer",
+    "cupy.cuda.MemoryPool",
+    "cupy.cuda.PinnedMemoryPointer",
+    "cupy.cuda.Stream",
+    "cupy.cuda.UnownedMemory",
 )
 LIBRARIES = ("cublas", "cusolver", "cusparse", "cufft", "curand", "nvrtc")
 
@@ -60,24 +74,42 @@ def parameters(function: Any) -> list[str] | None:
 
 
 def names() -> dict[str, Any]:
-    """The version; functions with their arguments; ufuncs with their loops; methods and attributes of arrays."""
+    """The version; functions with their arguments; ufuncs with their loops; values; modules; methods of arrays."""
     import cupy
     import ml_dtypes  # noqa: F401  # with it, CuPy has bfloat16
 
     without_libraries()
     functions: dict[str, Any] = {}
     ufuncs: dict[str, Any] = {}
+    values: list[str] = []
+    modules = {"cupy", "cupyx", *MODULES}
     for path in MODULES:
         module = importlib.import_module(path)
         for name in sorted(dir(module)):
             value = getattr(module, name, None)
-            if name.startswith("_") or isinstance(value, types.ModuleType) or not callable(value):
+            if name.startswith("_"):
                 continue
-            if isinstance(value, cupy.ufunc):
+            if isinstance(value, types.ModuleType):
+                if value.__name__.startswith("cupy"):
+                    modules.add(f"{path}.{name}")
+            elif not callable(value) or (isinstance(value, type) and issubclass(value, Exception)):
+                values.append(f"{path}.{name}")
+            elif isinstance(value, cupy.ufunc):
                 ufuncs[f"{path}.{name}"] = " ".join(value.types)
-            elif not (isinstance(value, type) and issubclass(value, Exception)):
+            else:
                 listed = parameters(value)
                 functions[f"{path}.{name}"] = None if listed is None else " ".join(listed)
+    for path in CLASSES:
+        module, _, of = path.rpartition(".")
+        cls = getattr(importlib.import_module(module), of)
+        for name in sorted(dir(cls)):
+            value = getattr(cls, name)
+            if name.startswith("_") and name not in ("__enter__", "__exit__"):
+                continue
+            if callable(value):
+                functions[f"{path}.{name}"] = " ".join(parameters(value) or [])
+            else:
+                values.append(f"{path}.{name}")
     array = cupy.ndarray
     methods = {
         name: " ".join(parameters(getattr(array, name)) or [])
@@ -89,10 +121,14 @@ def names() -> dict[str, Any]:
         "version": cupy.__version__,
         "functions": functions,
         "ufuncs": ufuncs,
+        "values": values,
+        "modules": sorted(modules),
         "methods": methods,
         "attributes": attributes,
     }
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(names(), indent=1) + "\n", encoding="utf-8")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, default=FILE, help="another file to write")
+    parser.parse_args().output.write_text(json.dumps(names(), indent=1) + "\n", encoding="utf-8")
