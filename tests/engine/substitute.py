@@ -1,6 +1,7 @@
 """A substitute for CuPy on NumPy's memory: strict where a GPU is.
 
-Arrays never become NumPy's by themselves. While a stream captures, nothing runs: kernels, ufuncs with a place for the
+Arrays never become NumPy's by themselves, and never meet NumPy's. Indices out of range wrap around without a word, and
+linear algebra gives nan where NumPy raises an error: a device reports neither. While a stream captures, nothing runs: kernels, ufuncs with a place for the
 result and copies are noted, and everything that allocates, waits or reads on the host is refused. A generated kernel is
 looked up by its source, and computed from its structure with the parameters that it is called with. Long because
 it is all of CuPy that the engine's tests use.
@@ -27,6 +28,10 @@ from teletape_engine.plans.tracing.tracer import Tracer
 NAMES = {np.divide: "true_divide"}
 #: What the host waits for, to learn the size of the result.
 WAITS = {f"cupy.{name}" for name in ("argwhere", "bincount", "flatnonzero", "nonzero", "unique")}
+#: Methods that copy to the host.
+READS = {"tolist", "tobytes", "dump", "dumps", "tofile"}
+#: Functions of an array, indices and an axis.
+INDEXED = (np.take, np.take_along_axis)
 SOLVE = "cupyx.scipy.linalg.solve_triangular"
 INTEGERS = {"int": np.int32, "long long": np.int64}
 
@@ -43,6 +48,7 @@ class State:
         self.launches = 0  # of kernels, outside graphs
         self.graphs = 0  # launches of graphs
         self.transfers = []  # (up, down or wait, by what)
+        self.synchronisations = []  # of the host with the device without a transfer: by what
         self.raises = False  # whether linear algebra raises errors
         self.sources = set()
         self.calls = []  # of kernels: structure, arguments
@@ -51,6 +57,11 @@ class State:
         """Notes a copy up or down, or that the host waits to learn a size."""
         self.refuse(what)
         self.transfers.append((direction, what))
+
+    def synchronise(self, what):
+        """Notes that the host waits for work of the device."""
+        self.refuse(what)
+        self.synchronisations.append(what)
 
     def refuse(self, what):
         if self.captured is not None:
@@ -104,8 +115,7 @@ def calling(function, path=None):
     path = path or f"cupy.{function.__name__}"
 
     def call(*args, **kwargs):
-        if any(isinstance(x, np.ndarray | Tracer) for x in args):
-            raise TypeError(f"{function.__name__}: Unsupported type")
+        refuse_host_arrays(path, (*args, *kwargs.values()))
         cupy_offer.check(path, args, kwargs)
         if path in WAITS:
             STATE.transfer("wait", path)
@@ -121,9 +131,43 @@ def calling(function, path=None):
     return call
 
 
+def refuse_host_arrays(what, values):
+    """Raises as CuPy does if an array of the host is among the values of a call, or in a list of them."""
+    for x in values:
+        if isinstance(x, np.ndarray | Tracer):
+            raise TypeError(f"{what}: Unsupported type {type(x)}")
+        if isinstance(x, list | tuple):
+            refuse_host_arrays(what, x)
+
+
 def run(function, args, kwargs):
+    if function in INDEXED:
+        args = wrapped_along(args, kwargs.get("axis", args[2] if len(args) > 2 else None))
     with np.errstate(all="ignore"):
         return device(function(*host(args), **{name: host(x) for name, x in kwargs.items()}))
+
+
+def wrapped_along(args, axis):
+    """The arguments of a function in INDEXED, indices out of range wrapped around as CuPy does."""
+    x, indices, *others = host(args)
+    length = x.size if axis is None else x.shape[axis]
+    return x, np.asarray(indices) % length if length else indices, *others
+
+
+def wrapped(at, shape):
+    """An index of an array of that shape, its arrays of integers wrapped around as CuPy does."""
+    parts = list(at) if isinstance(at, tuple) else [at]
+    lengths = [0 if x is None or x is Ellipsis else np.ndim(x) if _is_mask(x) else 1 for x in parts]
+    axis = 0
+    for number, x in enumerate(parts):
+        if isinstance(x, np.ndarray) and x.dtype.kind in "iu" and axis < len(shape) and shape[axis]:
+            parts[number] = x % shape[axis]
+        axis += len(shape) - sum(lengths) if x is Ellipsis else lengths[number]
+    return tuple(parts) if isinstance(at, tuple) else parts[0]
+
+
+def _is_mask(x):
+    return isinstance(x, np.ndarray) and x.dtype == bool
 
 
 def indexed(what, at):
@@ -135,6 +179,13 @@ def indexed(what, at):
             STATE.transfer("wait", what)
 
 
+def computable(dtype):
+    """The dtype; raises if CuPy has no arrays of it."""
+    if dtype.kind not in "biufc" and dtype.name != "bfloat16":
+        raise ValueError(f"Unsupported dtype {dtype}")
+    return dtype
+
+
 class Array(NDArrayOperatorsMixin):
     """An array on the device."""
 
@@ -143,7 +194,7 @@ class Array(NDArrayOperatorsMixin):
 
     def __init__(self, shape, dtype=float, memptr=None, strides=None, order="C"):
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        dtype = np.dtype(dtype)
+        dtype = computable(np.dtype(dtype))
         if strides is not None and memptr is None:
             raise ValueError("memptr is required if strides is given.")
         if memptr is None:
@@ -157,6 +208,7 @@ class Array(NDArrayOperatorsMixin):
     @classmethod
     def _of(cls, inner):
         STATE.refuse("an allocation")
+        computable(inner.dtype)
         array = cls.__new__(cls)
         array.inner, array.memory = inner, None
         return array
@@ -217,14 +269,17 @@ class Array(NDArrayOperatorsMixin):
     def __getitem__(self, at):
         STATE.refuse("an index")
         indexed("an index", at)
-        return device(np.asarray(self.inner[host(at)]))
+        return device(np.asarray(self.inner[wrapped(host(at), self.shape)]))
 
     def __setitem__(self, at, value):
         STATE.refuse("an assignment")
         indexed("an assignment", at)
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray | list | tuple):
+            parts = at if isinstance(at, tuple) else (at,)
+            if np.shape(value) and not any(isinstance(x, np.ndarray | list | Array) for x in parts):
+                raise ValueError("non-scalar numpy.ndarray cannot be used for fill")
             STATE.transfer("up", "an assignment")
-        self.inner[host(at)] = host(value)
+        self.inner[wrapped(host(at), self.shape)] = host(value)
 
     def fill(self, number):
         STATE.refuse("fill")
@@ -241,7 +296,12 @@ class Array(NDArrayOperatorsMixin):
 
         def call(*args, **kwargs):
             STATE.refuse(name)
+            refuse_host_arrays(name, (*args, *kwargs.values()))
             cupy_offer.check_method(name, args, kwargs)
+            if f"cupy.{name}" in WAITS:
+                STATE.transfer("wait", name)
+            if name in READS:
+                STATE.transfer("down", name)
             return run(method, args, kwargs)
 
         return call
@@ -377,7 +437,11 @@ class Stream:
         Stream.by_pointer[self.ptr] = self
 
     def wait_event(self, event):
-        event.synchronize()
+        event.finish()
+
+    def synchronize(self):
+        STATE.synchronise("a stream")
+        self.finish(len(self.waiting))
 
     def record(self, event=None):
         event = event or Event()
@@ -421,6 +485,12 @@ class Event:
         self.stream, self.last = stream, stream.waiting[-1] if stream.waiting else None
 
     def synchronize(self):
+        if self.stream is not None:
+            STATE.synchronise("an event")
+        self.finish()
+
+    def finish(self):
+        """Does the copies before it."""
         if self.stream is not None and self.last in self.stream.waiting:
             self.stream.finish(self.stream.waiting.index(self.last) + 1)
 
@@ -516,7 +586,7 @@ def asarray(x, dtype=None):
 
 
 def scatter(ufunc, path):
-    return calling(lambda array, ids, rows: ufunc.at(array, ids, rows), path)
+    return calling(lambda array, ids, rows: ufunc.at(array, wrapped(ids, array.shape), rows), path)
 
 
 @contextlib.contextmanager
@@ -534,7 +604,7 @@ def modules():
         getDeviceProperties=lambda index: {"name": b"Substitute", "major": 9, "minor": 0},
         memGetInfo=lambda: (3 << 30, 4 << 30),
         driverGetVersion=lambda: 13010,
-        deviceSynchronize=lambda: STATE.refuse("a synchronisation"),
+        deviceSynchronize=lambda: STATE.synchronise("the device"),
         memcpyAsync=copy_later,
         memcpyHostToDevice=1,
         memcpyDeviceToHost=2,

@@ -18,12 +18,19 @@ LABELS = RANDOM.integers(0, 4, 32)
 
 
 @pytest.fixture
-def transfers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """Copies so far, in a session on the substitute's device."""
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """What the substitute's device does, on which the session is."""
     state = substitute.installed(monkeypatch)
     before = use(LocalSession("gpu"))
-    yield state.transfers
+    yield state
     use(before)
+
+
+@pytest.fixture
+def transfers(device: Any) -> list[Any]:
+    """Copies so far."""
+    copies: list[Any] = device.transfers
+    return copies
 
 
 def classifier(update: Callable[..., None]) -> Callable[..., Any]:
@@ -56,15 +63,17 @@ def with_adam() -> Callable[..., None]:
 @pytest.mark.parametrize("optimizer", [lambda: descend, with_adam], ids=["descent", "Adam"])
 @pytest.mark.parametrize("as_function", [False, True])
 def test_a_step_copies_its_batch_up_and_its_loss_down(
-    transfers: list[Any], optimizer: Callable[[], Any], as_function: bool
+    device: Any, optimizer: Callable[[], Any], as_function: bool
 ) -> None:
     step = classifier(optimizer())
     step = tf.function(step) if as_function else step
     for _ in range(5):
-        transfers.clear()
+        device.transfers.clear()
+        device.synchronisations.clear()
         loss = float(step(tf.constant(X), tf.constant(LABELS)))
         assert np.isfinite(loss)
-    assert [direction for direction, _ in transfers] == ["up", "up", "down"]
+    assert [direction for direction, _ in device.transfers] == ["up", "up", "down"]
+    assert device.synchronisations == []  # the copy down is all that the host waits for
 
 
 def test_labels_of_the_device_itself_are_waited_for(transfers: list[Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.checks import within
 from teletape_engine.arrays.scatter import check_indices
 from teletape_engine.catalogue.attributes import Axis, Ints
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
@@ -175,6 +176,7 @@ def _batch_sequence(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     workspace=lambda x, seq_lengths, **_: 3 * 8 * x.size,
     reach=Reach.MOVES,
 )
+@on_gpu(waits="a check of the lengths, unless the host knows their bounds")
 def reverse_sequence(xp: Any, x: Any, seq_lengths: Any, *, seq_axis: int, batch_axis: int = 0) -> Any:
     """x with the first `seq_lengths[i]` elements along `seq_axis` in the opposite order, at each i of `batch_axis`.
 
@@ -182,10 +184,10 @@ def reverse_sequence(xp: Any, x: Any, seq_lengths: Any, *, seq_axis: int, batch_
         InvalidArgumentError: A length is negative, or more than there are elements along the axis.
     """
     n = x.shape[seq_axis]
-    for i, length in enumerate(seq_lengths.tolist()):
-        if not 0 <= length <= n:
-            wrong = "< 0" if length < 0 else f"> input.dims({seq_axis})"
-            raise InvalidArgumentError(f"seq_lens({i}) {wrong}")
+    if not within(seq_lengths, n + 1):
+        i, length = next((i, length) for i, length in enumerate(seq_lengths.tolist()) if not 0 <= length <= n)
+        wrong = "< 0" if length < 0 else f"> input.dims({seq_axis})"
+        raise InvalidArgumentError(f"seq_lens({i}) {wrong}")
     rows = xp.moveaxis(x, (batch_axis, seq_axis), (0, 1))
     places, ends = xp.arange(n)[None, :], seq_lengths[:, None]
     places = xp.where(places < ends, ends - 1 - places, places)
