@@ -62,9 +62,13 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
 DEVICE_PATTERN: Final = r"^(auto|cpu|gpu|gpu:[0-9]{1,3})$"
 
 
+#: The same in words.
+DEVICES: Final = "cpu, gpu, gpu:N or auto"
+
+
 def _device(text: str) -> str:
     if not re.fullmatch(DEVICE_PATTERN, text):
-        raise ValueError("cpu, gpu, gpu:N or auto")
+        raise ValueError(DEVICES)
     return text
 
 

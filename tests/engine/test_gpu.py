@@ -157,6 +157,17 @@ WAYS = {"up": "up", "down": "down", "wait": "waits"}
 UNSEEN = {"tensor_scatter_nd_update": {"up"}}  # only if indices are equal
 
 
+@pytest.mark.parametrize(("name", "inputs"), [("cast", (1.0,)), ("fill", (1.0,)), ("eye", ())])
+def test_an_op_makes_no_array_that_a_gpu_does_not_have(name, inputs, monkeypatch):
+    substitute.installed(monkeypatch)
+    attrs = {"cast": {}, "fill": {"shape": [2]}, "eye": {"num_rows": 2}}[name] | {"dtype": "bfloat16"}
+    batch = Batch((Call(name, tuple(map(Literal, inputs)), ("y",), attrs),))
+    assert Session("cpu").execute(batch).failure is None
+    failure = Session("gpu").execute(batch).failure
+    assert failure.code == "unimplemented"
+    assert failure.message.endswith("bfloat16 is not available on device gpu; use float16 or float32")
+
+
 #: Functions as plans: elementwise chains, reductions of each kind, matrix products, cuSOLVER, arrays in other layouts.
 PROGRAMS = {
     "chain": (

@@ -99,6 +99,20 @@ def test_an_index_that_there_is_not_is_refused(gpus: httpx.Client) -> None:
     assert refusal["details"]["devices"] == ["cpu", "gpu:0", "gpu:1"]
 
 
+@pytest.mark.parametrize(
+    ("device", "text"),
+    [
+        ("tpu", 'must be cpu, gpu, gpu:N or auto; found "tpu"'),
+        ("gpu:-1", 'must be cpu, gpu, gpu:N or auto; found "gpu:-1"'),
+        ("gpu:", 'must be cpu, gpu, gpu:N or auto; found "gpu:"'),
+        (5, "must be a string; found 5"),
+    ],
+)
+def test_what_names_no_device_is_refused_in_words(gpus: httpx.Client, device: object, text: str) -> None:
+    refusal = problem(gpus.post("/v1/sessions", json={"device": device}), 422, "invalid_request")
+    assert refusal["detail"] == f"device: {text}"
+
+
 def test_an_op_that_cupy_lacks_is_refused_by_name(gpus: httpx.Client) -> None:
     session = ok(gpus.post("/v1/sessions", json={})).json()["id"]
     call = {"do": "op", **op("dawsn", 1.0, to="y")}

@@ -84,7 +84,7 @@ def backend(device: str = "cpu") -> Backend:
     Raises:
         UnimplementedError: No such device here; the message says what is missing.
     """
-    kind, _, index = device.partition(":")
+    kind, _, index = str(device).partition(":")
     if kind == "cpu" and not index:
         reuse_freed_memory()
         return CPU

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.arrays import checks
+from teletape_engine.arrays.gpu import refusal_of
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs, keep
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Cut, Kernel, Op, Reach, Trait, Work
@@ -141,13 +142,14 @@ class Bound(Call):
         if not self.spec.size and not (op.refuses or op.dynamic or op.expand or Trait.ASSERTS in op.traits):
             self.forward = partial(_nothing, self.spec)
         elif self.spec.dtype.name == "bfloat16":
-            self.forward = _rounded(self.forward)
+            self.forward = _on_cpu_alone(_rounded(self.forward), op, refusal_of("bfloat16"))
         elif STRING in (self.spec.dtype, *(spec.dtype for spec in specs)):
             self.forward = _on_host(self.forward, self.spec.dtype)
         elif self.spec.dtype.kind in "iu" and _moves(op):
             self.forward = _with_bounds(self.forward)
         elif op.on_gpu.missing:
-            self.forward = _on_cpu_alone(self.forward, op)
+            text = f"op {op.name!r} is not offered on a GPU: {op.on_gpu.missing}. Instead: {op.on_gpu.instead}"
+            self.forward = _on_cpu_alone(self.forward, op, text)
         self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
         self.blocks = _blocks(op, self) if self.work is not None and op.cut is not None else None
         self.plain = not (op.views or op.dynamic or op.expand or self.work)
@@ -397,13 +399,12 @@ def _moves(op: Op) -> bool:
     return moves or not op.traits.isdisjoint((Trait.ALIASES, Trait.CONVERTS, Trait.JOINS))
 
 
-def _on_cpu_alone(forward: Callable[..., Any], op: Op) -> Callable[..., Any]:
-    """The forward of an op that a GPU does not have: refused there."""
+def _on_cpu_alone(forward: Callable[..., Any], op: Op, refusal: str) -> Callable[..., Any]:
+    """The forward of an op that a GPU does not have, or not for these dtypes: refused there with that text."""
 
     def run(xp: Any, *arrays: Any) -> Any:
         if hasattr(xp, "asnumpy"):
-            text = f"op {op.name!r} is not offered on a GPU: {op.on_gpu.missing}. Instead: {op.on_gpu.instead}"
-            raise UnimplementedError(text, op=op.name)
+            raise UnimplementedError(refusal, op=op.name)
         return forward(xp, *arrays)
 
     return run

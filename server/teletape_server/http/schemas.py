@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from teletape_server.hosts.protocols import Running
-from teletape_server.settings import DEVICE_PATTERN
+from teletape_server.settings import DEVICE_PATTERN, DEVICES
 from teletape_server.worker.models.base import component
+
+
+def _is_device(text: str) -> str:
+    """The text, if it may name a device; a pattern would be repeated in the message."""
+    if not re.fullmatch(DEVICE_PATTERN, text):
+        raise ValueError(f"must be {DEVICES}; found {json.dumps(text)[:60]}")
+    return text
+
 
 Device = Annotated[
     str,
-    Field(pattern=DEVICE_PATTERN, description="cpu, gpu:N, gpu (any), or auto: a GPU if there is one, else the CPU"),
+    AfterValidator(_is_device),
+    Field(
+        description="cpu, gpu:N, gpu (any), or auto: a GPU if there is one, else the CPU",
+        json_schema_extra={"pattern": DEVICE_PATTERN},
+    ),
 ]
 
 
