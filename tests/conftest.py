@@ -8,6 +8,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    if not pluginmanager.hasplugin("timeout"):  # the tests of a GPU run with pytest alone: see benchmarks/gpu
+        parser.addini("timeout", "seconds after which pytest-timeout, where it is installed, ends a test")
     parser.addoption(
         "--require",
         action="append",
@@ -104,11 +107,11 @@ OBSTACLES: dict[str, Callable[[], str | None]] = {
 @pytest.fixture(autouse=True)
 def program_session() -> Iterator[None]:
     """Each test leaves the program connected as it found it: tensors that a module made at import stay usable."""
-    from teletape.sessions import current
-
-    before = current._current
+    current = sys.modules.get("teletape.sessions.current")
+    before = current._current if current else None
     yield
-    current._current = before
+    if current := sys.modules.get("teletape.sessions.current"):
+        current._current = before
 
 
 @pytest.fixture(scope="session")

@@ -22,9 +22,14 @@ class Teletape(TeletapeEager):
 
 
 class Function(Teletape):
-    """A traced function: step by step, or as a plan if TELETAPE_PLANS is gpu."""
+    """A traced function: step by step, or as a plan if TELETAPE_PLANS is gpu.
 
-    function = True
+    Without AutoGraph, whose package a machine with a GPU may lack: the programs have no control flow of Python's.
+    """
+
+    def step(self, program: Any, data: dict[str, Any]) -> tuple[Callable[..., Any], list[np.ndarray]]:
+        step, arguments = super().step(program, data)
+        return self.tf.function(step, autograph=False), arguments
 
 
 class CuPy(Binding):

@@ -23,7 +23,10 @@ REFUSALS = (
     "is not offered on a GPU: ",
 )
 #: Programs whose result is another one on a GPU, with the reason.
-OTHER = {"conversions.places": "x.gpu() moves nothing, where the session has a GPU"}
+OTHER = {
+    "conversions.places": "x.gpu() moves nothing, where the session has a GPU",
+    "ops_argument_forms.factors_and_inverses_of_float16": "a cast to bfloat16 is refused before what it is cast for",
+}
 
 #: Subjects that are the client's: how it reads programs, files and settings. What they compute, others compute too.
 CLIENT = ("autograph_", "checkpoints", "configuration", "distribution", "files", "keras_", "messages", "printing")
