@@ -24,6 +24,9 @@ def gpu_facts() -> list[DeviceFacts]:
         import cupy
     except ImportError as error:
         return [DeviceFacts("gpu", unusable=f"CuPy is not installed ({error}): install the extra teletape[gpu]")]
+    except OSError as error:
+        text = f"CuPy cannot be loaded ({error}): CUPY_CACHE_DIR must name a folder where it can keep compiled kernels"
+        return [DeviceFacts("gpu", unusable=text)]
     try:
         count = int(cupy.cuda.runtime.getDeviceCount())
         problem = "there is none"

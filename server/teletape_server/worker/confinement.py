@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
 import resource
+import stat
+import tempfile
 from collections.abc import MutableMapping
 from typing import Final, NamedTuple
 
 _NO_NEW_PRIVS: Final = 38  # PR_SET_NO_NEW_PRIVS
+_KERNEL_FOLDER: Final = "CUPY_CACHE_DIR"
 _OPEN_FILES: Final = 1024
 _INTERPRETER: Final = 512 << 20  # for the interpreter, scipy, the threads' stacks, and temporary objects
 
@@ -52,6 +56,31 @@ def confine(user: User | None = None) -> None:
         os.setgroups([])
         os.setgid(user.gid)
         os.setuid(user.uid)
+
+
+def name_kernel_folder(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Names a folder for the kernels that CuPy compiles, which the next processes find there; before CuPy is imported.
+
+    A folder that is named already stays. CuPy's own choice is in the home, which a process may not be able to write
+    into; then it is one of this user's in the folder for temporary files.
+
+    Args:
+        environment: In which CuPy looks for CUPY_CACHE_DIR.
+    """
+    if _KERNEL_FOLDER in environment:
+        return
+    home = os.path.expanduser("~/.cupy/kernel_cache")
+    with contextlib.suppress(OSError):
+        os.makedirs(home, exist_ok=True)
+        if os.access(home, os.W_OK | os.X_OK):
+            return
+    folder = os.path.join(tempfile.gettempdir(), f"cupy-{os.getuid()}")
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    facts = os.lstat(folder)
+    is_own = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o022
+    # Another user could have put kernels into it.
+    environment[_KERNEL_FOLDER] = folder if is_own else tempfile.mkdtemp(prefix="cupy-")
 
 
 def limit_memory(memory_limit: int, max_body: int) -> None:

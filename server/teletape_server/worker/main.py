@@ -28,7 +28,7 @@ from teletape_server.handover.heads import Approval
 from teletape_server.handover.process import DirectConnections
 from teletape_server.worker import handlers  # noqa: F401  # it registers the methods
 from teletape_server.worker.channel import INLINE, Channel
-from teletape_server.worker.confinement import User, confine, limit_memory
+from teletape_server.worker.confinement import User, confine, limit_memory, name_kernel_folder
 from teletape_server.worker.control import Sockets, Watcher
 from teletape_server.worker.idempotency import REPLAYED, Once, Refusal
 from teletape_server.worker.methods import METHODS, Reporter, Request, Result
@@ -69,6 +69,7 @@ def main(sockets: Sockets, user: User | None = None) -> None:
 
 def devices(sockets: Sockets) -> None:
     """Sends this machine's devices, and ends: only this short-lived process loads a GPU's driver."""
+    name_kernel_folder()
     channel = Channel(sockets.requests)
     channel.transmit(*channel.encode(arrays.devices()))
 
@@ -155,6 +156,8 @@ class Worker:
         try:
             if start["device"] == "cpu":  # CUDA reserves address space by the terabyte
                 limit_memory(start["memory_limit"], start["max_body"])
+            else:
+                name_kernel_folder()
             self._session = Session(
                 start["device"],
                 memory_limit=start["memory_limit"],
