@@ -27,7 +27,7 @@ MODULES = (
     "cupyx.scipy.linalg",
     "cupyx.scipy.special",
 )
-#: Classes whose methods the engine calls, beside that of arrays.
+#: Classes whose methods the engine calls; that of arrays has a part of its own.
 CLASSES = (
     "cupy.cuda.Device",
     "cupy.cuda.Event",

@@ -1,10 +1,10 @@
 """A substitute for CuPy on NumPy's memory: strict where a GPU is.
 
 Arrays never become NumPy's by themselves, and never meet NumPy's. Indices out of range wrap around without a word, and
-linear algebra gives nan where NumPy raises an error: a device reports neither. While a stream captures, nothing runs: kernels, ufuncs with a place for the
-result and copies are noted, and everything that allocates, waits or reads on the host is refused. A generated kernel is
-looked up by its source, and computed from its structure with the parameters that it is called with. Long because
-it is all of CuPy that the engine's tests use.
+linear algebra gives nan where NumPy raises an error: a device reports neither. While a stream captures, nothing runs:
+kernels, ufuncs with a place for the result and copies are noted, and everything that allocates, waits or reads on the
+host is refused. A generated kernel is looked up by its source, and computed from its structure with the parameters that
+it is called with. Long because it is all of CuPy that the engine's tests use.
 """
 
 import contextlib

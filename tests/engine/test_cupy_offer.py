@@ -57,9 +57,9 @@ class Gpu:
             return self.xp.full((), 0), partial(pool.take, a, axis=1), lu_factor(a, overwrite_a=True)
         return special.erf(a), getattr(pool, a)
 """
-    found = {(path, keywords) for path, keywords, _ in of_source(source)}
-    held = {(path, ()) for path in ("cupy", "cupy.cuda", "cupy.cuda.Event", "cupyx.scipy.special")}
-    assert found - held == {
+    seen = {(path, keywords) for path, keywords, _ in of_source(source)}
+    objects = {(path, ()) for path in ("cupy", "cupy.cuda", "cupy.cuda.Event", "cupyx.scipy.special")}
+    assert seen - objects == {
         ("cupyx.scipy.linalg.lu_factor", ()),
         ("cupyx.scipy.linalg.lu_factor", ("overwrite_a",)),
         ("cupyx.scipy.special.erf", ()),
