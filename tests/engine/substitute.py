@@ -433,10 +433,12 @@ class Stream:
     def __init__(self, null=False, non_blocking=False, ptds=False, priority=None):
         self.null, self.current = null or not non_blocking, False
         self.waiting = []  # copies that are not done
+        self.waited = []  # events that its later work waits for
         self.ptr = len(Stream.by_pointer) + 1
         Stream.by_pointer[self.ptr] = self
 
     def wait_event(self, event):
+        self.waited.append(event)
         event.finish()
 
     def synchronize(self):

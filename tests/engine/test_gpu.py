@@ -168,6 +168,12 @@ def test_an_op_makes_no_array_that_a_gpu_does_not_have(name, inputs, monkeypatch
     assert failure.message.endswith("bfloat16 is not available on device gpu; use float16 or float32")
 
 
+def test_the_memory_pool_of_a_session_has_its_limit(monkeypatch):
+    substitute.installed(monkeypatch)
+    pools = [Session("gpu", memory_limit=limit)._state.backend._pool for limit in (1 << 20, 1 << 21)]
+    assert [pool.limit for pool in pools] == [1 << 20, 1 << 21]
+
+
 #: Functions as plans: elementwise chains, reductions of each kind, matrix products, cuSOLVER, arrays in other layouts.
 PROGRAMS = {
     "chain": (

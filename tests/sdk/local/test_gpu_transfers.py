@@ -120,6 +120,16 @@ def test_large_arrays_are_copied_in_pieces(transfers: list[Any], elements: int) 
     assert (turned.numpy() == array[: 1 << 18].reshape(512, 512).T).all()
 
 
+def test_copies_wait_for_the_work_before_them(transfers: list[Any]) -> None:
+    """A copy up for the work that read the memory before, and one down for what computes its array."""
+    x = tf.constant(np.ones(1 << 18, np.float32))
+    copies = x.session._state.backend._copies  # type: ignore[attr-defined]  # of a session on a GPU
+    assert copies._stream.waited == [copies._freed._event]
+    y = x * 2.0
+    y.numpy()
+    assert [event.stream for event in copies._stream.waited[1:]] == [copies._computing]
+
+
 @pytest.mark.parametrize("capturing", [False, True])
 def test_memory_of_an_upload_is_used_again_after_the_work_that_read_it(transfers: list[Any], capturing: bool) -> None:
     """The end of the work is recorded before the memory is free; no stream can wait for what a capture records."""
