@@ -32,6 +32,7 @@ WAITS = {f"cupy.{name}" for name in ("argwhere", "bincount", "flatnonzero", "non
 READS = {"tolist", "tobytes", "dump", "dumps", "tofile"}
 #: Functions of an array, indices and an axis.
 INDEXED = (np.take, np.take_along_axis)
+BLOCK = 512  #: Bytes that a memory pool's memory comes in.
 SOLVE = "cupyx.scipy.linalg.solve_triangular"
 INTEGERS = {"int": np.int32, "long long": np.int64}
 
@@ -73,7 +74,7 @@ STATE = State()
 
 class Memory:
     def __init__(self, low, size, owner):
-        self.ptr, self.size, self.owner = low, size, owner
+        self.ptr, self.size, self.owner = low, -(-size // BLOCK) * BLOCK, owner
         self.bytes = np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(low))
 
 

@@ -168,6 +168,23 @@ def test_an_op_makes_no_array_that_a_gpu_does_not_have(name, inputs, monkeypatch
     assert failure.message.endswith("bfloat16 is not available on device gpu; use float16 or float32")
 
 
+def test_a_view_of_a_small_array_is_no_copy(monkeypatch):
+    """The pool gives 512 bytes at least: a copy of four of them saves nothing."""
+    substitute.installed(monkeypatch)
+    context = Executor(backend("gpu"), Memory(None, lambda: 0))
+    row = context.constant(np.arange(64, dtype=np.float32))
+    op = CATALOGUE["strided_slice"]
+    part = context.apply(op, [row], op.attrs({"index": ((3, 4, 1),)}))
+    assert context.backend.base(part.array) == context.backend.base(row.array)
+
+
+def test_the_memory_of_an_array_counts_as_the_pool_gives_it(monkeypatch):
+    substitute.installed(monkeypatch)
+    session = Session("gpu")
+    session.execute(Batch((Constant("x", np.ones(2, np.float32)), Constant("y", np.ones(200, np.float32)))))
+    assert session.bytes_in_use() == 512 + 1024
+
+
 def test_the_memory_pool_of_a_session_has_its_limit(monkeypatch):
     substitute.installed(monkeypatch)
     pools = [Session("gpu", memory_limit=limit)._state.backend._pool for limit in (1 << 20, 1 << 21)]

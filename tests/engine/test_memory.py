@@ -10,6 +10,7 @@ import substitute
 from driving import attach
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape_engine.arrays.gpu import Gpu
 from teletape_engine.commands import (
     Assign,
     Batch,
@@ -33,9 +34,11 @@ from teletape_engine.session.session import Session
 
 @pytest.fixture(autouse=True, params=["cpu", "gpu"])
 def device(request, monkeypatch):
-    """Each session of a test is on that device; the GPU is the substitute's."""
+    """Each session of a test is on that device; the GPU is the substitute's, with memory in blocks of one byte."""
     if request.param == "gpu":
         substitute.installed(monkeypatch)
+        monkeypatch.setattr(substitute, "BLOCK", 1)
+        monkeypatch.setattr(Gpu, "block", 1)
     monkeypatch.setattr(sys.modules[__name__], "Session", functools.partial(Session, request.param))
     return request.param
 

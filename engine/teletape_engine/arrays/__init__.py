@@ -29,6 +29,7 @@ class Backend(Protocol):
     device: str
     xp: Any
     refused: frozenset[str]  #: Names of the dtypes that its arrays cannot have.
+    block: int  #: The fewest bytes that memory is taken in.
 
     def put(self, array: HostArray) -> Array:
         """A device array with the same values; shares memory with `array` if it can."""

@@ -60,6 +60,7 @@ class Cpu:
     device = "cpu"
     xp: Any = np
     refused: frozenset[str] = frozenset()
+    block = 1
 
     def put(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The array itself."""

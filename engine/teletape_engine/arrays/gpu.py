@@ -90,6 +90,7 @@ class Gpu:
 
     name = "gpu"
     refused: frozenset[str] = frozenset(("bfloat16",))
+    block = 512  # of CuPy's memory pools
 
     def __init__(self, index: int) -> None:
         self.xp = _opened(index)

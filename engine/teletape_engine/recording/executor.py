@@ -197,9 +197,9 @@ class Executor(Recorder):
         return variable.value.array
 
     def _compact(self, array: Any) -> Any:
-        # A view keeps its whole base alive: one smaller than an eighth of it is worth a copy.
-        nbytes = array.nbytes
-        if self.backend.base(array)[1] <= 8 * nbytes:
+        # A view keeps its whole base alive: one smaller than an eighth of it is worth a copy, which takes a block too.
+        size = self.backend.base(array)[1]
+        if size <= 8 * array.nbytes or size <= self.backend.block:
             return array
         return array.copy() if self._device_call is None else self._device_call(array.copy)
 
