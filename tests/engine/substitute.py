@@ -299,6 +299,8 @@ class Array(NDArrayOperatorsMixin):
             STATE.refuse(name)
             refuse_host_arrays(name, (*args, *kwargs.values()))
             cupy_offer.check_method(name, args, kwargs)
+            if name == "view" and args and not self.flags.c_contiguous and np.dtype(args[0]).itemsize != self.itemsize:
+                raise ValueError("To change to a dtype of a different size, the array must be C-contiguous")
             if f"cupy.{name}" in WAITS:
                 STATE.transfer("wait", name)
             if name in READS:

@@ -37,6 +37,7 @@ REFUSED = {
     "where of a reduction": (lambda xp, x: xp.sum(x, where=x > 0), AssertionError, "takes no argument where"),
     "a result of another dtype": (lambda xp, x: xp.left_shift(x, x), AssertionError, "does not compute float32"),
     "ufunc.at": (lambda xp, x: np.add.at(x, xp.asarray([0]), 1), TypeError, "at"),
+    "bytes of another size of a view": (lambda xp, x: xp.stack([x, x])[:, :2].view(np.int16), ValueError, "C-contig"),
     "a name that it lacks": (lambda xp, x: xp.piecewise_of(x), AttributeError, "piecewise_of"),
     "a method that it lacks": (lambda xp, x: x.resize(2), AssertionError, "no method resize"),
 }
