@@ -34,6 +34,12 @@ ROWS = {
         ALL,
         (EAGER, PLAN),
     ),
+    "attention": Row(
+        "attention, 8 x 16 x 1024 x 64",
+        "attention",
+        {"batch": 8, "heads": 16, "length": 1024, "width": 64},
+        ALL,
+    ),
     "gaussian-process": Row("Gaussian process, n = 4000", "gaussian_process", {"points": 4000}, ALL),
 }
 #: Sizes for a try of the command itself.
@@ -45,5 +51,6 @@ SMALL = {
     "mlp": {"batch": 8},
     "convnet": {"batch": 2},
     "transformer": {"batch": 2, "length": 8, "width": 16, "heads": 2},
+    "attention": {"batch": 2, "heads": 2, "length": 8, "width": 4},
     "gaussian-process": {"points": 20},
 }
