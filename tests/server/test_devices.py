@@ -12,6 +12,7 @@ import pytest
 from rest_client import op
 
 from serving import ok, problem
+from teletape_engine.arrays.gpu import driver_version
 
 AS_CUPY = Path(__file__).with_name("as_cupy")
 SERVE = [sys.executable, "-P", "-m", "teletape_server.cli", "serve", "--port", "0"]
@@ -72,6 +73,7 @@ def test_a_server_lists_its_gpus_and_places_sessions_on_those_with_the_fewest(gp
         "name": "Substitute",
         "memory_bytes": 4 << 30,
         "free_bytes": 3 << 30,
+        "driver": driver_version(),
         "cuda": "13.1",
         "compute_capability": "9.0",
         "sessions": 0,
@@ -80,6 +82,25 @@ def test_a_server_lists_its_gpus_and_places_sessions_on_those_with_the_fewest(gp
         answer = ok(gpus.post(f"/v1/sessions/{session['id']}/run", json=SQUARES)).json()
         assert answer["values"]["dx"]["data"] == [3.0, -4.0]
         ok(gpus.delete(f"/v1/sessions/{session['id']}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        (
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n"
+            "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n",
+            "535.104.05",
+        ),
+        ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65  Release Build  (dvs-builder)\n", "580.65"),
+        ("GCC version:  gcc version 12.2.0\n", None),
+    ],
+)
+def test_the_version_of_the_driver_is_what_it_writes_of_itself(tmp_path: Path, text: str, version: str | None) -> None:
+    path = tmp_path / "version"
+    path.write_text(text)
+    assert driver_version(str(path)) == version
+    assert driver_version(str(tmp_path / "none")) is None
 
 
 def test_the_same_request_finds_the_session_again(gpus: httpx.Client) -> None:

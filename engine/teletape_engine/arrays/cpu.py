@@ -26,6 +26,7 @@ class DeviceFacts(NamedTuple):
         name: Its model; empty if there is none.
         memory_bytes: Of its memory; None: not known.
         free_bytes: Of it that nothing uses.
+        driver: The version of NVIDIA's driver, such as 580.65.06; None: it is no GPU, or not known.
         cuda: The newest version of CUDA that its driver serves, such as 13.0; None: it is no GPU.
         compute_capability: Of a GPU, such as 9.0.
         unusable: Why it cannot be used, and what to do; empty: it can.
@@ -35,6 +36,7 @@ class DeviceFacts(NamedTuple):
     name: str = ""
     memory_bytes: int | None = None
     free_bytes: int | None = None
+    driver: str | None = None
     cuda: str | None = None
     compute_capability: str | None = None
     unusable: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -47,18 +48,30 @@ def _facts(cupy: Any, index: int) -> DeviceFacts:
         with cupy.cuda.Device(index):
             properties = runtime.getDeviceProperties(index)
             free, total = runtime.memGetInfo()
-            driver = int(runtime.driverGetVersion())  # 13000 for 13.0
+            cuda = int(runtime.driverGetVersion())  # 13000 for 13.0
         name = properties["name"]
         return DeviceFacts(
             device,
             name.decode() if isinstance(name, bytes) else str(name),
             int(total),
             int(free),
-            f"{driver // 1000}.{driver % 1000 // 10}",
+            driver_version(),
+            f"{cuda // 1000}.{cuda % 1000 // 10}",
             f"{properties['major']}.{properties['minor']}",
         )
     except Exception as error:
         return DeviceFacts(device, unusable=f"it could not be opened ({error}): nvidia-smi says more")
+
+
+def driver_version(path: str = "/proc/driver/nvidia/version") -> str | None:
+    """Returns the version of NVIDIA's driver, such as 580.65.06, as the driver itself writes it; None: it is not known.
+
+    CUDA and CuPy know only which version of CUDA the driver serves.
+    """
+    with contextlib.suppress(OSError), open(path) as file:
+        match = re.search(r"NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", file.read())
+        return match and match[1]
+    return None
 
 
 def refusal_of(dtype: str) -> str:

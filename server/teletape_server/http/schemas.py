@@ -225,6 +225,7 @@ class DeviceState(BaseModel):
     name: Annotated[str, Field(description="Its model")]
     memory_bytes: Annotated[int | None, Field(description="Its memory; null: not known")]
     free_bytes: Annotated[int | None, Field(description="Of it that no program uses, at most two seconds ago")]
+    driver: Annotated[str | None, Field(description="The version of NVIDIA's driver; null: no GPU, or not known")]
     cuda: Annotated[str | None, Field(description="The newest version of CUDA that its driver serves; null: no GPU")]
     compute_capability: Annotated[str | None, Field(description="Of a GPU, such as 9.0")]
     sessions: Annotated[int, Field(description="Sessions that compute on it")]

@@ -66,6 +66,7 @@ async def devices(request: Request, _: Owner) -> Devices:
             name=facts.name,
             memory_bytes=facts.memory_bytes,
             free_bytes=facts.free_bytes,
+            driver=facts.driver,
             cuda=facts.cuda,
             compute_capability=facts.compute_capability,
             sessions=sessions[facts.device],
