@@ -3,7 +3,9 @@
 `tf.math` and its like are made when teletape is imported, so that nothing else says what they hold.
 """
 
+import importlib
 import inspect
+import pkgutil
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -31,6 +33,8 @@ def files() -> dict[Path, str]:
 def _keras_stubs() -> dict[Path, str]:
     """The stubs of `teletape.keras` and its submodules: each holds what Keras's own module holds."""
     root = tf.keras
+    for name in {module.name for module in pkgutil.iter_modules(root.__path__)} - vars(root).keys():
+        importlib.import_module(f"{root.__name__}.{name}")  # such as saving, which Keras leaves to an import
     inner = sorted(name for name, value in vars(root).items() if isinstance(value, ModuleType) and name[0] != "_")
     star = "from {home} import *\n"
     head = HEAD.format(name="tf.keras")

@@ -26,6 +26,7 @@ from teletape.keras import preprocessing as preprocessing
 from teletape.keras import quantizers as quantizers
 from teletape.keras import random as random
 from teletape.keras import regularizers as regularizers
+from teletape.keras import saving as saving
 from teletape.keras import tree as tree
 from teletape.keras import utils as utils
 from teletape.keras import visualization as visualization
