@@ -45,11 +45,13 @@ from teletape.control_flow.ordering import group as group
 from teletape.control_flow.ordering import no_op as no_op
 from teletape.control_flow.ordering import tuple as tuple
 from teletape.control_flow.tensor_array import TensorArray as TensorArray
+from teletape.data.type_specs import type_spec_from_value as type_spec_from_value
 from teletape.debugging import Assert as Assert
 from teletape.debugging import assert_equal as assert_equal
 from teletape.debugging import assert_greater as assert_greater
 from teletape.debugging import assert_less as assert_less
 from teletape.debugging import assert_rank as assert_rank
+from teletape.derivatives.arguments import AggregationMethod as AggregationMethod
 from teletape.derivatives.arguments import UnconnectedGradients as UnconnectedGradients
 from teletape.derivatives.custom_gradient import custom_gradient as custom_gradient
 from teletape.derivatives.custom_gradient import grad_pass_through as grad_pass_through
@@ -60,6 +62,8 @@ from teletape.distribution.reductions import VariableAggregation as VariableAggr
 from teletape.distribution.reductions import VariableSynchronization as VariableSynchronization
 from teletape.files.buckets import fingerprint as fingerprint
 from teletape.files.strings import as_string as as_string
+from teletape.files.tensor_proto import make_ndarray as make_ndarray
+from teletape.files.tensor_proto import make_tensor_proto as make_tensor_proto
 from teletape.functions.function import function as function
 from teletape.functions.function import init_scope as init_scope
 from teletape.functions.tensor_spec import TensorSpec as TensorSpec
@@ -69,13 +73,16 @@ from teletape.keras import losses as losses
 from teletape.keras import metrics as metrics
 from teletape.keras import optimizers as optimizers
 from teletape.logs import get_logger as get_logger
+from teletape.namespace import is_symbolic_tensor as is_symbolic_tensor
 from teletape.namespace import is_tensor as is_tensor
 from teletape.ops.arrays import boolean_mask as boolean_mask
 from teletape.ops.arrays import broadcast_dynamic_shape as broadcast_dynamic_shape
 from teletape.ops.arrays import broadcast_static_shape as broadcast_static_shape
 from teletape.ops.arrays import concat as concat
+from teletape.ops.arrays import guarantee_const as guarantee_const
 from teletape.ops.arrays import identity as identity
 from teletape.ops.arrays import identity_n as identity_n
+from teletape.ops.arrays import parallel_stack as parallel_stack
 from teletape.ops.arrays import rank as rank
 from teletape.ops.arrays import shape as shape
 from teletape.ops.arrays import shape_n as shape_n
@@ -87,7 +94,9 @@ from teletape.ops.arrays import unstack as unstack
 from teletape.ops.arrays import where as where
 from teletape.ops.clip import clip_by_global_norm as clip_by_global_norm
 from teletape.ops.clip import clip_by_norm as clip_by_norm
+from teletape.ops.convolutions import conv as conv
 from teletape.ops.counting import sequence_mask as sequence_mask
+from teletape.ops.create import fill as fill
 from teletape.ops.create import linspace as linspace
 from teletape.ops.create import meshgrid as meshgrid
 from teletape.ops.create import one_hot as one_hot
@@ -96,6 +105,8 @@ from teletape.ops.create import ones_like as ones_like
 from teletape.ops.create import range as range
 from teletape.ops.create import zeros as zeros
 from teletape.ops.create import zeros_like as zeros_like
+from teletape.ops.decompositions import eig as eig
+from teletape.ops.decompositions import eigvals as eigvals
 from teletape.ops.derived.arithmetic import add as add
 from teletape.ops.derived.arithmetic import add_n as add_n
 from teletape.ops.derived.arithmetic import atan2 as atan2
@@ -125,7 +136,6 @@ from teletape.ops.derived.complex import sign as sign
 from teletape.ops.derived.counting import histogram_fixed_width as histogram_fixed_width
 from teletape.ops.derived.counting import histogram_fixed_width_bins as histogram_fixed_width_bins
 from teletape.ops.derived.create import eye as eye
-from teletape.ops.derived.create import fill as fill
 from teletape.ops.derived.cumulative import cumsum as cumsum
 from teletape.ops.derived.einsum import einsum as einsum
 from teletape.ops.derived.index import gather as gather
@@ -220,6 +230,7 @@ from teletape.session_functions import session as session
 from teletape.session_functions import sync as sync
 from teletape.session_functions import sync_async as sync_async
 from teletape.sessions.current import connect as connect
+from teletape.sparse_tensors.edit_distance import edit_distance as edit_distance
 from teletape.sparse_tensors.tensor import SparseTensor as SparseTensor
 from teletape.tensors.dtypes import DType as DType
 from teletape.tensors.dtypes import as_dtype as as_dtype
@@ -242,10 +253,14 @@ from teletape.tensors.dtypes import uint16 as uint16
 from teletape.tensors.dtypes import uint32 as uint32
 from teletape.tensors.dtypes import uint64 as uint64
 from teletape.tensors.indexed_slices import IndexedSlices as IndexedSlices
+from teletape.tensors.registered_conversions import (
+    register_tensor_conversion_function as register_tensor_conversion_function,
+)
 from teletape.tensors.tensor import Tensor as Tensor
 from teletape.tensors.tensor_shape import TensorShape as TensorShape
 from teletape.terminal.session_list import sessions as sessions
 from teletape.variables.module import Module as Module
+from teletape.variables.name_scope import get_current_name_scope as get_current_name_scope
 from teletape.variables.name_scope import name_scope as name_scope
 from teletape.variables.variable import Variable as Variable
 
@@ -254,6 +269,7 @@ __git_version__: str
 __compiler_version__: str
 newaxis: None
 __all__ = [
+    "AggregationMethod",
     "Assert",
     "DType",
     "GradientTape",
@@ -317,6 +333,7 @@ __all__ = [
     "constant",
     "constant_initializer",
     "control_dependencies",
+    "conv",
     "convert_to_tensor",
     "cos",
     "cosh",
@@ -331,6 +348,9 @@ __all__ = [
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
+    "edit_distance",
+    "eig",
+    "eigvals",
     "einsum",
     "ensure_shape",
     "equal",
@@ -352,12 +372,14 @@ __all__ = [
     "function",
     "gather",
     "gather_nd",
+    "get_current_name_scope",
     "get_logger",
     "get_static_value",
     "grad_pass_through",
     "greater",
     "greater_equal",
     "group",
+    "guarantee_const",
     "half",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
@@ -371,6 +393,7 @@ __all__ = [
     "int32",
     "int64",
     "io",
+    "is_symbolic_tensor",
     "is_tensor",
     "less",
     "less_equal",
@@ -380,6 +403,8 @@ __all__ = [
     "logical_not",
     "logical_or",
     "lookup",
+    "make_ndarray",
+    "make_tensor_proto",
     "map_fn",
     "math",
     "matmul",
@@ -403,6 +428,7 @@ __all__ = [
     "ones_initializer",
     "ones_like",
     "pad",
+    "parallel_stack",
     "pow",
     "print",
     "py_function",
@@ -423,6 +449,7 @@ __all__ = [
     "reduce_min",
     "reduce_prod",
     "reduce_sum",
+    "register_tensor_conversion_function",
     "repeat",
     "required_space_to_batch_paddings",
     "reshape",
@@ -482,6 +509,7 @@ __all__ = [
     "truncatediv",
     "truncatemod",
     "tuple",
+    "type_spec_from_value",
     "uint8",
     "uint16",
     "uint32",

@@ -6,7 +6,7 @@ Long because TensorFlow has this many of them.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from teletape.program.tracebacks import (
     is_traceback_filtering_enabled,
 )
 from teletape.sessions.current import current
+from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
@@ -36,6 +37,7 @@ __all__ = [
     "assert_equal",
     "assert_greater",
     "assert_greater_equal",
+    "assert_integer",
     "assert_less",
     "assert_less_equal",
     "assert_near",
@@ -44,8 +46,12 @@ __all__ = [
     "assert_non_positive",
     "assert_none_equal",
     "assert_positive",
+    "assert_proper_iterable",
     "assert_rank",
     "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_same_float_dtype",
+    "assert_scalar",
     "assert_shapes",
     "assert_type",
     "check_gradients",
@@ -53,6 +59,7 @@ __all__ = [
     "disable_traceback_filtering",
     "enable_traceback_filtering",
     "get_log_device_placement",
+    "is_numeric_tensor",
     "is_traceback_filtering_enabled",
     "set_log_device_placement",
 ]
@@ -289,7 +296,7 @@ def _check_sign(
         if tensor.ndim:
             shown = [str(element) for element in shown.reshape(-1)[: summarize or 3]]
         raise InvalidArgumentError(
-            f"{message or ''}\nCondition x {sign} 0 did not hold element-wise:\n"
+            f"{_prefix(message)}\nCondition x {sign} 0 did not hold element-wise:\n"
             f"x (shape={tensor.shape} dtype={tensor.dtype.name}) = \n{shown}"
         )
 
@@ -334,34 +341,123 @@ def assert_near(
         )
 
 
-# ---------------------------------------------------------------------------------------------------- ranks and dtypes
+# --------------------------------------------------------------------------------------------------------------- ranks
 def assert_rank(x: to.TensorInput, rank: to.IntInput, message: str | None = None, name: str | None = None) -> None:
-    """Raises ValueError unless `x` has `rank` axes."""
-    shape, expected = convert_to_tensor(x).shape, int(rank)
-    if shape.rank != expected:
-        raise ValueError(
-            f"{message or ''}Tensor  must have rank {expected}.  Received rank {shape.rank}, shape {shape}"
-        )
+    """Raises ValueError unless `x` has `rank` axes, an int32 number.
+
+    `message` begins the error's text.
+    """
+    expected = _rank(rank)
+    _check_rank(x, lambda own: own == expected, str(expected), message)
 
 
 def assert_rank_at_least(
     x: to.TensorInput, rank: to.IntInput, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raises ValueError unless `x` has `rank` axes or more."""
-    shape, expected = as_shape(convert_to_tensor(x).shape), int(rank)
-    if (shape.rank or 0) < expected:
+    """Raises ValueError unless `x` has `rank` axes or more.
+
+    `message` begins the error's text.
+    """
+    expected = _rank(rank)
+    _check_rank(x, lambda own: own >= expected, f"at least {expected}", message)
+
+
+def assert_rank_in(
+    x: to.TensorInput, ranks: Iterable[to.IntInput], message: str | None = None, name: str | None = None
+) -> None:
+    """Raises ValueError unless the number of axes of `x` is one of `ranks`, which are int32 numbers.
+
+    `message` begins the error's text.
+    """
+    expected = tuple(_rank(rank) for rank in ranks)
+    _check_rank(x, lambda own: own in expected, f"in {expected}", message)
+
+
+def assert_scalar(tensor: to.TensorInput, message: str | None = None, name: str | None = None) -> None:
+    """Raises ValueError unless `tensor` has no axes.
+
+    `message` begins the error's text.
+    """
+    shape = convert_to_tensor(tensor).shape
+    if shape.rank != 0:
+        raise ValueError(f"{_prefix(message)}Expected scalar shape, saw shape: {shape}.")
+
+
+def _rank(rank: Any) -> int:
+    tensor = convert_to_tensor(rank)
+    assert_type(tensor, dtypes.int32)
+    if tensor.shape.rank != 0:
+        raise ValueError("Rank must be a scalar.")
+    return int(tensor)
+
+
+def _check_rank(x: Any, holds: Callable[[int], bool], wanted: str, message: str | None) -> None:
+    shape = as_shape(convert_to_tensor(x).shape)
+    if not holds(shape.rank or 0):
         raise ValueError(
-            f"{message or ''}Tensor  must have rank at least {expected}.  Received rank {shape.rank}, shape {shape}"
+            f"{_prefix(message)}Tensor  must have rank {wanted}.  Received rank {shape.rank}, shape {shape}"
         )
 
 
+def _prefix(message: str | None) -> str:
+    return f"{message}.  " if message else ""
+
+
+# ---------------------------------------------------------------------------------------------------- dtypes and kinds
 def assert_type(
     tensor: to.TensorInput, tf_type: to.DTypeInput, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raises TypeError unless the dtype is `tf_type`."""
+    """Raises TypeError unless the dtype is `tf_type`.
+
+    `message` begins the error's text.
+    """
     expected, own = dtypes.as_dtype(tf_type), convert_to_tensor(tensor).dtype
     if own is not expected:
-        raise TypeError(f"{message or ''}tensor must be of type {expected!r}; got {own!r}")
+        raise TypeError(f"{_prefix(message)}tensor must be of type {expected!r}; got {own!r}")
+
+
+def assert_integer(x: to.TensorInput, message: str | None = None, name: str | None = None) -> None:
+    """Raises TypeError unless the dtype is an integer one.
+
+    `message` begins the error's text.
+    """
+    dtype = convert_to_tensor(x).dtype
+    if not dtype.is_integer:
+        raise TypeError(f'{_prefix(message)}Expected "x" to be integer type.  Found: tensor of dtype {dtype}')
+
+
+def assert_same_float_dtype(tensors: Any = None, dtype: to.DTypeInput | None = None) -> dtypes.DType:
+    """Returns the dtype that all `tensors` have, which must be floating, and be `dtype` if that is passed.
+
+    Entries that are None do not count; without any tensor and dtype it is float32.
+
+    Raises:
+        ValueError: Two dtypes, or one that is not floating.
+    """
+    common = None if dtype is None else dtypes.as_dtype(dtype)
+    for tensor in tensors or ():
+        if tensor is None:
+            continue
+        common = common or tensor.dtype
+        if tensor.dtype is not common:
+            raise ValueError(f"{tensor}, type={tensor.dtype}, must be of the same type ({common}).")
+    common = common or dtypes.float32
+    if not common.is_floating:
+        raise ValueError(f"Expected floating point type, got {common}.")
+    return common
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """Raises TypeError unless `values` can be iterated over and is no tensor, array or string."""
+    if isinstance(values, Tensor | SparseTensor | np.ndarray | str | bytes):
+        raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
+    if not hasattr(values, "__iter__"):
+        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether `tensor` is a tensor, not a variable or an array, of numbers: not of bools or strings."""
+    return isinstance(tensor, Tensor) and tensor.dtype.is_numeric
 
 
 # -------------------------------------------------------------------------------------------------------------- shapes
@@ -386,7 +482,7 @@ def assert_shapes(
         message: Begins the error's text.
         name: Without effect.
     """
-    begin = f"{message}.  " if message else ""
+    begin = _prefix(message)
     sizes: dict[Any, tuple[int, str]] = {}
     for value, pattern in shapes.items() if isinstance(shapes, dict) else shapes:
         tensor = convert_to_tensor(value)

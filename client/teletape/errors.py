@@ -20,6 +20,7 @@ from teletape_engine.derivatives.reports.check_report import Report
 from teletape_engine.errors import (
     CancelledError,
     DeadlineExceededError,
+    InternalError,
     InvalidArgumentError,
     PoisonedError,
     ResourceExhaustedError,
@@ -43,60 +44,80 @@ class OutOfRangeError(TeletapeError):
     """A loop over no elements that has nothing to begin with, or past the last element of one of its inputs."""
 
     code = "out_of_range"
+    error_code = 11
 
 
 class AbortedError(TeletapeError):
     """The work was given up, usually because other work was in its way."""
 
     code = "aborted"
+    error_code = 10
 
 
 class AlreadyExistsError(TeletapeError):
     """A file or folder that was to be made is there already."""
 
     code = "already_exists"
+    error_code = 6
 
 
 class DataLossError(TeletapeError):
     """A file does not hold what it should: it is cut, damaged, or of another format."""
 
     code = "data_loss"
+    error_code = 15
 
 
 class FailedPreconditionError(TeletapeError):
     """The state does not allow the operation: a folder to remove is not empty, a table has no values yet."""
 
     code = "failed_precondition"
+    error_code = 9
 
 
 class NotFoundError(TeletapeError):
     """There is no file, folder or value of this name."""
 
     code = "no_such_entry"
+    error_code = 5
 
 
 class PermissionDeniedError(TeletapeError):
     """The program may not read or write there."""
 
     code = "permission_denied"
+    error_code = 7
 
 
 class UnavailableError(TeletapeError):
     """What was called cannot be reached now; a later attempt may succeed."""
 
     code = "unavailable"
+    error_code = 14
 
 
 class UnknownError(TeletapeError):
     """A Python function that a program runs as an op (`tf.py_function`) has failed in a way of its own."""
 
     code = "unknown"
+    error_code = 2
 
 
 class AuthenticationError(TeletapeError):
     """The API key is missing or wrong."""
 
     code = "unauthenticated"
+    error_code = 16
+
+
+UnauthenticatedError = AuthenticationError
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """TensorFlow's for a Python `if`, `for` or `bool()` on a tensor of a graph.
+
+    Here such a function runs op by op instead, so that programs catch it in vain.
+    """
 
 
 class SessionEndedError(TeletapeError):
@@ -152,7 +173,43 @@ def error_for(code: str, message: str, **details: Any) -> TeletapeError:
     return error(message, **details)
 
 
+#: TensorFlow's numbers, which errors have as `error_code`.
+OK: Final = 0
+ABORTED: Final = AbortedError.error_code
+ALREADY_EXISTS: Final = AlreadyExistsError.error_code
+CANCELLED: Final = CancelledError.error_code
+DATA_LOSS: Final = DataLossError.error_code
+DEADLINE_EXCEEDED: Final = DeadlineExceededError.error_code
+FAILED_PRECONDITION: Final = FailedPreconditionError.error_code
+INTERNAL: Final = InternalError.error_code
+INVALID_ARGUMENT: Final = InvalidArgumentError.error_code
+NOT_FOUND: Final = NotFoundError.error_code
+OUT_OF_RANGE: Final = OutOfRangeError.error_code
+PERMISSION_DENIED: Final = PermissionDeniedError.error_code
+RESOURCE_EXHAUSTED: Final = ResourceExhaustedError.error_code
+UNAUTHENTICATED: Final = UnauthenticatedError.error_code
+UNAVAILABLE: Final = UnavailableError.error_code
+UNIMPLEMENTED: Final = UnimplementedError.error_code
+UNKNOWN: Final = UnknownError.error_code
+
 __all__ = [
+    "ABORTED",
+    "ALREADY_EXISTS",
+    "CANCELLED",
+    "DATA_LOSS",
+    "DEADLINE_EXCEEDED",
+    "FAILED_PRECONDITION",
+    "INTERNAL",
+    "INVALID_ARGUMENT",
+    "NOT_FOUND",
+    "OK",
+    "OUT_OF_RANGE",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "UNAUTHENTICATED",
+    "UNAVAILABLE",
+    "UNIMPLEMENTED",
+    "UNKNOWN",
     "AbortedError",
     "AlreadyExistsError",
     "AuthenticationError",
@@ -162,9 +219,11 @@ __all__ = [
     "DeadlineExceededError",
     "FailedPreconditionError",
     "GradientMismatch",
+    "InternalError",
     "InvalidArgumentError",
     "NotFoundError",
     "OpError",
+    "OperatorNotAllowedInGraphError",
     "OutOfRangeError",
     "PermissionDeniedError",
     "PoisonedError",
@@ -172,6 +231,7 @@ __all__ = [
     "ResourceExhaustedError",
     "SessionEndedError",
     "TeletapeError",
+    "UnauthenticatedError",
     "UnavailableError",
     "UnimplementedError",
     "UnknownError",

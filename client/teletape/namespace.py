@@ -3,6 +3,8 @@
 `publish` makes the modules that the dotted names need, such as `tf.math`. They list public names alone, and a name that
 does not exist is answered with the nearest ones. A function is written by hand only if its record in the catalogue says
 why, or if it is no op at all: control flow, assertions, devices and the calling of Python.
+
+Long because it is one list.
 """
 
 from __future__ import annotations
@@ -35,11 +37,12 @@ from teletape.configuration import public as configuration
 from teletape.control_flow import compat_v1, eager, folds, maps, ordering
 from teletape.control_flow.optional import Optional
 from teletape.control_flow.tensor_array import TensorArray
+from teletape.data import type_specs
 from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
 from teletape.distribution import public as distribution
-from teletape.files import audio, buckets, contents, gfile, jpeg_quality, ngrams, strings, tensor_messages
+from teletape.files import audio, buckets, contents, gfile, jpeg_quality, ngrams, strings, tensor_messages, tensor_proto
 from teletape.files import images as image_files
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec, TypeSpec
@@ -90,9 +93,9 @@ from teletape.ops.static_values import get_static_value
 from teletape.program.tracebacks import report, reports
 from teletape.remedies import remedy
 from teletape.sessions import current as sessions
-from teletape.sparse_tensors import arithmetic, conversions, ctc, lookups, parts, reductions, sets
+from teletape.sparse_tensors import arithmetic, conversions, ctc, edit_distance, lookups, parts, reductions, sets
 from teletape.sparse_tensors.tensor import SparseTensor
-from teletape.tensors import dlpack, dtypes, nest
+from teletape.tensors import dlpack, dtypes, nest, registered_conversions
 from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
@@ -102,7 +105,7 @@ from teletape.variables import (
     resizable,  # noqa: F401  # registers itself with Variable
 )
 from teletape.variables.module import Module
-from teletape.variables.name_scope import name_scope
+from teletape.variables.name_scope import get_current_name_scope, name_scope
 from teletape.variables.variable import Variable
 
 give_operators(TensorLike)
@@ -111,6 +114,11 @@ give_operators(TensorLike)
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a tensor, a variable, IndexedSlices or a sparse tensor."""
     return isinstance(x, TensorLike | SparseValue)
+
+
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether `tensor` belongs to a function that is being traced, and so has no value yet; not for variables."""
+    return isinstance(tensor, Tensor) and tensor.session.tracing
 
 
 # ------------------------------------------------------------------------------------------- TensorFlow's functions
@@ -159,7 +167,12 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "compat.as_str_any": strings.as_str_any,
         "compat.as_text": strings.as_text,
         "compat.v1.SummaryMetadata": summary.events.SummaryMetadata,
+        "conv": convolutions.conv,
         "device": devices.device,
+        "edit_distance": edit_distance.edit_distance,
+        "eig": decompositions.eig,
+        "eigvals": decompositions.eigvals,
+        "is_symbolic_tensor": is_symbolic_tensor,
         "is_tensor": is_tensor,
         "linalg.global_norm": clip.global_norm,
         "math.approx_max_k": sorting.approx_max_k,
@@ -250,13 +263,15 @@ def names() -> dict[str, Any]:
         ("io.gfile.", gfile),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}
-    for module in (dtypes, session_functions):
+    for module in (dtypes, registered_conversions, session_functions):
         entries |= {name: getattr(module, name) for name in module.__all__}
     entries |= configuration.NAMES | distribution.NAMES
     return entries | {
         **{f"io.{name}": getattr(records, name) for name in records.IO},
         **{f"experimental.numpy.{name}": value for name, value in numpy_types.NAMES.items()},
         **{f"raw_ops.{name}": function for name, function in raw.functions(surface()).items()},
+        "make_ndarray": tensor_proto.make_ndarray,
+        "make_tensor_proto": tensor_proto.make_tensor_proto,
         **{f"train.{name}": message for name, message in records.MESSAGES.items()},
         "GradientTape": GradientTape,
         "IndexedSlices": IndexedSlices,
@@ -265,6 +280,7 @@ def names() -> dict[str, Any]:
         "Tensor": Tensor,
         "TensorShape": TensorShape,
         "TypeSpec": TypeSpec,
+        "AggregationMethod": arguments.AggregationMethod,
         "UnconnectedGradients": arguments.UnconnectedGradients,
         "Variable": Variable,
         "config.experimental_functions_run_eagerly": functions.functions_run_eagerly,
@@ -276,6 +292,7 @@ def names() -> dict[str, Any]:
         "experimental.Optional": Optional,
         "fingerprint": buckets.fingerprint,
         "function": functions.function,
+        "get_current_name_scope": get_current_name_scope,
         "get_logger": logs.get_logger,
         "get_static_value": get_static_value,
         "grad_pass_through": custom_gradient.grad_pass_through,
@@ -283,6 +300,7 @@ def names() -> dict[str, Any]:
         "linalg.experimental.conjugate_gradient": conjugate_gradient,
         "name_scope": name_scope,
         "newaxis": None,
+        "type_spec_from_value": type_specs.type_spec_from_value,
         "random.all_candidate_sampler": candidates.all_candidate_sampler,
         "random.fixed_unigram_candidate_sampler": candidates.fixed_unigram_candidate_sampler,
         "random.log_uniform_candidate_sampler": candidates.log_uniform_candidate_sampler,

@@ -1,8 +1,13 @@
-"""`tf.test`: a thin TestCase for programs that bring their tests, and questions about the build. Imported when used."""
+"""`tf.test`: a TestCase for programs that bring their tests, and questions about the build. Imported when used.
+
+Long because TensorFlow's TestCase has this many assertions, its own and absl's.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import re
 import shutil
 import tempfile
 import unittest
@@ -12,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from teletape.derivatives.tape import GradientTape
-from teletape.errors import OpError
+from teletape.errors import InvalidArgumentError, OpError
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.tensors import nest
 from teletape.tensors.tensor import TensorLike
@@ -20,13 +25,16 @@ from teletape.tensors.tensor import TensorLike
 __all__ = [
     "TestCase",
     "compute_gradient",
+    "disable_with_predicate",
     "gpu_device_name",
     "is_built_with_cuda",
     "is_built_with_gpu_support",
     "is_built_with_rocm",
     "is_built_with_xla",
+    "is_cpu_target_available",
     "is_gpu_available",
     "main",
+    "with_eager_op_as_function",
 ]
 
 
@@ -58,6 +66,31 @@ def is_built_with_rocm() -> bool:
 def is_built_with_xla() -> bool:
     """Whether there is XLA: no."""
     return False
+
+
+def is_cpu_target_available(target: str) -> bool:
+    """Whether a compiler for a processor's architecture is built in: no, nothing is compiled."""
+    return False
+
+
+def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Callable[[Any], Any]:
+    """A decorator of a test that is skipped, with this message, if `pred()` is true when it runs."""
+
+    def decorator(function: Any) -> Any:
+        @functools.wraps(function)
+        def test(self: unittest.TestCase, *args: Any, **kwargs: Any) -> Any:
+            if pred():
+                self.skipTest(skip_message)
+            return function(self, *args, **kwargs)
+
+        return test
+
+    return decorator
+
+
+def with_eager_op_as_function(cls: Any = None, only_as_function: bool = False) -> Any:
+    """A decorator of a class of tests without effect: ops do not run as functions."""
+    return cls if cls is not None else lambda decorated: decorated
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
@@ -192,11 +225,47 @@ class TestCase(unittest.TestCase):
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
         """Fails unless every element is greater."""
-        self.assertTrue(bool(np.all(np.asarray(self.evaluate(a)) > comparison_target)))
+        self.assertGreater(np.min(self._array(a)), comparison_target)
+
+    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
+        """Fails if an element is less."""
+        self.assertGreaterEqual(np.min(self._array(a)), comparison_target)
 
     def assertAllLess(self, a: Any, comparison_target: Any) -> None:
         """Fails unless every element is less."""
-        self.assertTrue(bool(np.all(np.asarray(self.evaluate(a)) < comparison_target)))
+        self.assertLess(np.max(self._array(a)), comparison_target)
+
+    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
+        """Fails if an element is greater."""
+        self.assertLessEqual(np.max(self._array(a)), comparison_target)
+
+    def assertAllInRange(
+        self,
+        target: Any,
+        lower_bound: Any,
+        upper_bound: Any,
+        open_lower_bound: bool = False,
+        open_upper_bound: bool = False,
+    ) -> None:
+        """Fails if an element is outside the bounds or at an open one, or the dtype is not of real numbers."""
+        array = self._array(target)
+        if not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):
+            self.fail(
+                f"The value of {target} does not have an ordered numeric type, instead it has type: {array.dtype}"
+            )
+        low = array <= lower_bound if open_lower_bound else array < lower_bound
+        high = array >= upper_bound if open_upper_bound else array > upper_bound
+        outside = array[low | high | np.isnan(array)]
+        interval = f"{'(' if open_lower_bound else '['}{lower_bound}, {upper_bound}{')' if open_upper_bound else ']'}"
+        self.assertEqual(outside.size, 0, f"{outside} not in {interval}")
+
+    def assertAllInSet(self, target: Any, expected_set: Any) -> None:
+        """Fails if an element is not in a set."""
+        outside = [element for element in self._array(target).reshape(-1) if element not in expected_set]
+        self.assertEqual(outside, [], f"not in {expected_set}")
+
+    def _array(self, a: Any) -> Any:
+        return np.asarray(self.evaluate(a))
 
     def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
         """Fails unless two values have the same shape."""
@@ -210,8 +279,165 @@ class TestCase(unittest.TestCase):
         """Fails unless two numbers differ by at most `err`."""
         self.assertLessEqual(abs(f1 - f2), err, msg)
 
+    def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None) -> None:
+        """Fails unless two sequences of numbers have one length and differ by at most `err`."""
+        self.assertLen(farray1, len(farray2), msg)
+        for first, second in zip(farray1, farray2, strict=True):
+            self.assertNear(float(first), float(second), err, msg)
+
+    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:
+        """Fails unless the norm of the difference of two arrays is less than `err`."""
+        self.assertLess(np.linalg.norm(self._array(ndarray1) - self._array(ndarray2)), err, msg)
+
+    def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
+        """Fails unless two devices have the same name."""
+        self.assertEqual(str(device1), str(device2), msg)
+
+    def evaluate_if_both_tensors(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Returns the values of two tensors as arrays, and anything else as it is."""
+        both = isinstance(a, TensorLike) and isinstance(b, TensorLike)
+        return (self.evaluate(a), self.evaluate(b)) if both else (a, b)
+
+    # --------------------------------------------------------------------------------------------------- collections
+    def assertEmpty(self, container: Any, msg: str | None = None) -> None:
+        """Fails if a container has elements."""
+        self.assertEqual(len(container), 0, msg)
+
+    def assertNotEmpty(self, container: Any, msg: str | None = None) -> None:
+        """Fails if a container has no elements."""
+        self.assertGreater(len(container), 0, msg)
+
+    def assertLen(self, container: Any, expected_len: int, msg: str | None = None) -> None:
+        """Fails unless a container has `expected_len` elements."""
+        self.assertEqual(len(container), expected_len, msg)
+
+    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
+        """Fails if a number is outside the bounds."""
+        self.assertTrue(minv <= value <= maxv, msg or f"{value!r} unexpectedly not between {minv!r} and {maxv!r}")
+
+    def assertSameElements(self, expected_seq: Any, actual_seq: Any, msg: str | None = None) -> None:
+        """Fails unless two containers have the same elements; how often does not count."""
+        self.assertContainsSubset(expected_seq, actual_seq, msg)
+        self.assertContainsSubset(actual_seq, expected_seq, msg)
+
+    def assertItemsEqual(self, first: Any, second: Any, msg: str | None = None) -> None:
+        """Fails unless two containers have the same elements equally often."""
+        self.assertCountEqual(first, second, msg)
+
+    def assertContainsSubset(self, expected_subset: Any, actual_set: Any, msg: str | None = None) -> None:
+        """Fails if an element of the first container is not in the second."""
+        missing = [element for element in expected_subset if element not in actual_set]
+        self.assertEqual(missing, [], msg)
+
+    def assertNoCommonElements(self, expected_seq: Any, actual_seq: Any, msg: str | None = None) -> None:
+        """Fails if two containers have an element in common."""
+        common = [element for element in expected_seq if element in actual_seq]
+        self.assertEqual(common, [], msg)
+
+    def assertSequenceAlmostEqual(
+        self,
+        expected_seq: Any,
+        actual_seq: Any,
+        places: int | None = None,
+        msg: str | None = None,
+        delta: float | None = None,
+    ) -> None:
+        """Fails unless two sequences have one length and numbers that are almost equal."""
+        self.assertLen(actual_seq, len(expected_seq), msg)
+        for expected, actual in zip(expected_seq, actual_seq, strict=True):
+            self.assertAlmostEqual(expected, actual, places, msg, delta)  # type: ignore[arg-type]  # one of the two
+
+    def assertDictAlmostEqual(
+        self,
+        expected_dict: Any,
+        actual_dict: Any,
+        places: int | None = None,
+        msg: str | None = None,
+        delta: float | None = None,
+    ) -> None:
+        """Fails unless two dicts have the same keys and numbers that are almost equal."""
+        self.assertEqual(set(expected_dict), set(actual_dict), msg)
+        keys = list(expected_dict)
+        self.assertSequenceAlmostEqual(
+            [expected_dict[key] for key in keys], [actual_dict[key] for key in keys], places, msg, delta
+        )
+
+    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
+        """Fails unless a text begins with another."""
+        self.assertTrue(actual.startswith(expected_start), msg or f"{actual!r} does not start with {expected_start!r}")
+
+    def assertEndsWith(self, actual: str, expected_end: str, msg: str | None = None) -> None:
+        """Fails unless a text ends with another."""
+        self.assertTrue(actual.endswith(expected_end), msg or f"{actual!r} does not end with {expected_end!r}")
+
+    def assertIsSubclass(self, subclass: type, superclass: type, msg: str | None = None) -> None:
+        """Fails unless one class is derived from another."""
+        self.assertTrue(issubclass(subclass, superclass), msg or f"{subclass} is not derived from {superclass}")
+
+    # ---------------------------------------------------------------------------------------------------- exceptions
     @contextlib.contextmanager
-    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Iterator[None]:
-        """A context manager that fails unless an op raises an error whose text matches."""
-        with self.assertRaisesRegex(OpError, expected_err_re_or_predicate):
+    def assertRaisesWithPredicateMatch(
+        self, exception_type: type[BaseException], expected_err_re_or_predicate: Any
+    ) -> Iterator[None]:
+        """A context manager that fails unless an exception is raised whose text matches, or that a function accepts."""
+        try:
             yield
+        except exception_type as error:
+            test = expected_err_re_or_predicate
+            accepted = test(error) if callable(test) else re.search(test, str(error))
+            if not accepted:
+                raise AssertionError(f"Exception of type {type(error)}: {error}") from error
+        else:
+            self.fail(f"{exception_type.__name__} not raised")
+
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> contextlib.AbstractContextManager[None]:
+        """A context manager that fails unless an op raises an error whose text matches, or that a function accepts."""
+        return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
+
+    @contextlib.contextmanager
+    def assertRaisesWithLiteralMatch(
+        self, expected_exception: type[BaseException], expected_exception_message: str
+    ) -> Iterator[None]:
+        """A context manager that fails unless an exception with this text is raised."""
+        with self.assertRaises(expected_exception) as caught:
+            yield
+        self.assertEqual(str(caught.exception), expected_exception_message)
+
+    def assertRaisesIncompatibleShapesError(
+        self, exception_type: type[BaseException] = InvalidArgumentError
+    ) -> contextlib.AbstractContextManager[None]:
+        """A context manager that fails unless shapes are refused that do not broadcast."""
+        return self.assertRaisesWithPredicateMatch(
+            exception_type, r"Incompatible shapes|Dimensions must be equal|required broadcastable shapes"
+        )
+
+    # ------------------------------------------------------------------------------------------------------ sessions
+    @contextlib.contextmanager
+    def session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = True, force_gpu: bool = False
+    ) -> Iterator[EagerSession]:
+        """A context manager for tests of TensorFlow 1: ops run at once, and `run` reads values."""
+        yield EagerSession(self)
+
+    cached_session = test_session = session
+
+
+class EagerSession:
+    """What a test's `session()` gives: a session of TensorFlow 1 for ops that have run already.
+
+    Args:
+        test: The test that reads values.
+    """
+
+    def __init__(self, test: TestCase) -> None:
+        self._test = test
+
+    def run(self, fetches: Any, feed_dict: Any = None) -> Any:
+        """Returns the values of a structure of tensors as arrays.
+
+        Raises:
+            RuntimeError: Values are fed: there are no placeholders.
+        """
+        if feed_dict:
+            raise RuntimeError("feed_dict is not supported when eager execution is enabled.")
+        return self._test.evaluate(fetches)

@@ -30,6 +30,7 @@ itself if TensorFlow has one of that name, else the builtin. On the wire only th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
@@ -38,8 +39,8 @@ class TeletapeError(Exception):
 
     Args:
         message: What was requested, what is wrong with it, and what to do.
-        *others: Programs that know TensorFlow, Keras among them, make an error from four arguments: a node, an op, the
-            message and a code. The message is the third.
+        *others: Programs that know TensorFlow, Keras among them, make an error from three arguments or four: a node,
+            an op, the message, and for a bare OpError its number.
         **details: JSON-able facts (numbers, names) that a program may act on.
     """
 
@@ -47,13 +48,17 @@ class TeletapeError(Exception):
     surface: ClassVar[type[Exception] | None] = None
     node_def: ClassVar[None] = None  #: What such programs hand on to the next error.
     op: ClassVar[None] = None
-    error_code: ClassVar[None] = None
+    #: TensorFlow's number for this kind of error, and the payloads of its distributed runtime, of which there are none.
+    error_code: int | None = None
+    experimental_payloads: ClassVar[Mapping[str, bytes]] = {}
     #: The call site of the command that failed, if a client knows it.
     recorded: Any = None
 
     def __init__(self, message: Any, *others: Any, **details: Any) -> None:
         text = str(others[1] if len(others) > 1 else message)
         super().__init__(text)
+        if len(others) > 2 and isinstance(others[2], int):
+            self.error_code = others[2]
         self.message = text
         self.details = details
 
@@ -69,6 +74,7 @@ class InvalidArgumentError(TeletapeError, ValueError):
     """Shapes, dtypes or values that an op cannot take."""
 
     code = "invalid_argument"
+    error_code = 3
 
 
 class UnknownOpError(InvalidArgumentError):
@@ -93,6 +99,7 @@ class UnimplementedError(InvalidArgumentError):
     """The op exists, but not for this dtype or on this device."""
 
     code = "unimplemented"
+    error_code = 12
 
 
 class UnknownIdError(TeletapeError, KeyError):
@@ -163,6 +170,7 @@ class ResourceExhaustedError(TeletapeError, MemoryError):
     """An allocation would exceed the session's memory limit; nothing was allocated."""
 
     code = "resource_exhausted"
+    error_code = 8
 
 
 class SequenceConflictError(TeletapeError, RuntimeError):
@@ -193,18 +201,21 @@ class CancelledError(TeletapeError):
     """The caller cancelled the batch; the commands before this one have been executed."""
 
     code = "cancelled"
+    error_code = 1
 
 
 class DeadlineExceededError(TeletapeError):
     """The batch exceeded its time limit; the commands before this one have been executed."""
 
     code = "deadline_exceeded"
+    error_code = 4
 
 
 class InternalError(TeletapeError):
     """A defect of the engine, not of the request."""
 
     code = "internal"
+    error_code = 13
 
 
 def tree(root: type[TeletapeError] = TeletapeError) -> dict[str, type[TeletapeError]]:

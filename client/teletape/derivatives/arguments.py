@@ -27,6 +27,15 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
+class AggregationMethod:
+    """How TensorFlow's graphs add gradients: names for an argument without effect."""
+
+    ADD_N = 0
+    DEFAULT = 0
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
 def wants_zeros(unconnected: Any) -> bool:
     """Whether an unconnected source gets zeros; ValueError for what is no `UnconnectedGradients`."""
     try:

@@ -1,7 +1,7 @@
 """`tf.io.serialize_tensor` and `parse_tensor`: a tensor as the bytes of TensorFlow's TensorProto.
 
-Source: tensorflow/core/framework/tensor.proto: dtype (field 1), tensor_shape (2), tensor_content (4), string_val (8).
-The four fields are read and written here, so that no library of protocol buffers is needed.
+Source: tensorflow/core/framework/tensor.proto: dtype (field 1), tensor_shape (2), tensor_content (4), and a field for
+the values of each kind. They are read and written here, so that no library of protocol buffers is needed.
 """
 
 from __future__ import annotations
@@ -12,38 +12,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.errors import InvalidArgumentError, UnimplementedError
+from teletape.errors import InvalidArgumentError
 from teletape.files.host import array_of, bytes_of
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import Tensor
+from teletape_engine.arrays import HostArray
 from teletape_engine.spec import KERNEL_NAMES
 
 __all__ = ["parse_tensor", "serialize_tensor"]
 
-_NUMBERS: Final = {
-    "float32": 1,
-    "float64": 2,
-    "int32": 3,
-    "uint8": 4,
-    "int16": 5,
-    "int8": 6,
-    "string": 7,
-    "complex64": 8,
-    "int64": 9,
-    "bool": 10,
-    "bfloat16": 14,
-    "uint16": 17,
-    "complex128": 18,
-    "float16": 19,
-    "uint32": 22,
-    "uint64": 23,
-}
-_NAMES: Final = {number: name for name, number in _NUMBERS.items()}
+_DTYPES: Final = {dtype.as_datatype_enum: dtype for dtype in dtypes.ALL}
 _DTYPE, _SHAPE, _CONTENT, _STRING = 1, 2, 4, 8
-_VALUES: Final = frozenset((3, *range(5, 8), *range(9, 18)))  #: Fields with numbers one by one.
+#: Fields with numbers one by one: those of a fixed length, with their dtypes, and whole numbers.
+_FIXED: Final = {5: "<f4", 6: "<f8", 9: "<c8", 12: "<c16"}
+_VARINTS: Final = frozenset((7, 10, 11, 13, 16, 17))
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
@@ -51,7 +36,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     value = convert_to_tensor(tensor)
     array = array_of(value)
     lengths = b"".join(_field(2, _number(1, length) if length else b"") for length in array.shape)
-    message = _number(_DTYPE, _NUMBERS[value.dtype.name]) + _field(_SHAPE, lengths)
+    message = _number(_DTYPE, value.dtype.as_datatype_enum) + _field(_SHAPE, lengths)
     if value.dtype is dtypes.string:
         message += b"".join(_field(_STRING, text) for text in array.reshape(-1))
     elif array.size:
@@ -60,13 +45,25 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
 
 
 def parse_tensor(serialized: Any, out_type: to.DTypeInput, name: str | None = None) -> Tensor:
-    """Returns the tensor of a string that serialize_tensor made, here or in TensorFlow.
+    """Returns the tensor of a string that serialize_tensor or make_tensor_proto made, here or in TensorFlow.
 
     Raises:
         InvalidArgumentError: The string is no tensor, or one of another dtype.
-        UnimplementedError: It holds the values one by one, as tf.make_tensor_proto can write them.
     """
-    wanted, message = dtypes.as_dtype(out_type), bytes_of(serialized, "serialized")
+    wanted, array = dtypes.as_dtype(out_type), array_of_message(bytes_of(serialized, "serialized"))
+    own = dtypes.as_dtype(array.dtype)
+    if own is not wanted:
+        names = [KERNEL_NAMES[each.np] for each in (own, wanted)]
+        raise InvalidArgumentError(f"Type mismatch between parsed tensor ({names[0]}) and dtype ({names[1]})")
+    return convert_to_tensor(array)
+
+
+def array_of_message(message: bytes) -> HostArray:
+    """Returns the array of a TensorProto's bytes.
+
+    Raises:
+        InvalidArgumentError: The bytes are no TensorProto, of a dtype that is not here, or too many for its shape.
+    """
     try:
         fields = list(_fields(message))
         number = next((value for field, value in fields if field == _DTYPE), 0)
@@ -76,32 +73,50 @@ def parse_tensor(serialized: Any, out_type: to.DTypeInput, name: str | None = No
             if field == _SHAPE
             for _, dimension in _fields(value)
         ]
-    except (IndexError, TypeError, ValueError):
+        if number not in _DTYPES:
+            raise InvalidArgumentError(
+                f"Cannot parse tensor from proto: it has no dtype that is here (number {number})"
+            )
+        dtype = _DTYPES[number]
+        elements = _elements(fields, dtype, math.prod(shape))
+    except (IndexError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
         raise InvalidArgumentError("Cannot parse tensor from proto: the string is no serialized tensor") from None
-    if number not in _NAMES:
-        raise InvalidArgumentError(f"Cannot parse tensor from proto: it has no dtype that is here (number {number})")
-    dtype = dtypes.as_dtype(_NAMES[number])
-    if dtype is not wanted:
-        names = [KERNEL_NAMES[each.np] for each in (dtype, wanted)]
-        raise InvalidArgumentError(f"Type mismatch between parsed tensor ({names[0]}) and dtype ({names[1]})")
-    return _values_of(fields, wanted, shape)
+    return elements.reshape(shape)
 
 
-def _values_of(fields: list[tuple[int, Any]], dtype: DType, shape: list[int]) -> Tensor:
-    size = math.prod(shape)
-    if dtype is dtypes.string:
-        texts = np.empty(size, object)
-        entries = [value for field, value in fields if field == _STRING]
-        if len(entries) != size:
-            raise InvalidArgumentError(f"Cannot parse tensor from proto: {len(entries)} strings for the shape {shape}")
-        texts[:] = entries
-        return convert_to_tensor(texts.reshape(shape))
-    if any(field in _VALUES for field, _ in fields):
-        raise UnimplementedError("the tensor has its values one by one: serialize it with tf.io.serialize_tensor")
+def _elements(fields: list[tuple[int, Any]], dtype: DType, count: int) -> HostArray:
     content = b"".join(value for field, value in fields if field == _CONTENT)
-    if len(content) != size * dtype.np.itemsize:
-        raise InvalidArgumentError(f"Cannot parse tensor from proto: {len(content)} bytes for the shape {shape}")
-    return convert_to_tensor(np.frombuffer(content, dtype.np).reshape(shape))
+    if content:
+        if len(content) != count * dtype.np.itemsize:
+            raise InvalidArgumentError(f"Cannot parse tensor from proto: {len(content)} bytes for {count} elements")
+        return np.frombuffer(content, dtype.np).copy()
+    if dtype is dtypes.string:
+        entries = [value for field, value in fields if field == _STRING]
+        elements = np.empty(len(entries), object)
+        elements[:] = entries
+    else:
+        elements = _numbers(fields, dtype)
+    if elements.size > count:
+        raise InvalidArgumentError(f"Cannot parse tensor from proto: {elements.size} values for {count} elements")
+    missing = count - elements.size
+    last = elements[-1:] if elements.size else np.array([b"" if dtype is dtypes.string else 0], elements.dtype)
+    return np.concatenate([elements, np.repeat(last, missing)]) if missing else elements
+
+
+def _numbers(fields: list[tuple[int, Any]], dtype: DType) -> HostArray:
+    """The numbers that a message has one by one."""
+    parts: list[HostArray] = [np.zeros(0, np.uint64)]
+    for field, value in fields:
+        if field in _FIXED:
+            parts.append(np.frombuffer(value, _FIXED[field]))
+        elif field in _VARINTS:
+            parts.append(np.array([value] if isinstance(value, int) else list(_varints(value)), np.uint64))
+    numbers = np.concatenate(parts[1:] or parts)
+    if dtype in (dtypes.float16, dtypes.bfloat16):
+        return numbers.astype(np.uint16).view(dtype.np)
+    return numbers.astype(dtype.np)
 
 
 # ------------------------------------------------------------------------------------------------------- wire format
@@ -143,6 +158,13 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
             raise ValueError("not a message")
         yield key >> 3, message[place : place + length]
         place += length
+
+
+def _varints(content: bytes) -> Iterator[int]:
+    place = 0
+    while place < len(content):
+        number, place = _read_varint(content, place)
+        yield number
 
 
 def _read_varint(message: bytes, place: int) -> tuple[int, int]:

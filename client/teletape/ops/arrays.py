@@ -13,6 +13,7 @@ from teletape.ops.derived.index import gather
 from teletape.ops.derived.shape import reshape, squeeze
 from teletape.ops.dispatch import call, constant, convert_to_tensor, holds_tensors
 from teletape.program.tracebacks import report
+from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import Tensor, TensorLike, together
@@ -25,8 +26,10 @@ __all__ = [
     "broadcast_dynamic_shape",
     "broadcast_static_shape",
     "concat",
+    "guarantee_const",
     "identity",
     "identity_n",
+    "parallel_stack",
     "rank",
     "shape",
     "shape_n",
@@ -82,6 +85,20 @@ def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> Tensor:
     except Exception as error:
         report(error)
         raise
+
+
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
+    """Joins tensors of one shape along a new first axis, while a function is traced. By hand: as `stack`.
+
+    Raises:
+        RuntimeError: Outside a `tf.function`.
+
+    Example:
+        tf.function(lambda: tf.parallel_stack([[1, 2], [3, 4]]))()
+    """
+    if not current().tracing:
+        raise RuntimeError("tf.parallel_stack() is not compatible with eager execution.")
+    return stack(values)
 
 
 def unstack(
@@ -347,6 +364,15 @@ def identity(input: Any, name: str | None = None) -> Any:
     except Exception as error:
         report(error)
         raise
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Any:
+    """The same as `identity`. By hand: as that, and nothing here is computed ahead because a value is constant.
+
+    Example:
+        tf.guarantee_const([1.0, 2.0])
+    """
+    return identity(input)
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Any]:

@@ -88,6 +88,64 @@ def convolution(
     return _convolved(n, input, value, _attrs(n, strides, padding, data_format, dilations))
 
 
+def conv(
+    input: to.TensorInput,
+    filter: to.TensorInput,
+    strides: to.IntsInput,
+    padding: str,
+    explicit_paddings: to.IntsInput = (),
+    data_format: str = "CHANNELS_LAST",
+    dilations: to.IntsInput = (),
+    batch_dims: to.IntInput = 1,
+    groups: to.IntInput = 1,
+    name: str | None = None,
+) -> Tensor:
+    """Slides filters over two or three axes, as `convolution` with the arguments of TensorFlow's op Conv.
+
+    Args:
+        input: [*batch, *lengths, channels], or with the channels before the lengths.
+        filter: [*lengths, channels / groups, out].
+        strides: One for each axis of an example with one batch axis: that of the batch and of the channels is 1.
+        padding: "SAME", "VALID" or "EXPLICIT".
+        explicit_paddings: With "EXPLICIT" two numbers for each of those axes.
+        data_format: "CHANNELS_LAST" or "CHANNELS_FIRST".
+        dilations: One for each of those axes; none: 1.
+        batch_dims: How many axes of `input` are the batch's.
+        groups: Into how many groups the channels are parted.
+        name: Accepted, without effect.
+
+    Raises:
+        InvalidArgumentError: The shapes and the arguments do not fit each other.
+
+    Example:
+        tf.conv(np.ones([1, 3, 3, 1], np.float32), np.ones([2, 2, 1, 1], np.float32), [1, 1, 1, 1], "VALID")
+    """
+    images, (filters, n) = to.value(input), _axes(filter)
+    sizes, count = images.shape.as_list(), to.whole(batch_dims)
+    if data_format not in ("CHANNELS_LAST", "CHANNELS_FIRST"):
+        raise InvalidArgumentError(f"Invalid data format: {data_format}")
+    if len(sizes) != count + n + 1:
+        raise InvalidArgumentError(f"Input tensor must have rank {count + n + 1}, found {len(sizes)}")
+    first = data_format == "CHANNELS_FIRST"
+    channels = sizes[count if first else -1]
+    if channels != filters.shape.as_list()[-2] * to.whole(groups):
+        raise InvalidArgumentError(
+            f"input and filter must have the same depth: {channels} vs {filters.shape.as_list()[-2]} in {groups} groups"
+        )
+    flat = list(to.ints(explicit_paddings, "explicit_paddings"))
+    attrs = _attrs(
+        n,
+        strides,
+        list(zip(flat[::2], flat[1::2], strict=True)) if padding == "EXPLICIT" else padding,
+        {1: "NCW", 2: "NCHW", 3: "NCDHW"}[n] if first else None,
+        to.ints(dilations, "dilations") or None,
+    )
+    if count == 1:
+        return _convolved(n, images, filters, attrs)
+    result = _convolved(n, reshape(images, [-1, *sizes[count:]]), filters, attrs)
+    return reshape(result, [*sizes[:count], *result.shape.as_list()[1:]])
+
+
 def conv1d(
     input: to.TensorInput,
     filters: to.TensorInput,

@@ -17,7 +17,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["linspace", "meshgrid", "one_hot", "ones", "ones_like", "range", "zeros", "zeros_like"]
+__all__ = ["fill", "linspace", "meshgrid", "one_hot", "ones", "ones_like", "range", "zeros", "zeros_like"]
 
 
 # ------------------------------------------------------------------------------------------------- zeros and ones
@@ -66,10 +66,24 @@ def ones_like(
     return _like("ones_like", 1, input, dtype)
 
 
+def fill(dims: to.IntsInput, value: to.TensorInput, name: str | None = None, layout: Any = None) -> Tensor:
+    """A tensor of the shape `dims` with `value`, a scalar, everywhere.
+
+    Raises:
+        InvalidArgumentError: The value is no scalar, or a length is negative.
+
+    Example:
+        tf.fill([2, 3], 9)
+    """
+    return call(ops.fill, (to.scalar(value),), shape=to.lengths(dims, "Fill"))
+
+
 def _full(shape: Any, number: int, dtype: Any) -> Tensor:
     wanted = dtypes.as_dtype(dtype)
     dims = to.lengths(shape, "Fill")
     if wanted is dtypes.string:
+        if number:
+            raise TypeError(f"Cannot convert {number} to EagerTensor of dtype string")
         return constant(np.full(dims, b"", object))
     return call(ops.fill, (number,), shape=dims, dtype=wanted.np)
 

@@ -15,6 +15,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.convert import fits, host_array, wrapped
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
+from teletape.tensors.registered_conversions import converted
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, from_host
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.tensors.variable_wrapper import unwrapped
@@ -31,7 +32,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     """A tensor with the values of `value`, a copy.
 
     Args:
-        value: Numbers, strings, nested lists of them, or arrays; or an object with a method `__tf_tensor__`.
+        value: Numbers, strings, nested lists of them, or arrays; or an object with a method `__tf_tensor__` or of a
+            type with a registered conversion.
         dtype: Its dtype; by default int32, float32, bool, complex128 or string for Python values, an array's own.
         shape: The shape to give it; one value fills it.
         name: Accepted, without effect.
@@ -55,8 +57,11 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
                 )
             return tensor  # type: ignore[no-any-return]  # a tensor
         if hasattr(value, "__tf_tensor__"):
-            converted: Tensor = value.__tf_tensor__(wanted, name)
-            return converted
+            own: Tensor = value.__tf_tensor__(wanted, name)
+            return own
+        registered: Tensor | None = converted(value, wanted, name)
+        if registered is not None:
+            return registered
         array = host_array(value, wanted)
         if shape is not None:
             dims = tuple(TensorShape(shape).as_list())

@@ -8,9 +8,8 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
-from teletape.records.extra import needed
+from teletape.records.descriptions import Description
 
-_PACKAGE: Final = "tensorflow"
 _LISTS: Final = (("BytesList", "bytes_list", "TYPE_BYTES"), ("FloatList", "float_list", "TYPE_FLOAT"))
 _INTEGERS: Final = ("Int64List", "int64_list", "TYPE_INT64")
 
@@ -22,27 +21,11 @@ def classes() -> dict[str, Any]:
     Raises:
         ModuleNotFoundError: protobuf is not installed.
     """
-    needed("google.protobuf", "tf.train.Example and TFRecord examples")
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    file = descriptor_pb2.FileDescriptorProto(name="teletape/example.proto", package=_PACKAGE, syntax="proto3")
-    kinds = descriptor_pb2.FieldDescriptorProto
-
-    def message(name: str) -> Any:
-        return file.message_type.add(name=name)
-
-    def field(parent: Any, name: str, number: int, kind: str, *, of: str = "", repeated: bool = False) -> Any:
-        label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
-        added = parent.field.add(name=name, number=number, type=getattr(kinds, kind), label=label)
-        if of:
-            added.type_name = f".{_PACKAGE}.{of}"
-        return added
-
+    file = Description("example", "tf.train.Example and TFRecord examples")
+    field = file.field
     for name, _, kind in (*_LISTS, _INTEGERS):
-        values = field(message(name), "value", 1, kind, repeated=True)
-        if kind != "TYPE_BYTES":
-            values.options.packed = True
-    feature = message("Feature")
+        field(file.message(name), "value", 1, kind, repeated=True)
+    feature = file.message("Feature")
     feature.oneof_decl.add(name="kind")
     for number, (name, name_of_field, _) in enumerate((*_LISTS, _INTEGERS), 1):
         field(feature, name_of_field, number, "TYPE_MESSAGE", of=name).oneof_index = 0
@@ -50,23 +33,19 @@ def classes() -> dict[str, Any]:
         ("Features", "Feature", "feature"),
         ("FeatureLists", "FeatureList", "feature_list"),
     ):
-        parent = message(outer)
+        parent = file.message(outer)
         entry_name = "".join(part.title() for part in entries.split("_")) + "Entry"
         entry = parent.nested_type.add(name=entry_name)
         entry.options.map_entry = True
         field(entry, "key", 1, "TYPE_STRING")
         field(entry, "value", 2, "TYPE_MESSAGE", of=inner)
         field(parent, entries, 1, "TYPE_MESSAGE", of=f"{outer}.{entry_name}", repeated=True)
-    field(message("FeatureList"), "feature", 1, "TYPE_MESSAGE", of="Feature", repeated=True)
-    field(message("Example"), "features", 1, "TYPE_MESSAGE", of="Features")
-    sequence = message("SequenceExample")
+    field(file.message("FeatureList"), "feature", 1, "TYPE_MESSAGE", of="Feature", repeated=True)
+    field(file.message("Example"), "features", 1, "TYPE_MESSAGE", of="Features")
+    sequence = file.message("SequenceExample")
     field(sequence, "context", 1, "TYPE_MESSAGE", of="Features")
     field(sequence, "feature_lists", 2, "TYPE_MESSAGE", of="FeatureLists")
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in MESSAGES
-    }
+    return file.classes(MESSAGES)
 
 
 class Message:

@@ -192,14 +192,15 @@ string: Final = DType("string", object, 7)
 half: Final = float16
 double: Final = float64
 
-_ALL: Final = (
+#: Every dtype that tensors have.
+ALL: Final = (
     *(float16, bfloat16, float32, float64, complex64, complex128),
     *(int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool, string),
 )
 
 # One table for every kind of key, so that the usual case is one look-up. `int`, `str` and `complex` are not in
 # it: TensorFlow refuses them as ambiguous.
-_KNOWN: dict[Any, DType] = {key: d for d in _ALL for key in (d.np, d.as_numpy_dtype, d.name, d.as_datatype_enum)}
+_KNOWN: dict[Any, DType] = {key: d for d in ALL for key in (d.np, d.as_numpy_dtype, d.name, d.as_datatype_enum)}
 _KNOWN |= {"half": half, "float": float32, "double": double, float: float32, builtins.bool: bool}
 _KNOWN |= {np.longlong: int64, np.ulonglong: uint64, np.object_: string, np.bytes_: string, np.str_: string}
 

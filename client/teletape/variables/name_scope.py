@@ -43,3 +43,12 @@ class name_scope:
 def scoped(name: str) -> str:
     """`name` after the prefix of the scopes that are open here."""
     return _scope.get() + name
+
+
+def get_current_name_scope() -> str:
+    """Returns the scopes that are open here, without the last "/"; "" outside all.
+
+    Example:
+        tf.get_current_name_scope()
+    """
+    return _scope.get().removesuffix("/")

@@ -86,7 +86,6 @@ DERIVED: Final[dict[str, Callable[..., Any]]] = {
     "expand_dims": shape.expand_dims,
     "extract_volume_patches": blocks.extract_volume_patches,
     "eye": create.eye,
-    "fill": create.fill,
     "floor": math.floor,
     "gather": index.gather,
     "greater": logic.greater,

@@ -14,18 +14,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
-_FILL = ops.fill
 _EYE = ops.eye
-
-
-def fill(dims: to.IntsInput, value: to.TensorInput, layout: Any = None, name: str | None = None) -> Tensor:
-    """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""
-    try:
-        value = to.scalar(value)
-        return call(_FILL, (value,), shape=to.lengths(dims, "Fill"))
-    except Exception as error:
-        report(error)
-        raise
 
 
 def eye(

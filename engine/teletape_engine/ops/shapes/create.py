@@ -57,12 +57,7 @@ def _batch_fill(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     batch=_batch_fill,
     samples=[sample((), shape=(2, 3)), sample((), shape=(), dtype=DTYPES["float64"]), sample((), shape=(0, 2), seed=1)],
     tf=(
-        function(
-            "fill",
-            Conversion.LENGTHS("dims", to="shape"),
-            Conversion.SCALAR("value"),
-            Conversion.IGNORED("layout", None),
-        ),
+        by_hand("fill", "its name comes before an argument without effect"),
         by_hand("zeros", "strings are filled on the caller's side"),
         by_hand("ones", "strings are filled on the caller's side"),
     ),
