@@ -63,9 +63,14 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
                 pair = (other, self) if reflected else (self, other)
                 return truediv(*pair) if division else call(op, pair)
             if not reflected and hasattr(type(other), theirs_first) and not _converts(other):
-                result = getattr(other, theirs_first)(self)
-                if result is not NotImplemented:
+                try:
+                    converted = convert_to_tensor(other, dtype_hint=self.dtype)
+                except (TypeError, ValueError):
+                    result = getattr(other, theirs_first)(self)
+                    if result is NotImplemented:
+                        raise
                     return result
+                return truediv(self, converted) if division else call(op, (self, converted))
             if division and not reflected:
                 return truediv(self, other)
             operand_of_other = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)

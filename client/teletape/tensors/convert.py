@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from teletape.network import shared_memory
@@ -21,33 +23,85 @@ _TOO_LARGE: Final = "Attempt to convert a value with an integer that does not fi
 _WRAPPED: Final = frozenset(dtype for dtype in INTEGER if dtype.itemsize < 8)
 _BOUNDS: Final = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in INTEGER}
 
+#: The kinds of the elements of sequences: by their class, or else by a class that it is derived from.
+_KINDS: Final[Mapping[type, str]] = {
+    int: "int",
+    float: "float",
+    bool: "bool",
+    complex: "complex",
+    str: "text",
+    bytes: "text",
+    np.float64: "double",
+    np.float16: "half",
+    np.bool_: "numpy bool",
+}
+_ABSTRACT_KINDS: Final = (
+    (_TEXT, "text"),
+    (int | np.integer, "int"),
+    (float | np.floating | ml_dtypes.bfloat16, "float"),
+    (complex | np.complexfloating, "complex"),
+)
+_NOTHING: Final = frozenset[str]()
+_BOOLS: Final = frozenset(("bool", "numpy bool"))
+_WHOLE: Final = frozenset(("bool", "int"))
+_REAL: Final = _WHOLE | {"float", "double", "half"}
+_COMPLEX: Final = _REAL | {"complex"}
+_TEXTS: Final = frozenset(("text",))
+#: What TensorFlow converts directly to a dtype, whichever element is the first.
+_TAKES: Final = {
+    **dict.fromkeys((dtypes.int32, dtypes.int64, dtypes.uint64), _WHOLE),
+    **dict.fromkeys((dtypes.float16, dtypes.float32, dtypes.float64), _REAL),
+    dtypes.complex128: _COMPLEX,
+    dtypes.bool: _BOOLS,
+    dtypes.string: _TEXTS,
+}
+#: What the kind of the first element decides: the dtype, and the kinds that may follow.
+_FIRST: Final = {
+    "int": (dtypes.float32, _REAL),  # with fractions: whole numbers among themselves stay whole
+    "float": (dtypes.float32, _REAL),
+    "double": (dtypes.float64, _REAL),
+    "half": (dtypes.float16, _REAL),
+    "bool": (dtypes.bool, _BOOLS),
+    "numpy bool": (dtypes.bool, _BOOLS),
+    "complex": (dtypes.complex128, _COMPLEX),
+    "text": (dtypes.string, _TEXTS),
+}
 
-def host_array(value: Any, dtype: DType | None = None, *, cast: bool = True) -> HostArray:
+
+def host_array(value: Any, dtype: DType | None = None) -> HostArray:
     """A new host array with the values of `value`, in TensorFlow's dtype for them.
 
     Args:
-        value: A number, string, range, (nested) list or tuple of those, a NumPy array or scalar, or an object with
-            `__array__`.
-        dtype: The dtype of the result; None: TensorFlow's for the value (int32, float32, bool, complex128, string;
-            arrays keep theirs).
-        cast: Whether arrays are cast to `dtype` as `tf.constant` does; Python numbers always must fit.
+        value: A number, string, a (nested) list, tuple or other sequence of those, a NumPy array or scalar, or an
+            object with `__array__`.
+        dtype: The dtype of the result, to which arrays are cast; None: TensorFlow's for the value. Arrays keep theirs;
+            of a sequence the first element decides, also of one of arrays: int32, or int64 for numbers that need it,
+            float32, also where whole numbers are before fractions, float64 for NumPy's, bool, complex128, string.
 
     Raises:
         TypeError: A Python value that the dtype cannot hold.
         ValueError: No tensor can be made of it: None, mixed, ragged, another type.
     """
     if isinstance(value, np.ndarray | np.generic):
-        return _from_array(np.asarray(value), dtype, cast)
+        return _from_array(np.asarray(value), dtype)
     if isinstance(value, TensorShape):
         return _of_shape(value, dtype)
     if isinstance(value, list | tuple | range | bool | int | float | complex | str | bytes):
         return _from_python(value, dtype)
-    array = getattr(value, "__array__", None)
-    if array is None:
-        raise ValueError(
-            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
-        )
-    return _from_array(np.asarray(value), dtype, cast)
+    if hasattr(value, "__array__"):
+        return _from_array(np.asarray(value), dtype)
+    if _is_sequence(value):
+        return _from_python(value, dtype)
+    raise _unsupported(value)
+
+
+def _is_sequence(value: Any) -> bool:
+    """Whether Python takes it for a sequence: it has a length and elements by their number, as a deque has."""
+    return hasattr(type(value), "__len__") and hasattr(type(value), "__getitem__") and not isinstance(value, Mapping)
+
+
+def _unsupported(value: Any) -> ValueError:
+    return ValueError(f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor.")
 
 
 def _of_shape(shape: TensorShape, dtype: DType | None) -> HostArray:
@@ -62,18 +116,33 @@ def _of_shape(shape: TensorShape, dtype: DType | None) -> HostArray:
     return array if lengths else array.astype((dtype or dtypes.int32).np)
 
 
-def _from_array(array: HostArray, dtype: DType | None, cast: bool) -> HostArray:
+def _from_array(array: HostArray, dtype: DType | None) -> HostArray:
+    if dtype is not None and array.dtype != dtype.np and (array.dtype.kind not in "SU" or dtype is not dtypes.string):
+        with np.errstate(all="ignore"):
+            return _checked(array.astype(dtype.np, order="C"))
     if array.dtype.kind in "SUO":
-        return _text(array)
-    own = dtypes.as_dtype(array.dtype)
-    if dtype is None or dtype is own:
-        if array.dtype == own.np and not current().home.local:
-            return shared_memory.copy(array)
-        return array.astype(own.np, order="C", copy=True)  # in this process an array that owns its memory is used again
-    if dtype is dtypes.string or not cast:
-        raise TypeError(f"Cannot convert an array of {own.name} to EagerTensor of dtype {dtype.name}")
-    with np.errstate(all="ignore"):
-        return array.astype(dtype.np, order="C")
+        return _checked(array)
+    try:
+        own = dtypes.as_dtype(array.dtype)
+    except TypeError:
+        raise ValueError(
+            f"Failed to convert a NumPy array to a Tensor (Unsupported numpy type: {array.dtype})."
+        ) from None
+    if array.dtype == own.np and not current().home.local:
+        return shared_memory.copy(array)
+    return array.astype(own.np, order="C", copy=True)  # in this process an array that owns its memory is used again
+
+
+def _checked(array: HostArray) -> HostArray:
+    """An array of texts as bytes, and any other as it is; ValueError for one of other objects."""
+    if array.dtype.kind not in "SUO":
+        return array
+    for leaf in array.reshape(-1).tolist():
+        if not isinstance(leaf, _TEXT):
+            raise ValueError(
+                f"Failed to convert a NumPy array to a Tensor (Unsupported object type {type(leaf).__name__})."
+            )
+    return _text(array)
 
 
 def _text(array: HostArray) -> HostArray:
@@ -83,33 +152,33 @@ def _text(array: HostArray) -> HostArray:
     return out
 
 
+# ------------------------------------------------------------------------------------------------------ Python values
 def _from_python(value: Any, dtype: DType | None) -> HostArray:
     shape, leaves = _leaves(value)
-    kind = _kind(leaves)
-    if kind == "text":
-        if dtype is not None and dtype is not dtypes.string:
+    kinds = {_kind_of(leaf) for leaf in leaves}
+    wanted = dtype
+    if dtype is None or not kinds <= _TAKES.get(dtype, _NOTHING):
+        own = _inferred(leaves, kinds)
+        if dtype is not None and not _holds(dtype, own, empty=not leaves):
             raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(dtype)}")
+        wanted = dtype or own
+    assert wanted is not None
+    if wanted is dtypes.string:
         return _text(np.array(leaves, dtype=object).reshape(shape))
-    wanted = dtype if dtype is not None else _default(kind, leaves)
-    holds = {
-        "none": True,
-        "bool": wanted.is_bool or wanted.is_numeric,
-        "int": wanted.is_numeric,
-        "float": wanted.is_floating or wanted.is_complex,
-        "complex": wanted.is_complex,
-        "array": True,
-    }[kind]
-    if not holds:
-        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(wanted)}")
     try:
         with np.errstate(all="ignore"):
-            if kind == "int" and wanted.np in _WRAPPED:  # modulo the range of the dtype, as TensorFlow's
+            if wanted.np in _WRAPPED and kinds <= _WHOLE:  # modulo the range of the dtype, as TensorFlow's
                 if any(not _INT64.min <= number <= _INT64.max for number in leaves):
                     raise ValueError(_TOO_LARGE)
                 return np.array(leaves, dtype=np.int64).astype(wanted.np).reshape(shape)
-            return np.array(leaves, dtype=wanted.np).reshape(shape)
+            array = np.array(leaves, dtype=wanted.np).reshape(shape)
     except OverflowError:
         raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(wanted)}") from None
+    if dtype is None and wanted is dtypes.float32 and np.isinf(array).any() and not all(np.isinf(leaves)):
+        finite = np.isfinite(np.array(leaves, np.float64)).reshape(shape)
+        if (np.isinf(array) & finite).any():
+            raise ValueError("Can't convert Python sequence with a value out of range for a double-precision float.")
+    return array
 
 
 def _leaves(value: Any) -> tuple[tuple[int, ...], list[Any]]:
@@ -123,9 +192,9 @@ def _leaves(value: Any) -> tuple[tuple[int, ...], list[Any]]:
             return (), [value]
         if hasattr(value, "__array__"):
             return _leaves(np.asarray(value))
-        raise ValueError(
-            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor."
-        )
+        if not _is_sequence(value):
+            raise _unsupported(value)
+        value = [value[place] for place in range(len(value))]
     if value and all(type(item) is float or type(item) is int for item in value):
         return (len(value),), list(value)
     shape: tuple[int, ...] | None = None
@@ -139,39 +208,45 @@ def _leaves(value: Any) -> tuple[tuple[int, ...], list[Any]]:
     return (len(value), *(shape or ())), leaves
 
 
-def _kind(leaves: list[Any]) -> str:
-    kinds = {_kind_of(leaf) for leaf in leaves}
-    if len(kinds) <= 1:
-        return kinds.pop() if kinds else "none"
-    if "text" in kinds or (("bool" in kinds and not isinstance(leaves[0], int | float)) or isinstance(leaves[0], bool)):
-        raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
-    if "array" in kinds:
-        return "array"
-    return max(kinds, key=("bool", "int", "float", "complex").index)
-
-
 def _kind_of(leaf: Any) -> str:
-    if isinstance(leaf, _TEXT):
-        return "text"
-    if isinstance(leaf, np.generic):
-        return "array"
-    if isinstance(leaf, bool):
-        return "bool"
-    if isinstance(leaf, int):
-        return "int"
-    return "float" if isinstance(leaf, float) else "complex"
+    kind = _KINDS.get(leaf.__class__)
+    if kind is None:
+        kind = next((name for types, name in _ABSTRACT_KINDS if isinstance(leaf, types)), None)
+    if kind is None:
+        raise _unsupported(leaf)
+    return kind
 
 
-def _default(kind: str, leaves: list[Any]) -> DType:
-    if kind == "array":
-        return dtypes.as_dtype(np.array([leaf for leaf in leaves if isinstance(leaf, np.generic)]).dtype)
-    if kind == "int":
+def _inferred(leaves: list[Any], kinds: set[str]) -> DType:
+    """The dtype that the first element decides.
+
+    Raises:
+        ValueError: The others do not go with it.
+    """
+    if not leaves:
+        return dtypes.float32
+    first = _kind_of(leaves[0])
+    if first == "int" and kinds <= _WHOLE:
         if all(_INT32.min <= number <= _INT32.max for number in leaves):
             return dtypes.int32
         if all(_INT64.min <= number <= _INT64.max for number in leaves):
             return dtypes.int64
         raise ValueError(_TOO_LARGE)
-    return {"none": dtypes.float32, "float": dtypes.float32, "bool": dtypes.bool, "complex": dtypes.complex128}[kind]
+    dtype, others = _FIRST[first]
+    if not kinds <= others:
+        raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
+    return dtype
+
+
+def _holds(dtype: DType, own: DType, *, empty: bool) -> bool:
+    """Whether TensorFlow casts from the dtype of the elements to one that is asked for."""
+    if empty:
+        return True
+    if dtype.is_integer:
+        return own.is_integer
+    if dtype.is_floating or dtype.is_complex:
+        return own.is_integer or own.is_floating or (dtype.is_complex and own.is_complex)
+    return dtype is own
 
 
 def fits(number: int, dtype: np.dtype[Any]) -> bool:

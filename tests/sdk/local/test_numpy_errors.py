@@ -25,7 +25,7 @@ def ops() -> None:
 
 
 def numbers() -> None:
-    tf.constant(1.0) * 1e300, tf.Variable(1.0).assign_add(3.9e38), tf.constant(1e300), tf.fill([2], 1e300)
+    tf.constant(1.0) * 1e300, tf.Variable(1.0).assign_add(3.9e38), tf.constant(1e300, tf.float32)
 
 
 def assignments() -> None:
