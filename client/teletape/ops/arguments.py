@@ -69,6 +69,18 @@ def bool_tensor(x: Any) -> Tensor:
     return convert_to_tensor(x, dtypes.bool)
 
 
+def whole_tensor(x: Any) -> Tensor:
+    """A tensor; of an empty list int32, since one of numbers would be of whole ones."""
+    if isinstance(x, list | tuple) and not np.size(x):
+        return convert_to_tensor(x, dtypes.int32)
+    return convert_to_tensor(x)
+
+
+def int32_tensor(x: Any) -> Tensor:
+    """A tensor; lists and arrays, also of int64, become int32."""
+    return convert_to_tensor(x, dtype_hint=dtypes.int32)
+
+
 def float_tensor(x: Any) -> Tensor:
     """A tensor; integers become float32."""
     converted = convert_to_tensor(x)

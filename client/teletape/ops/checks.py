@@ -38,6 +38,18 @@ def same_numeric_dtype(x: TensorLike, y: TensorLike) -> None:
         )
 
 
+def real_or_complex(x: TensorLike) -> None:
+    """TypeError for integers, whose mean distance is none."""
+    if x.dtype.is_integer:
+        raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
+
+
+def has_bounds(x: TensorLike, dtype: Any) -> None:
+    """TypeError for truth values and strings, which have no smallest or largest, whatever the dtype."""
+    if not x.dtype.is_numeric:
+        raise TypeError(f"Cannot find minimum value of {x.dtype} with type {x.dtype}.")
+
+
 def complex_parts(real: TensorLike, imag: TensorLike) -> None:
     """TypeError unless both are float32, or both float64."""
     first, second = real.dtype, imag.dtype

@@ -65,6 +65,8 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
         tf.linalg.global_norm([tf.constant([3.0]), tf.constant([4.0])])
     """
     halves = [_op("l2_loss", value) for value in _values(t_list) if value is not None]
+    if not halves:
+        return constant(0.0)
     total = _op("reduce_sum", _op("stack", *halves, axis=0))
     return _op("sqrt", total * 2.0)
 

@@ -42,8 +42,8 @@ def sequence_mask(
     width: Any = maxlen
     if np.ndim(width):
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen}")
-    if not tensor.dtype.is_integer:
-        tensor = cast(tensor, dtypes.int32)
+    if not tensor.dtype.is_integer:  # the part of a place that a fraction reaches counts, unless there is a width
+        tensor = cast(call(ops.ceil, (tensor,)) if maxlen is None else tensor, dtypes.int32)
     if maxlen is None:
         maxlen = max(int(call(ops.reduce_max, (tensor,))), 0) if tensor.shape.num_elements() else 0
     return call(ops.sequence_mask, (tensor,), maxlen=to.whole(maxlen), dtype=to.dtype(dtype))

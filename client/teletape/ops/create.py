@@ -220,8 +220,9 @@ def one_hot(
         raise TypeError(f"dtype {own[0].name} of on_value does not match dtype parameter {wanted.name}")
     at = -1 if axis is None else to.whole(axis)
     if on_value is None and off_value is None:
-        return call(ops.one_hot, (convert_to_tensor(indices),), depth=length, axis=at, dtype=wanted.np)
-    hot = call(ops.one_hot, (convert_to_tensor(indices),), depth=length, axis=at, dtype=dtypes.bool.np)
+        return call(ops.one_hot, (to.whole_tensor(indices),), depth=length, axis=at, dtype=wanted.np)
+    hot = call(ops.one_hot, (to.whole_tensor(indices),), depth=length, axis=at, dtype=dtypes.bool.np)
     on = constant(1, wanted) if on_value is None else on_value
     off = constant(0, wanted) if off_value is None else off_value
-    return call(ops.where, (hot, on, off))
+    chosen = call(ops.where, (hot, on, off))
+    return chosen if wanted is dtypes.string else call(ops.stop_gradient, (chosen,))  # no gradient, as in TensorFlow

@@ -26,6 +26,7 @@ from teletape_engine.recording.values import Literal
 from teletape_engine.spec import BOOL, DIFFERENTIABLE, INTEGER
 
 _NUMBERS: Final = (float, int)
+_INT32: Final = dtypes.int32.np
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
@@ -227,6 +228,8 @@ def operands(op: Op, args: Sequence[Any]) -> list[Any]:
             dtype = next((inputs[j].spec.dtype for j in group if inputs[j] is not None), None)
             if Trait.TRUTHS in op.traits:
                 dtype = BOOL
+            elif dtype is None and i in op.integers and isinstance(arg, list | tuple) and not np.size(arg):
+                dtype = _INT32  # an empty list has no numbers that could say so
             inputs[i] = operand(op, arg, dtype, alone=Trait.CONVERTS_APART in op.traits)
     return inputs
 

@@ -38,7 +38,7 @@ def dynamic_partition(
     Example:
         tf.dynamic_partition([1.0, 2.0, 3.0], [0, 1, 0], num_partitions=2)
     """
-    rows, labels, count = convert_to_tensor(data), convert_to_tensor(partitions), to.whole(num_partitions)
+    rows, labels, count = convert_to_tensor(data), to.whole_tensor(partitions), to.whole(num_partitions)
     if count < 1:
         raise InvalidArgumentError(f"num_partitions must be at least 1, found {count}")
     shape, outer = rows.shape.as_list(), labels.shape.as_list()

@@ -225,7 +225,7 @@ def repeat(
         return call(ops.repeat, (tensor,), times=times[0], axis=at)
     at %= rank
     length = tensor.shape.as_list()[at]
-    if len(times) != length or min(times) < 0:
+    if len(times) != length or min(times, default=0) < 0:
         raise ValueError(f"repeats must be one number, or {length} for axis {at}, none negative; found {list(times)}")
     places = constant(np.repeat(np.arange(length), times))
     return call(ops.gather, (tensor, places), axis=at) if at else entries_at(tensor, places)

@@ -33,6 +33,7 @@ class Conversion(enum.StrEnum):
     LIKE = "like"  #: as VALUE; a value that is no tensor takes the dtype of argument `of`
     CAST = "cast"  #: as LIKE, and a tensor of another dtype is cast to that of argument `of`
     BOOL = "bool_tensor"  #: a bool tensor; another dtype is an error
+    INT32 = "int32_tensor"  #: a tensor; lists and arrays become int32
     FLOAT = "float_tensor"  #: a tensor; integers become float32
     SCALAR = "scalar"  #: a tensor with one element, as rank 0
     TENSORS = "tensors"  #: a list of tensors, variables and IndexedSlices, at least one

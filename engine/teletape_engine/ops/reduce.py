@@ -14,7 +14,7 @@ from teletape_engine.catalogue.families import batch_axes, composite, reduced, r
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
-from teletape_engine.catalogue.signature import Conversion, function
+from teletape_engine.catalogue.signature import Conversion, Function, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, real, sign
 from teletape_engine.ops.elementwise.math import exp, sqrt, square
@@ -282,12 +282,19 @@ def reduce_euclidean_norm(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool 
 _STATISTICS = [sample((2, 3, 4)), sample((2, 3, 4), axis=(0, 2), keepdims=True), sample((3, 2), axis=-1, seed=1)]
 
 
-@composite(
-    op_type="Variance",
-    tf="math.reduce_variance",
-    args="input_tensor axis keepdims",
-    samples=_STATISTICS,
-)
+def _statistic(name: str) -> tuple[Function, ...]:
+    return (
+        function(
+            name,
+            Conversion.TENSOR("input_tensor"),
+            Conversion.AXES("axis", None),
+            Conversion.FLAG("keepdims", False),
+            check="real_or_complex",
+        ),
+    )
+
+
+@composite(op_type="Variance", tf=_statistic("math.reduce_variance"), samples=_STATISTICS)
 def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The mean squared distance from the mean over `axis` (divided by n); of complex numbers real."""
     distance = x - reduce_mean(x, axis=axis, keepdims=True)
@@ -295,7 +302,7 @@ def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any
     return reduce_mean(squares, axis=axis, keepdims=keepdims)
 
 
-@composite(op_type="Std", tf="math.reduce_std", args="input_tensor axis keepdims", samples=_STATISTICS)
+@composite(op_type="Std", tf=_statistic("math.reduce_std"), samples=_STATISTICS)
 def reduce_std(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The square root of the variance over `axis`. The gradient is nan if that is zero, as in TensorFlow."""
     return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))

@@ -235,9 +235,13 @@ def clip_by_value(
 
 
 def saturate_cast(value: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> Tensor:
-    """x as another dtype; an element outside its range becomes its smallest or largest finite value."""
+    """x as another dtype; an element outside its range becomes its smallest or largest finite value.
+
+    Real numbers have the real part of complex ones; of complex numbers both parts are bounded.
+    """
     try:
         value = to.tensor(value)
+        checks.has_bounds(value, dtype)
         result = checks.itself_if_dtype(value, dtype)
         if result is not None:
             return result

@@ -45,6 +45,7 @@ def invert_permutation(x: to.TensorInput, name: str | None = None) -> Tensor:
         InvalidArgumentError: A number is missing.
     """
     try:
+        x = to.int32_tensor(x)
         return call(_INVERT_PERMUTATION, (x,))
     except Exception as error:
         report(error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from teletape.ops import arguments as to
+from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.program.tracebacks import report
 from teletape.tensors import dtypes
@@ -178,6 +179,8 @@ def reduce_variance(
 ) -> Tensor:
     """The mean squared distance from the mean over `axis` (divided by n); of complex numbers real."""
     try:
+        input_tensor = to.tensor(input_tensor)
+        checks.real_or_complex(input_tensor)
         attrs: dict[str, Any] = {}
         if axis is not None:
             attrs["axis"] = to.axes(axis)
@@ -194,6 +197,8 @@ def reduce_std(
 ) -> Tensor:
     """The square root of the variance over `axis`. The gradient is nan if that is zero, as in TensorFlow."""
     try:
+        input_tensor = to.tensor(input_tensor)
+        checks.real_or_complex(input_tensor)
         attrs: dict[str, Any] = {}
         if axis is not None:
             attrs["axis"] = to.axes(axis)

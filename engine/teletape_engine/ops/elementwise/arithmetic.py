@@ -24,6 +24,7 @@ from teletape_engine.spec import (
     FLOATING,
     INTEGER,
     NUMERIC,
+    REAL_OF,
     SIGNED,
     STRING,
     DType,
@@ -381,12 +382,21 @@ def _bounds(dtype: DType) -> tuple[float, float]:
             "saturate_cast dtypes.saturate_cast",
             Conversion.TENSOR("value"),
             Conversion.DTYPE("dtype"),
+            check="has_bounds",
             shortcut="itself_if_dtype",
         ),
     ),
 )
 def saturate_cast(x: Any, *, dtype: DType) -> Any:
-    """x as another dtype; an element outside its range becomes its smallest or largest finite value."""
+    """x as another dtype; an element outside its range becomes its smallest or largest finite value.
+
+    Real numbers have the real part of complex ones; of complex numbers both parts are bounded.
+    """
+    if x.dtype in COMPLEX and dtype in COMPLEX:
+        parts = (saturate_cast(part(x), dtype=REAL_OF[dtype]) for part in (ops.real, ops.imag))
+        return ops.complex(*parts)
+    if x.dtype in COMPLEX:
+        x = ops.real(x)
     if {x.dtype, dtype} <= FLOATING | INTEGER:
         (low, high), (lowest, highest) = _bounds(x.dtype), _bounds(dtype)
         smaller = min(high, highest)

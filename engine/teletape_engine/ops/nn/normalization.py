@@ -20,6 +20,7 @@ from teletape_engine.ops.elementwise.math import rsqrt, square
 from teletape_engine.ops.nn.activations import relu
 from teletape_engine.ops.reduce import reduce_mean, reduce_sum
 from teletape_engine.ops.shapes.cast import cast
+from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.index import strided_slice
 from teletape_engine.ops.shapes.pad import pad
 from teletape_engine.ops.shapes.shape import concat
@@ -103,7 +104,7 @@ def local_response_normalization(
 @composite(samples=[sample(np.array([[0.0, 1.0], [2.0, 0.0]]))], tf="nn.zero_fraction math.zero_fraction", args="value")
 def zero_fraction(x: Any) -> Any:
     """The fraction of the elements that are zero, float32."""
-    zero = logical_not(x) if x.dtype is BOOL else equal(x, 0)
+    zero = logical_not(x) if x.dtype is BOOL else equal(x, zeros_like(x))
     return reduce_mean(cast(zero, dtype=_F32))
 
 

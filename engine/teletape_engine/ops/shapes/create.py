@@ -22,6 +22,7 @@ from teletape_engine.spec import (
     DTYPES,
     FLOATING,
     INTEGER,
+    STRING,
     DType,
     Number,
     Shape,
@@ -78,7 +79,7 @@ def fill(xp: Any, value: Any, *, shape: Shape, dtype: DType | None = None) -> An
 )
 def zeros_like(xp: Any, x: Any) -> Any:
     """Zeros of x's shape and dtype."""
-    return xp.zeros_like(x)
+    return xp.zeros_like(x) if x.dtype != STRING else xp.full(x.shape, b"", STRING)
 
 
 @op(

@@ -270,11 +270,14 @@ def _swap(batch: int, first: int, second: int, after: int) -> tuple[int, ...]:
     return (*range(batch), *range(a, b), *range(batch, a), *range(b, b + after))
 
 
+_SEGMENT_IDS = INDEX | {DTYPES["int16"]}
+
+
 def _segment_spec(data: Spec, segment_ids: Spec, *, num_segments: int, axis: int, batch_dims: int) -> Spec:
     if data.dtype not in NUMERIC:
         raise InvalidArgumentError(f"unsorted_segment_sum does not take dtype {data.dtype.name}")
-    if segment_ids.dtype not in INDEX:
-        raise InvalidArgumentError(f"segment_ids must be int32 or int64, found {segment_ids.dtype.name}")
+    if segment_ids.dtype not in _SEGMENT_IDS:
+        raise InvalidArgumentError(f"segment_ids must be int16, int32 or int64, found {segment_ids.dtype.name}")
     if num_segments < 0:
         raise InvalidArgumentError(f"num_segments must be non-negative, found {num_segments}")
     picked = segment_ids.shape[batch_dims:]

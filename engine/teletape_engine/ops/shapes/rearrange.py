@@ -101,8 +101,7 @@ def _permutation_spec(x: Spec) -> Spec:
         *[record(strided_slice(args[0], index=(k,))) for k in range(args[0].shape[0])]
     ),
     samples=[Sample((np.array([2, 0, 1]),), {}), Sample((np.array([], np.int32),), {})],
-    args="x",
-    tf="math.invert_permutation",
+    tf=(function("math.invert_permutation", Conversion.INT32("x")),),
     refuses=("x",),
     integers=("x",),
     workspace=lambda x: 8 * x.size,
