@@ -23,6 +23,7 @@ _CHECKED_NUMBERS: Final = (
     "tf.debugging.check_numerics of the values in question; tape.gradient_statistics counts what is not finite in "
     "gradients"
 )
+_COUNTED: Final = "tf.random.fixed_unigram_candidate_sampler with unigrams that the program counts"
 _OLD_OPTIMIZER: Final = "an optimizer of tf.keras.optimizers"
 _OLD_LOSS: Final = "a loss of tf.keras.losses"
 _OLD_LAYER: Final = "a layer of tf.keras.layers"
@@ -101,6 +102,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "lookup": "tf.lookup.StaticHashTable of a tf.lookup.KeyValueTensorInitializer",
     "losses": _OLD_LOSS,
     "mlir": _NO_GRAPH,
+    "nn.learned_unigram_candidate_sampler": _COUNTED,
     "nondifferentiable_batch_function": "call the function on the whole batch",
     "placeholder": "pass the value as an argument of a tf.function",
     "profiler": "tf.session().profile() for time by op and by line; a server answers GET /metrics",
@@ -113,6 +115,8 @@ REMEDIES: Final[Mapping[str, str]] = {
     "quint16": _NO_QUANTIZED,
     "quint8": _NO_QUANTIZED,
     "ragged": _PADDED,
+    "random.learned_unigram_candidate_sampler": _COUNTED,
+    "random.stateless_parameterized_truncated_normal": "tf.math.ndtri of tf.random.stateless_uniform between two bounds",
     "random_normal": "tf.random.normal",
     "random_uniform": "tf.random.uniform",
     "reset_default_graph": _NO_GRAPH,

@@ -326,7 +326,10 @@ Session.as_tensor = staticmethod(_of_session)
 
 
 class Reference:
-    """What `tensor.ref()` returns: equal, and of one hash, for the same object; `deref()` returns that."""
+    """What `tensor.ref()` returns: equal, and of one hash, for the same object; `deref()` returns that.
+
+    References have an order, as the keys of a dict that is taken apart must, which means nothing.
+    """
 
     __slots__ = ("_object",)
 
@@ -339,6 +342,11 @@ class Reference:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._object is other._object
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Reference):
+            return NotImplemented
+        return id(self._object) < id(other._object)
 
     def __hash__(self) -> int:
         return id(self._object)

@@ -108,17 +108,17 @@ def a_custom_gradient_is_not_called_where_nothing_watched_reaches_it(tf, np):
 
 @program()
 def recomputed_functions_take_dicts_of_variables(tf, np):
-    v = tf.Variable(2.0)
-    table = {v.ref(): tf.constant(3.0)}
+    v, w = tf.Variable(2.0), tf.Variable(5.0)
+    table = {v.ref(): tf.constant(3.0), w.ref(): tf.constant(7.0)}
 
     def function(values, x):
-        return values[v.ref()] * x * v
+        return values[v.ref()] * x * v + values[w.ref()] * w
 
     x = tf.constant(4.0)
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.recompute_grad(function)(table, x)
-    return [y, tape.gradient(y, [x, v])]
+    return [y, tape.gradient(y, [x, v, w])]
 
 
 @program()
