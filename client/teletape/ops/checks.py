@@ -126,13 +126,21 @@ def same_shape(labels: TensorLike, logits: TensorLike, *_: Any) -> None:
 
 
 def bounds_fit(t: Any, clip_value_min: Any, clip_value_max: Any) -> None:
-    """ValueError if a bound broadcasts `t` to another shape."""
+    """ValueError if a bound broadcasts `t` to another shape; where it does not broadcast at all, the op refuses it."""
     t = t.values if isinstance(t, IndexedSlices) else t
-    own = np.shape(t) if not hasattr(t, "shape") else tuple(t.shape)
+    own = _shape_of(t)
     for bound in (clip_value_min, clip_value_max):
-        shape = np.shape(bound) if not hasattr(bound, "shape") else tuple(bound.shape)
-        if len(shape) > len(own) or any(n not in (1, m) for n, m in zip(shape[::-1], own[::-1], strict=False)):
+        shape = _shape_of(bound)
+        try:
+            widened = np.broadcast_shapes(own, shape)
+        except ValueError:
+            return
+        if widened != own:
             raise ValueError(f"Shapes {TensorShape(own)} and {TensorShape(shape)} are incompatible")
+
+
+def _shape_of(x: Any) -> tuple[int, ...]:
+    return tuple(x.shape) if hasattr(x, "shape") else np.shape(x)
 
 
 def known_direction(values: Tensor, direction: Any) -> None:

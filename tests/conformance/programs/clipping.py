@@ -1,6 +1,6 @@
 """clip_by_norm, clip_by_global_norm, global_norm: values, gradients, zeros, lists with None, slices."""
 
-from conformance.probes import message
+from conformance.probes import message, raises
 from conformance.program import program
 
 
@@ -71,3 +71,13 @@ def training_with_a_clipped_norm(tf, np):
             variable.assign_sub(gradient)
         norms.append(norm)
     return [w, b, norms]
+
+
+@program()
+def bounds_of_another_shape_are_refused(tf, np):
+    x = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    return [
+        tf.clip_by_value(x, [2.0, 1.0, 0.0], tf.constant([[3.0], [5.0]])),
+        raises(lambda: tf.clip_by_value(x, [1.0, 2.0], 3.0).numpy(), "Incompatible shapes"),
+        raises(lambda: tf.clip_by_value(x[0], x * 0.0, 3.0).numpy()),
+    ]
