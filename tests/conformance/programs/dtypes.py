@@ -357,3 +357,8 @@ def a_dtype_object(tf, np):
         [d == "float32", d == np.float32, d != tf.float64, d is tf.as_dtype("float32"), tf.as_dtype(np.int64)],
         [np.zeros(2, d.as_numpy_dtype), tf.double == tf.float64, tf.half == tf.float16, {tf.float32: "key"}[d]],
     ]
+
+
+@program()
+def complex_numbers_are_true_by_their_real_parts(tf, np):
+    return [tf.cast(tf.constant([1j, 1 + 0j, 0j, -2 + 1j], dtype), tf.bool) for dtype in (tf.complex64, tf.complex128)]
