@@ -25,6 +25,7 @@ from teletape import (
     errors,
     linear_operators,
     logs,
+    missing_names,
     numpy_api,
     print_op,
     python_calls,
@@ -50,6 +51,7 @@ from teletape.keras_mount import finders
 from teletape.linear_operators.conjugate_gradient import conjugate_gradient
 from teletape.lookup_tables import entries as lookup_entries
 from teletape.lookup_tables import mutable, static, vocabulary
+from teletape.missing_names import PAGE, ModuleAnswer, answer, answer_for_objects
 from teletape.numpy_api import random_numbers
 from teletape.numpy_api import types as numpy_types
 from teletape.ops import (
@@ -93,6 +95,7 @@ from teletape.ops.static_values import get_static_value
 from teletape.program.tracebacks import report, reports
 from teletape.remedies import remedy
 from teletape.sessions import current as sessions
+from teletape.sessions.session import Session
 from teletape.sparse_tensors import arithmetic, conversions, ctc, edit_distance, lookups, parts, reductions, sets
 from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors import dlpack, dtypes, nest, registered_conversions
@@ -107,6 +110,10 @@ from teletape.variables import (
 from teletape.variables.module import Module
 from teletape.variables.name_scope import get_current_name_scope, name_scope
 from teletape.variables.variable import Variable
+
+#: How alike names must be, from 0 to 1, that one is suggested for the other.
+_ALIKE_IN_MODULE: Final = 0.65
+_ALIKE_ELSEWHERE: Final = 0.75
 
 give_operators(TensorLike)
 
@@ -363,9 +370,20 @@ def publish(package: str) -> list[str]:
         public: list[str] = module.__all__
         listed = public if path else [*public, *LAZY]
         setattr(module, "__dir__", functools.partial(sorted, listed))  # noqa: B010  # read by dir(), not a method
-        setattr(module, "__getattr__", functools.partial(_missing, path))  # noqa: B010
+        setattr(module, "__getattr__", ModuleAnswer(functools.partial(_missing, path)))  # noqa: B010
+        vars(module).setdefault("__path__", [])  # that names in it are imported through the finder, which answers
+    listed_classes = [getattr(module, name) for module in MODULES.values() for name in module.__all__]
+    for value in [*names().values(), *listed_classes, functions.Function, Session]:
+        if isinstance(value, type) and value.__module__.startswith("teletape.") and _is_closed(value):
+            answer_for_objects(value)
     finders.install()
+    missing_names.install()
     return sorted(by_module()[""])
+
+
+def _is_closed(public: type) -> bool:
+    """Whether the attributes of a class's objects are its own; a Module's are the program's, too."""
+    return public is not Module and not issubclass(public, BaseException)
 
 
 # ------------------------------------------------------------------------------------------------------ missing names
@@ -380,29 +398,34 @@ def _missing(path: str, name: str) -> Any:
     if dotted in LAZY:
         value = importlib.import_module(LAZY[dotted])
         if value.__name__ == f"teletape.{dotted}":  # a file of this package
-            vars(value).setdefault("__getattr__", functools.partial(_missing, dotted))
+            vars(value).setdefault("__getattr__", ModuleAnswer(functools.partial(_missing, dotted)))
         setattr(sys.modules["teletape"], name, value)
         return value
     if name.startswith("_"):
         raise AttributeError(f"module tf{path and '.'}{path} has no attribute {name!r}")
-    text = f"tf.{dotted} is not in Teletape"
     near, instead = _nearest(path, name), remedy(dotted)
-    if near and (instead is None or near[0].rpartition(".")[2] == name):
-        verb = "names are" if near[1:] else "name is"
-        text += f"; the nearest {verb} {', '.join(f'tf.{known}' for known in near)}"
+    shown = near if near and (instead is None or near[0].rpartition(".")[2] == name) else []
+    text = answer(f"tf.{dotted} is not in Teletape", [f"tf.{known}" for known in shown])
     if instead is not None:
         text += f". Instead: {instead}"
-    text += ". docs/compatibility.md has every name"
-    raise AttributeError(text, name=name)
+    raise AttributeError(f"{text}. {PAGE}", name=name)
 
 
 def _nearest(path: str, name: str) -> list[str]:
-    """At most three public names whose last part is `name`, or else like it: of the same module, or else of others."""
+    """At most three public names whose last part is `name`, or else like it: of the same module, or else of others.
+
+    In `tf.compat.v1` it is the name of TensorFlow 2, if there is one.
+    """
+    path = path.removeprefix("compat.v1").lstrip(".")
     paths: dict[str, list[str]] = {}
-    known = [*names(), *(f"{module}.{entry}" for module, value in MODULES.items() for entry in value.__all__)]
+    known = [
+        *(dotted for dotted in names() if path == "raw_ops" or not dotted.startswith("raw_ops.")),
+        *(f"{module}.{entry}" for module, value in MODULES.items() for entry in value.__all__),
+        *filter(None, by_module()),
+    ]
     for dotted in known:
         paths.setdefault(dotted.rpartition(".")[2], []).append(dotted)
     own = {last for last, listed in paths.items() if f"{path}.{last}".lstrip(".") in listed}
-    matches = [name] if name in paths else difflib.get_close_matches(name, own, cutoff=0.7)
-    matches = matches or difflib.get_close_matches(name, paths, cutoff=0.75)
+    matches = [name] if name in paths else difflib.get_close_matches(name, own, cutoff=_ALIKE_IN_MODULE)
+    matches = matches or difflib.get_close_matches(name, paths, cutoff=_ALIKE_ELSEWHERE)
     return [min(paths[match], key=lambda dotted: (dotted.rpartition(".")[0] != path, len(dotted))) for match in matches]

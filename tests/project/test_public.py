@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import pickle
 import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -126,6 +128,9 @@ def test_internal_modules_are_not_listed() -> None:
         ("strings.splt", "the nearest name is tf.strings.split. docs"),
         ("nn.reluu", "the nearest names are tf.nn.relu, tf.nn.relu6, tf.nn.crelu"),
         ("to_float", "tf.to_float is not in Teletape. Instead: tf.cast(x, tf.float32)"),
+        ("signal.ftt", "the nearest name is tf.signal.fft"),
+        ("compat.v1.image", "tf.compat.v1.image is not in Teletape; the nearest name is tf.image. docs"),
+        ("compat.v1.matmull", "the nearest name is tf.matmul. docs"),
     ],
 )
 def test_a_missing_name_is_answered_with_the_nearest(path: str, text: str) -> None:
@@ -134,6 +139,65 @@ def test_a_missing_name_is_answered_with_the_nearest(path: str, text: str) -> No
     assert text in str(caught.value)
     outer, _, name = path.rpartition(".")
     assert not hasattr(at(outer), name)
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("from teletape import matmull", "tf.matmull is not in Teletape; the nearest name is tf.matmul"),
+        ("from teletape.nn import reluu", "tf.nn.reluu is not in Teletape; the nearest names are tf.nn.relu, "),
+        ("from teletape.data import Datasett", "the nearest names are tf.data.Dataset, "),
+        ("from teletape.compat.v1 import placeholder", "Instead: pass the value as an argument of a tf.function"),
+        ("import teletape.saved_model", "tf.saved_model is not in Teletape. Instead: "),
+        ("import teletape.linalg.eigg", "the nearest names are tf.linalg.eig, tf.linalg.eigh"),
+        ("from teletape.keras.layers import Densee", "the nearest name is tf.keras.layers.Dense"),
+        ("from teletape.keras import layerss", "the nearest names are tf.keras.layers, "),
+        ("tf.keras.losses.Huberr", "the nearest names are tf.keras.losses.Huber, "),
+    ],
+)
+def test_a_missing_name_that_is_imported_is_answered_with_the_nearest(statement: str, text: str) -> None:
+    with pytest.raises((ImportError, AttributeError)) as caught:
+        exec(statement, {"tf": tf})  # noqa: S102  # a statement of this file
+    assert text in str(caught.value)
+    assert str(caught.value).endswith(". docs/compatibility.md has every name")
+
+
+def test_what_is_no_public_name_is_imported_as_ever() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'teletape\.ops\.foo'$"):
+        importlib.import_module("teletape.ops.foo")
+    assert importlib.util.find_spec("teletape.ops") is not None
+
+
+@pytest.mark.parametrize(
+    ("make", "attribute", "text"),
+    [
+        (lambda: tf.GradientTape(), "gradiant", "the nearest names are gradient, "),
+        (lambda: tf.GradientTape(), "foo", "it has batch_jacobian, "),
+        (lambda: tf.Variable(1.0), "assig", "the nearest names are assign, "),
+        (lambda: tf.constant(1.0), "nump", "the nearest name is numpy"),
+        (lambda: tf.constant(1.0).shape, "as_lis", "the nearest name is as_list"),
+        (lambda: tf.float32, "nam", "the nearest name is name"),
+        (lambda: tf.data.Dataset.range(3), "shufle", "the nearest name is shuffle"),
+        (lambda: tf.random.Generator.from_seed(1), "unifrom", "the nearest name is uniform"),
+        (lambda: tf.SparseTensor([[0]], [1.0], [1]), "indeces", "the nearest name is indices"),
+        (lambda: tf.function(abs), "get_concrete", "the nearest name is get_concrete_function"),
+        (lambda: tf.linalg.LinearOperatorIdentity(2), "matmull", "the nearest name is matmul"),
+        (lambda: tf.session(), "expalin", "the nearest name is explain"),
+    ],
+)
+def test_a_missing_attribute_is_answered_with_the_nearest(make: Callable[[], Any], attribute: str, text: str) -> None:
+    value = make()
+    with pytest.raises(AttributeError) as caught:
+        getattr(value, attribute)
+    assert f"object has no attribute {attribute!r}; {text}" in str(caught.value)
+    assert str(caught.value).endswith(". docs/compatibility.md has every name")
+    assert not hasattr(value, attribute)
+
+
+def test_a_property_that_fails_says_why_itself() -> None:
+    with pytest.raises(AttributeError) as caught:
+        tf.constant(1.0).name  # noqa: B018  # a property
+    assert str(caught.value) == "Tensor.name is undefined when eager execution is enabled."
 
 
 def test_no_remedy_is_for_a_name_that_there_is() -> None:

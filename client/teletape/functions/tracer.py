@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -32,10 +33,13 @@ from teletape_engine.recording.executor import evaluate
 from teletape_engine.recording.recorder import Mode, Share
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, Variable, new_uid
-from teletape_engine.spec import DType, Spec, weak_dtype
+from teletape_engine.spec import STRING, DType, Spec, weak_dtype
 
 _FOLDED: Final = 1 << 16  #: An op on constants is computed at once if it takes at most this many bytes.
 _FULL: Final = 1 << 10  #: Zeros and ones of at most this many elements are constants.
+
+#: What an op says of inputs of dtypes that it does not take, or not together; TensorFlow's graphs raise TypeError then.
+_ABOUT_DTYPES: Final = re.compile(r"cannot compute |Value for attr 'T\w*' of ")
 
 #: A call site as text, computed once: the body of an unrolled loop records the same ones again and again.
 _call_site_text: Final = functools.lru_cache(4096)(call_site.shown_call_site)
@@ -74,8 +78,7 @@ class Tracer(SpecRecorder):
         try:
             return super()._bind(op, inputs, attrs)
         except InvalidArgumentError as error:
-            dtypes = {value.spec.dtype for value in inputs if isinstance(value, Symbol)}
-            raise (TypeError if len(dtypes) > 1 and "cannot compute" in error.message else ValueError)(
+            raise (TypeError if _ABOUT_DTYPES.match(error.message) else ValueError)(
                 with_op(error.message, op.name) + user_code()
             ) from None
 
@@ -88,6 +91,11 @@ class Tracer(SpecRecorder):
             raise NotTraceable(
                 f"uses {op.name!r}, whose result's shape depends on values",
                 "tf.where with three arguments, or a mask that multiplies",
+            )
+        if any(spec.dtype == STRING for spec in (bound.spec, *bound.specs)):
+            raise NotTraceable(
+                f"calls {op.name!r} with strings, which are no values of a function's steps",
+                "numbers in the function, such as positions in a table of strings",
             )
         result = self.log.new_symbol(bound.spec, f"{op.name}:0")
         self.log.add(

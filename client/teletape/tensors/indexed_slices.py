@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from teletape.missing_names import MissingAttribute
 from teletape.sessions.session import Session
 from teletape.tensors import printing
 from teletape.tensors.dtypes import DType
@@ -118,7 +119,7 @@ class IndexedSlices(SparseValue):
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("name", "op", "graph"):
             raise AttributeError(f"Tensor.{name} is undefined when eager execution is enabled.")
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise AttributeError(MissingAttribute(type(self), name), name=name, obj=self)
 
     def __str__(self) -> str:
         return printing.slices_str(self.indices, self.values, self.dense_shape)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from teletape import host_memory
+from teletape.missing_names import MissingAttribute
 from teletape.program.tracebacks import report
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
@@ -301,7 +302,7 @@ class EagerTensor(Tensor):
             )
         if name in ("name", "op", "graph"):
             raise AttributeError(f"Tensor.{name} is undefined when eager execution is enabled.")
-        raise AttributeError(f"'EagerTensor' object has no attribute '{name}'")
+        raise AttributeError(MissingAttribute(Tensor, name, "EagerTensor"), name=name, obj=self)
 
 
 def together(tensors: list[Tensor]) -> list[Tensor]:

@@ -1,0 +1,128 @@
+"""What a program is told that asks for a name that there is not: the nearest names, and the page that lists all.
+
+Attributes of objects, as `tape.gradiant`; names that are imported, as `from teletape.nn import reluu`; names of Keras.
+`namespace.py` answers for the attributes of public modules.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Final
+
+from teletape_engine.suggestions import nearest
+
+PAGE: Final = "docs/compatibility.md has every name"
+_FEW: Final = 24  #: Names of an object that are listed if none is near.
+
+
+def answer(missing: str, near: Sequence[str]) -> str:
+    """Returns the sentence that a name is missing, and which are near it."""
+    if not near:
+        return missing
+    return f"{missing}; the nearest {'names are' if near[1:] else 'name is'} {', '.join(near)}"
+
+
+# ------------------------------------------------------------------------------------------------ attributes of objects
+class MissingAttribute:
+    """The text about an attribute that an object lacks, put together when it is read: `hasattr` does not read it.
+
+    Args:
+        owner: The object's class.
+        name: The attribute.
+        shown: The class's name for people; None: its own.
+    """
+
+    def __init__(self, owner: type, name: str, shown: str | None = None) -> None:
+        self._owner, self._name, self._shown = owner, name, shown or owner.__name__
+
+    def __str__(self) -> str:
+        public = [name for name in dir(self._owner) if not name.startswith("_")]
+        near = nearest(self._name, public)
+        text = answer(f"{self._shown!r} object has no attribute {self._name!r}", near)
+        if not near and len(public) <= _FEW:
+            text += f"; it has {', '.join(public)}"
+        return f"{text}. {PAGE}"
+
+    __repr__ = __str__
+
+
+def _missing(self: Any, name: str) -> Any:
+    """The `__getattr__` of public classes: Python calls it for what it has not found.
+
+    Raises:
+        AttributeError: Always. That of a property, if it is one that has failed.
+    """
+    if name.startswith("_"):
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if hasattr(type(self), name):
+        return object.__getattribute__(self, name)
+    raise AttributeError(MissingAttribute(type(self), name), name=name, obj=self)
+
+
+def answer_for_objects(public: type) -> None:
+    """Lets the objects of a public class say the nearest attributes, unless the class answers for itself."""
+    if not hasattr(public, "__getattr__"):
+        setattr(public, "__getattr__", _missing)  # noqa: B010  # no attribute to mypy
+
+
+# ----------------------------------------------------------------------------------------------------- names of modules
+class ModuleAnswer:
+    """The `__getattr__` of a public module.
+
+    Args:
+        missing: Returns what is imported when it is first used, and raises AttributeError for what there is not.
+    """
+
+    def __init__(self, missing: Callable[[str], Any]) -> None:
+        self._missing = missing
+
+    def __call__(self, name: str) -> Any:
+        return self._missing(name)
+
+
+class MissingNameFinder(MetaPathFinder):
+    """The last finder of modules: of a name in a public module it says what the module says of its attributes."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Returns None for what is in no public module; see `importlib.abc.MetaPathFinder`.
+
+        Raises:
+            ModuleNotFoundError: There is no such name. The error has no module's name: `from` passes over those.
+        """
+        outer, _, last = name.rpartition(".")
+        module = sys.modules.get(outer)
+        if last.startswith("_") or module is None or not isinstance(vars(module).get("__getattr__"), ModuleAnswer):
+            return None
+        try:
+            getattr(module, last)
+        except AttributeError as error:
+            raise ModuleNotFoundError(str(error)) from None
+        return None
+
+
+def install() -> None:
+    """Puts the finder behind all others."""
+    if not any(isinstance(finder, MissingNameFinder) for finder in sys.meta_path):
+        sys.meta_path.append(MissingNameFinder())
+
+
+def answer_for_keras(module: ModuleType, path: str = "tf.keras") -> None:
+    """Lets a public module of Keras, and those in it, say the nearest names."""
+
+    def missing(name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+        near = nearest(name, [known for known in dir(module) if not known.startswith("_")])
+        text = answer(f"{path}.{name} is not in Keras", [f"{path}.{known}" for known in near])
+        raise AttributeError(f"{text}. {PAGE}", name=name)
+
+    if "__getattr__" in vars(module):
+        return
+    setattr(module, "__getattr__", ModuleAnswer(missing))  # noqa: B010  # no attribute to mypy
+    for name, inner in list(vars(module).items()):
+        if isinstance(inner, ModuleType) and not name.startswith("_"):
+            answer_for_keras(inner, f"{path}.{name}")
