@@ -88,7 +88,7 @@ def page() -> str:
         parts.append(f"## {title}\n\n{calls}\n" if calls else f"## {title}\n\n")
         parts += [_entry(subject) for subject in own if not _op(subject)]
     parts.append("These take their arguments by name alone.\n\n")
-    parts += [_raw_line(function) for _, function in sorted(raw.functions(namespace.surface()).items())]
+    parts += [_raw_line(function) for _, function in sorted(namespace.by_module()["raw_ops"].items())]
     return "".join(parts).rstrip() + "\n"
 
 

@@ -276,7 +276,7 @@ def names() -> dict[str, Any]:
     return entries | {
         **{f"io.{name}": getattr(records, name) for name in records.IO},
         **{f"experimental.numpy.{name}": value for name, value in numpy_types.NAMES.items()},
-        **{f"raw_ops.{name}": function for name, function in raw.functions(surface()).items()},
+        **{f"raw_ops.{name}": function for name, function in raw.functions(surface() | entries).items()},
         "make_ndarray": tensor_proto.make_ndarray,
         "make_tensor_proto": tensor_proto.make_tensor_proto,
         **{f"train.{name}": message for name, message in records.MESSAGES.items()},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -168,6 +169,21 @@ def operands_like(values: Any, likes: Sequence[Any], structure: Any, name: str) 
     ]
 
 
+def checked_bound(max_bytes: Any) -> int | None:
+    """The bytes that rows of cotangents may take, or None for as many as there are.
+
+    Raises:
+        TypeError: No integer.
+        InvalidArgumentError: An integer below 1.
+    """
+    if max_bytes is None:
+        return None
+    bound = operator.index(max_bytes)
+    if bound < 1:
+        raise InvalidArgumentError(f"max_bytes must be 1 or more, or None; found {bound}")
+    return bound
+
+
 # ------------------------------------------------------------------------------------------- TensorFlow's vectorization
 @dataclass(frozen=True, slots=True)
 class Vectorization:
@@ -200,7 +216,7 @@ class Vectorization:
             RuntimeError: A tape that is not persistent, and more than one backward pass.
         """
         zeros, chunk = self._vectorized(rows, persistent) if self.experimental_use_pfor else self._looped(persistent)
-        return {"zeros": zeros, "max_bytes": self.max_bytes, "chunk_size": chunk}
+        return {"zeros": zeros, "max_bytes": checked_bound(self.max_bytes), "chunk_size": chunk}
 
     def _looped(self, persistent: bool) -> tuple[bool, int]:
         if not persistent:

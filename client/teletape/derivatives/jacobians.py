@@ -16,6 +16,7 @@ from teletape.derivatives.arguments import (
     Vectorization,
     as_source,
     as_target,
+    checked_bound,
     cotangents_for,
     is_text,
     operands_like,
@@ -146,7 +147,7 @@ class Jacobians:
         """
         owner, tape = self._begin()
         targets, flat = _numeric_targets(target), _numeric_sources(sources)
-        query = _query(owner, tape, targets, flat, max_bytes=max_bytes, retain_tape=True)
+        query = _query(owner, tape, targets, flat, max_bytes=checked_bound(max_bytes), retain_tape=True)
         with self._computing(retain_tape=True):
             return owner.estimate(query, question)
 
@@ -283,7 +284,9 @@ class Jacobians:
         targets, flat = _numeric_targets(target), _numeric_sources(sources)
         zeros = wants_zeros(unconnected_gradients)
         stacks = operands_like(output_gradients, targets, target, "output_gradients")
-        query = _query(owner, tape, targets, flat, output_gradients=stacks, zeros=zeros, max_bytes=max_bytes)
+        query = _query(
+            owner, tape, targets, flat, output_gradients=stacks, zeros=zeros, max_bytes=checked_bound(max_bytes)
+        )
         return nest.pack_sequence_as(sources, self._ask(VJPS, owner, query))
 
     @reports
@@ -311,7 +314,9 @@ class Jacobians:
         """
         owner, tape = self._begin()
         targets, flat = _numeric_targets(target), _numeric_sources(sources)
-        query = _query(owner, tape, targets, flat, zeros=wants_zeros(unconnected_gradients), max_bytes=max_bytes)
+        query = _query(
+            owner, tape, targets, flat, zeros=wants_zeros(unconnected_gradients), max_bytes=checked_bound(max_bytes)
+        )
         blocks, n = self._ask(HESSIAN, owner, query), len(flat)
         rows = [nest.pack_sequence_as(sources, blocks[i * n : (i + 1) * n]) for i in range(n)]
         return nest.pack_sequence_as(sources, rows)

@@ -11,6 +11,7 @@ import numpy as np
 
 from teletape.derivatives.arguments import (
     UnconnectedGradients,
+    checked_bound,
     is_text,
     recorded_values,
     sources_of,
@@ -174,7 +175,7 @@ class SparseDerivatives:
             TypeError: What is no tensor.
             ValueError: A bad `unconnected_gradients`.
             LookupError: An op without a gradient lies between the target and what the tape watched.
-            teletape.errors.InvalidArgumentError: Several targets or sources; another format.
+            teletape.errors.InvalidArgumentError: Several targets or sources; another format; a bound below 1.
             teletape.errors.UnimplementedError: Another tape or an accumulator follows the target.
             teletape.errors.ResourceExhaustedError: There are too many entries.
         """
@@ -210,7 +211,7 @@ class SparseDerivatives:
             TypeError: As for `sparse_jacobian`.
             ValueError: As for `sparse_jacobian`.
             LookupError: As for `sparse_jacobian`.
-            teletape.errors.InvalidArgumentError: Several sources; another format.
+            teletape.errors.InvalidArgumentError: Several sources; another format; a bound below 1.
             teletape.errors.UnimplementedError: As for `sparse_jacobian`.
             teletape.errors.ResourceExhaustedError: As for `sparse_jacobian`.
         """
@@ -227,7 +228,7 @@ class SparseDerivatives:
     ) -> SparseMatrix | None:
         owner, tape = self._begin()
         targets, sources = targets_of(target), sources_of(source)
-        zeros = wants_zeros(unconnected_gradients)
+        zeros, max_bytes = wants_zeros(unconnected_gradients), checked_bound(max_bytes)
         with self._computing():
             sparse.check_format(format)
             if current().tracing:

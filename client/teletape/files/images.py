@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.errors import InvalidArgumentError
+from teletape.errors import InvalidArgumentError, UnimplementedError
 from teletape.files.host import array_of, bytes_of
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import convert_to_tensor
@@ -33,6 +33,9 @@ __all__ = [
     "is_jpeg",
 ]
 
+#: What libpng makes of red, green and blue in TensorFlow, in parts of 2¹⁵.
+_LUMA: Final = np.array([9798, 19235, 3735], np.int32)
+_PNG: Final = b"\x89PNG"
 _MODES: Final = {1: "L", 3: "RGB", 4: "RGBA"}
 _JPEG: Final = b"\xff\xd8\xff"
 
@@ -79,7 +82,10 @@ def _array(image: Any, channels: int | None) -> Any:
     if channels == 2:
         return np.asarray(image.convert("LA"))
     if image.mode == "RGBA" and channels in (1, 3):
-        image = image.convert("RGB") if channels == 3 else image.convert("RGB").convert("L")
+        kind, image = image.format, image.convert("RGB")
+        image.format = kind
+    if channels == 1 and image.format == "PNG" and image.mode in ("RGB", "P"):
+        return (np.asarray(image.convert("RGB"), np.int32) @ _LUMA >> 15).astype(np.uint8)[..., None]
     samples = np.asarray(image.convert(_MODES[channels]))
     return samples[..., None] if samples.ndim == 2 else samples
 
@@ -139,8 +145,18 @@ def _frames(image: Any) -> Any:
     return np.stack(frames)
 
 
+def _has_deep_colors(contents: bytes) -> bool:
+    """Whether an image is a PNG of 16 bits that is not gray."""
+    depth, color = contents[24:25], contents[25:26]  # of the header
+    return contents.startswith(_PNG) and depth == b"\x10" and color != b"\0"
+
+
 def _still(contents: Any, channels: int, dtype: to.DTypeInput, purpose: str) -> Tensor:
     image = _opened(contents, purpose)
+    if dtypes.as_dtype(dtype) is dtypes.uint16 and _has_deep_colors(bytes_of(contents, "contents")):
+        raise UnimplementedError(
+            f"{purpose}: Pillow reads 8 of the 16 bits of a PNG with colors or transparency; decode it as uint8"
+        )
     samples = _frames(image)[0] if image.format == "GIF" else _array(image, channels)
     return convert_to_tensor(_levels(samples, dtypes.as_dtype(dtype).np))
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from teletape.errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
 from teletape.files.host import array_of, bytes_of, each_string, strings_of
+from teletape.files.regular_expressions import compiled
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.print_op import summarized
@@ -39,10 +40,8 @@ __all__ = [
 ]
 
 _UNITS: Final = ("BYTE", "UTF8_CHAR")
-_NUMBERS: Final = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
+_NUMBERS: Final = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64)
 _WHOLE: Final = re.compile(rb"[+-]?[0-9]+\Z")
-#: What Python's expressions have and RE2's do not: to look ahead or back, and to repeat what a group matched.
-_NOT_REGULAR: Final = re.compile(r"\(\?(?:[=!]|<[=!]|P=|\(|>)|(?<!\\)(?:\\\\)*\\[1-9]")
 
 
 def _text(value: bytes) -> str:
@@ -111,6 +110,8 @@ def _check_unit(unit: str) -> None:
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """Returns parts of strings; `pos` and `len` broadcast with the strings, and a negative `pos` counts from the end.
 
+    A negative `len` is all bytes that follow, but no character.
+
     Raises:
         InvalidArgumentError: A position is outside its string.
 
@@ -133,7 +134,9 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
         if not -count <= start <= count:
             raise InvalidArgumentError(f"pos {start} out of range for string b'{_text(text)}' at index {index}")
         start += count if start < 0 else 0
-        part = whole[start : start + max(int(sizes[place]), 0)]
+        size = int(sizes[place])
+        rest = None if unit == "BYTE" else start  # as TensorFlow, whose characters are none then
+        part = whole[start : start + size if size >= 0 else rest]
         parts[place] = part if unit == "BYTE" else _bytes(part)
     return convert_to_tensor(parts)
 
@@ -179,20 +182,22 @@ def regex_replace(
             text,
         )
 
-    count = 0 if replace_global else 1
-    return each_string(lambda each: _bytes(expression.sub(rewritten, _text(each), count=count)), strings)
+    def replaced(each: bytes) -> bytes:
+        parts, end, whole = [], 0, _text(each)
+        for match in expression.finditer(whole):
+            if parts and match.start() == match.end() == end:
+                continue  # RE2 has no empty match where the one before it ended
+            parts += [whole[end : match.start()], rewritten(match)]
+            end = match.end()
+            if not replace_global:
+                break
+        return _bytes("".join([*parts, whole[end:]]))
+
+    return each_string(replaced, strings)
 
 
 def _expression(pattern: Any) -> re.Pattern[str]:
-    text = _text(bytes_of(pattern, "pattern"))
-    if _NOT_REGULAR.search(text):
-        raise InvalidArgumentError(
-            f"Invalid pattern: {text}, error: it looks ahead or back, or repeats what a group matched"
-        )
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise InvalidArgumentError(f"Invalid pattern: {text}, error: {error}") from None
+    return compiled(_text(bytes_of(pattern, "pattern")))
 
 
 # -------------------------------------------------------------------------------------------------------------- joining
@@ -283,7 +288,7 @@ def _single(strings: Any, function: str) -> bytes:
 
 # -------------------------------------------------------------------------------------------------------------- numbers
 def to_number(input: Any, out_type: to.DTypeInput = dtypes.float32, name: str | None = None) -> Tensor:
-    """Returns the numbers that strings say, as float32, float64, int32 or int64.
+    """Returns the numbers that strings say, as float32, float64, int32, int64, uint32 or uint64.
 
     Raises:
         InvalidArgumentError: A string is no number of that dtype.
@@ -295,7 +300,7 @@ def to_number(input: Any, out_type: to.DTypeInput = dtypes.float32, name: str | 
     if dtype not in _NUMBERS:
         raise InvalidArgumentError(
             f"Value for attr 'out_type' of {dtype.name} is not in the list of allowed values: float, double, int32, "
-            "int64"
+            "int64, uint32, uint64"
         )
     numbers = np.empty(strings.shape, dtype.np)
     for place in np.ndindex(strings.shape):

@@ -32,6 +32,7 @@ __all__ = [
 
 _ALL: Final = (None, None, None)
 _BACK: Final = (None, None, -1)
+_SMOOTHING: Final = ("gaussian", "mitchellcubic")  #: Methods that change an image also if it keeps its size.
 
 
 class ResizeMethod:
@@ -86,7 +87,7 @@ def resize(
         raise ValueError(f"Resize method is not implemented: {method}")
     if method != "nearest" and tensor.dtype is not dtypes.float32:
         tensor = call(ops.cast, (tensor,), dtype=dtypes.float32.np)
-    if wanted == (height, width):
+    if wanted == (height, width) and method not in _SMOOTHING:
         return tensor
     widened = bool(antialias) and method not in ("nearest", "area")
     return call(ops.resize, (tensor,), size=wanted, method=method, antialias=widened)

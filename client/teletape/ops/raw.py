@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from teletape.ops import raw_calls
 
-__all__ = ["functions"]
+__all__ = ["NAMES", "functions"]
 
 
 # --------------------------------------------------------------------------------------------------------------- table
@@ -157,6 +157,7 @@ _ROWS: Final = {
     "Any": _Row("reduce_any", "input axis keep_dims=False"),
     "ArgMax": _Row("argmax", "input dimension output_type='int64'"),
     "ArgMin": _Row("argmin", "input dimension output_type='int64'"),
+    "CumulativeLogsumexp": _Row("math.cumulative_logsumexp", "x axis exclusive=False reverse=False"),
     "Cumprod": _Row("math.cumprod", "x axis exclusive=False reverse=False"),
     "Cumsum": _Row("cumsum", "x axis exclusive=False reverse=False"),
     "EuclideanNorm": _Row("math.reduce_euclidean_norm", "input axis keep_dims=False"),
@@ -176,17 +177,25 @@ _ROWS: Final = {
     "UnsortedSegmentProd": _Row("math.unsorted_segment_prod", "data segment_ids num_segments"),
     "UnsortedSegmentSum": _Row("math.unsorted_segment_sum", "data segment_ids num_segments"),
     # Arrays.
+    "BatchToSpaceND": _Row("batch_to_space", "input block_shape crops"),
+    "Bincount": _Row(raw_calls.bincount, "arr size weights"),
+    "BroadcastArgs": _Row("broadcast_dynamic_shape", "s0 s1"),
     "BroadcastTo": _Row("broadcast_to", "input shape"),
+    "ClipByValue": _Row("clip_by_value", "t clip_value_min clip_value_max"),
     "ConcatV2": _Row("concat", "values axis"),
     "DepthToSpace": _Row("nn.depth_to_space", "input block_size data_format='NHWC'"),
     "DynamicPartition": _Row("dynamic_partition", "data partitions num_partitions"),
     "DynamicStitch": _Row("dynamic_stitch", "indices data"),
+    "EnsureShape": _Row("ensure_shape", "input shape"),
     "ExpandDims": _Row("expand_dims", "input axis"),
     "Fill": _Row("fill", "dims value"),
     "GatherNd": _Row("gather_nd", "params indices bad_indices_policy=''", "params indices"),
     "GatherV2": _Row("gather", "params indices axis batch_dims=0", "params indices axis=axis batch_dims=batch_dims"),
+    "IdentityN": _Row("identity_n", "input"),
+    "InTopKV2": _Row("math.in_top_k", "predictions targets k", "targets predictions k"),
     "InvertPermutation": _Row("math.invert_permutation", "x"),
     "LinSpace": _Row("linspace", "start stop num"),
+    "LowerBound": _Row(raw_calls.lower_bound, "sorted_inputs values out_type='int32'"),
     "MirrorPad": _Row("pad", "input paddings mode"),
     "OneHot": _Row("one_hot", "indices depth on_value off_value axis=-1"),
     "Pack": _Row("stack", "values axis=0"),
@@ -204,6 +213,7 @@ _ROWS: Final = {
     "Size": _Row("size", "input out_type='int32'"),
     "Slice": _Row("slice", "input begin size"),
     "SpaceToDepth": _Row("nn.space_to_depth", "input block_size data_format='NHWC'"),
+    "SpaceToBatchND": _Row("space_to_batch", "input block_shape paddings"),
     "Split": _Row("split", "axis value num_split", "value num_split axis"),
     "SplitV": _Row("split", "value size_splits axis num_split"),
     "Squeeze": _Row(raw_calls.squeeze, "input axis=[]"),
@@ -229,7 +239,10 @@ _ROWS: Final = {
     "Tile": _Row("tile", "input multiples"),
     "TopKV2": _Row("math.top_k", "input k sorted=True index_type='int32'"),
     "Transpose": _Row("transpose", "x perm"),
+    "Unique": _Row("unique", "x out_idx='int32'"),
+    "UniqueWithCounts": _Row("unique_with_counts", "x out_idx='int32'"),
     "Unpack": _Row("unstack", "value num axis=0"),
+    "UpperBound": _Row(raw_calls.upper_bound, "sorted_inputs values out_type='int32'"),
     "Where": _Row("where", "condition"),
     # Matrices.
     "BatchMatMul": _Row(
@@ -252,6 +265,7 @@ _ROWS: Final = {
     "MatrixDiag": _Row("linalg.diag", "diagonal"),
     "MatrixDiagPart": _Row("linalg.diag_part", "input"),
     "MatrixInverse": _Row("linalg.inv", "input adjoint=False"),
+    "MatrixLogarithm": _Row("linalg.logm", "input"),
     "MatrixSetDiag": _Row("linalg.set_diag", "input diagonal"),
     "MatrixSolve": _Row("linalg.solve", "matrix rhs adjoint=False"),
     "MatrixSquareRoot": _Row("linalg.sqrtm", "input"),
@@ -264,6 +278,9 @@ _ROWS: Final = {
     "AvgPool3D": _Row("nn.avg_pool3d", "input ksize strides padding data_format='NDHWC'"),
     "BiasAdd": _Row("nn.bias_add", "value bias data_format='NHWC'"),
     "Conv2D": _Row(raw_calls.conv2d, f"input filter strides padding {_CONV2D}"),
+    "Conv2DBackpropInput": _Row(
+        raw_calls.conv2d_backprop_input, f"input_sizes filter out_backprop strides padding {_CONV2D}"
+    ),
     "Conv3D": _Row("nn.conv3d", "input filter strides padding data_format='NDHWC' dilations=[1,1,1,1,1]"),
     "DepthwiseConv2dNative": _Row(raw_calls.depthwise_conv2d, f"input filter strides padding {_CONV}"),
     "EluGrad": _Row(raw_calls.elu_grad, "gradients outputs"),
@@ -281,6 +298,57 @@ _ROWS: Final = {
     "SparseSoftmaxCrossEntropyWithLogits": _Row(raw_calls.sparse_softmax_cross_entropy, "features labels"),
     "SqrtGrad": _Row(raw_calls.sqrt_grad, "y dy"),
     "TanhGrad": _Row(raw_calls.tanh_grad, "y dy"),
+    # Random numbers.
+    "StatelessMultinomial": _Row("random.stateless_categorical", "logits num_samples seed output_dtype='int64'"),
+    "StatelessRandomNormal": _Row("random.stateless_normal", "shape seed dtype='float32'", "shape seed dtype=dtype"),
+    "StatelessRandomUniform": _Row("random.stateless_uniform", "shape seed dtype='float32'", "shape seed dtype=dtype"),
+    "StatelessRandomUniformInt": _Row(raw_calls.stateless_uniform_int, "shape seed minval maxval"),
+    "StatelessTruncatedNormal": _Row(
+        "random.stateless_truncated_normal", "shape seed dtype='float32'", "shape seed dtype=dtype"
+    ),
+    # Strings.
+    "AsString": _Row("strings.as_string", "input precision=-1 scientific=False shortest=False width=-1 fill=''"),
+    "DecodeBase64": _Row("io.decode_base64", "input"),
+    "EncodeBase64": _Row("io.encode_base64", "input pad=False"),
+    "ReduceJoin": _Row("strings.reduce_join", "inputs reduction_indices keep_dims=False separator=''"),
+    "RegexFullMatch": _Row("strings.regex_full_match", "input pattern"),
+    "RegexReplace": _Row("strings.regex_replace", "input pattern rewrite replace_global=True"),
+    "StaticRegexFullMatch": _Row("strings.regex_full_match", "input pattern"),
+    "StaticRegexReplace": _Row("strings.regex_replace", "input pattern rewrite replace_global=True"),
+    "StringJoin": _Row("strings.join", "inputs separator=''"),
+    "StringLength": _Row("strings.length", "input unit='BYTE'"),
+    "StringLower": _Row("strings.lower", "input encoding=''"),
+    "StringStrip": _Row("strings.strip", "input"),
+    "StringToHashBucketFast": _Row("strings.to_hash_bucket_fast", "input num_buckets"),
+    "StringToHashBucketStrong": _Row("strings.to_hash_bucket_strong", "input num_buckets key"),
+    "StringToNumber": _Row("strings.to_number", "string_tensor out_type='float32'"),
+    "StringUpper": _Row("strings.upper", "input encoding=''"),
+    "Substr": _Row("strings.substr", "input pos len unit='BYTE'"),
+    # Images.
+    "AdjustContrastv2": _Row("image.adjust_contrast", "images contrast_factor"),
+    "AdjustHue": _Row("image.adjust_hue", "images delta"),
+    "AdjustSaturation": _Row("image.adjust_saturation", "images scale"),
+    "CropAndResize": _Row(
+        "image.crop_and_resize", "image boxes box_ind crop_size method='bilinear' extrapolation_value=0"
+    ),
+    "DecodePng": _Row("io.decode_png", "contents channels=0 dtype='uint8'"),
+    "EncodePng": _Row("io.encode_png", "image compression=-1"),
+    "ExtractImagePatches": _Row("image.extract_patches", "images ksizes strides rates padding"),
+    "HSVToRGB": _Row("image.hsv_to_rgb", "images"),
+    "NonMaxSuppressionV3": _Row(
+        "image.non_max_suppression", "boxes scores max_output_size iou_threshold score_threshold"
+    ),
+    "RGBToHSV": _Row("image.rgb_to_hsv", "images"),
+    # Rows chosen from a dense tensor.
+    "SparseSegmentMean": _Row(
+        "sparse.segment_mean", "data indices segment_ids sparse_gradient=False", "data indices segment_ids"
+    ),
+    "SparseSegmentSqrtN": _Row(
+        "sparse.segment_sqrt_n", "data indices segment_ids sparse_gradient=False", "data indices segment_ids"
+    ),
+    "SparseSegmentSum": _Row(
+        "sparse.segment_sum", "data indices segment_ids sparse_gradient=False", "data indices segment_ids"
+    ),
     # Signals.
     "FFT": _Row("signal.fft", "input"),
     "FFT2D": _Row("signal.fft2d", "input"),
@@ -292,6 +360,9 @@ _ROWS: Final = {
 
 
 # ----------------------------------------------------------------------------------------------------------- functions
+NAMES: Final = frozenset(_ROWS)  #: Of the ops that are here.
+
+
 def functions(public: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """Every function of `tf.raw_ops` that a row is about, by its name there.
 

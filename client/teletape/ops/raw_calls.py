@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from teletape.ops import convolutions, create, decompositions, pools
+from teletape.ops import convolutions, counting, create, decompositions, pools, stateless_random
 from teletape.ops.derived import activations, arithmetic, complex, eigen, logic, loss, math, shape
 from teletape.ops.derived import einsum as sums_of_products
+from teletape.ops.derived import sorting as ordered
 from teletape.ops.dispatch import constant, convert_to_tensor
 from teletape.tensors.tensor import Tensor
 
@@ -100,6 +101,29 @@ def einsum(inputs: Sequence[Any], equation: str) -> Tensor:
     return sums_of_products.einsum(equation, *inputs)
 
 
+def bincount(arr: Any, size: Any, weights: Any) -> Tensor:
+    """How often each number below `size` occurs, or the sums of their weights if there are some."""
+    weighted = convert_to_tensor(weights)
+    chosen = weighted if weighted.shape.num_elements() else None
+    dtype = weighted.dtype
+    return counting.bincount(arr, chosen, size, size, dtype)
+
+
+def lower_bound(sorted_inputs: Any, values: Any, out_type: Any) -> Tensor:
+    """For each value of a row its first place in the sorted row."""
+    return ordered.searchsorted(sorted_inputs, values, "left", out_type)
+
+
+def upper_bound(sorted_inputs: Any, values: Any, out_type: Any) -> Tensor:
+    """For each value of a row the place after its last in the sorted row."""
+    return ordered.searchsorted(sorted_inputs, values, "right", out_type)
+
+
+def stateless_uniform_int(shape: Any, seed: Any, minval: Any, maxval: Any) -> Tensor:
+    """Integers evenly distributed in [minval, maxval), of the dtype of the bounds."""
+    return stateless_random.stateless_uniform(shape, seed, minval, maxval, convert_to_tensor(minval).dtype)
+
+
 def _pairs(padding: str, explicit_paddings: Sequence[int]) -> Any:
     """The padding of a public function: "EXPLICIT" has its amounts in a list, two for each axis."""
     if padding != "EXPLICIT":
@@ -119,6 +143,22 @@ def conv2d(
 ) -> Tensor:
     """A convolution of images."""
     return convolutions.conv2d(input, filter, strides, _pairs(padding, explicit_paddings), data_format, dilations)
+
+
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: str,
+    use_cudnn_on_gpu: bool,
+    explicit_paddings: Sequence[int],
+    data_format: str,
+    dilations: Any,
+) -> Tensor:
+    """The gradient of a convolution by its images, which is a transposed convolution."""
+    pairs = _pairs(padding, explicit_paddings)
+    return convolutions.conv2d_transpose(out_backprop, filter, input_sizes, strides, pairs, data_format, dilations)
 
 
 def depthwise_conv2d(

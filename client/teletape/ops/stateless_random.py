@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from teletape.ops import algorithms, random
 from teletape.ops import arguments as to
-from teletape.ops import random
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
@@ -44,6 +44,18 @@ def state(seed: Any) -> Tensor:
     return call(ops.philox_state, (_pair(seed),))
 
 
+def _state(seed: Any, alg: Any) -> Tensor:
+    """The state of Philox that follows from a seed.
+
+    Raises:
+        TypeError, ValueError: As `algorithms.draws`.
+        InvalidArgumentError: Another algorithm than Philox; as `state`.
+    """
+    if not algorithms.draws(alg):
+        raise InvalidArgumentError("Non-XLA devices don't support the ThreeFry algorithm: draw with alg='philox'")
+    return state(seed)
+
+
 def stateless_uniform(
     shape: to.IntsInput,
     seed: to.TensorInput,
@@ -65,9 +77,9 @@ def stateless_uniform(
             f"Got `minval`={minval} and `maxval`={maxval}."
         )
     if wanted.is_integer and minval is None:
-        return call(ops.philox_bits, (state(seed),), shape=random.dims_of(shape), dtype=wanted.np)
+        return call(ops.philox_bits, (_state(seed, alg),), shape=random.dims_of(shape), dtype=wanted.np)
     bounds = (0 if minval is None else minval, 1 if maxval is None else maxval)
-    return random.within(random.dims_of(shape), *bounds, wanted, state(seed))
+    return random.within(random.dims_of(shape), *bounds, wanted, _state(seed, alg))
 
 
 def stateless_normal(
@@ -84,7 +96,7 @@ def stateless_normal(
     Example:
         tf.random.stateless_normal([3], seed=[1, 2])
     """
-    return random.scaled(ops.philox_normal, random.dims_of(shape), mean, stddev, dtype, state(seed))
+    return random.scaled(ops.philox_normal, random.dims_of(shape), mean, stddev, dtype, _state(seed, alg))
 
 
 def stateless_truncated_normal(
@@ -101,7 +113,7 @@ def stateless_truncated_normal(
     Example:
         tf.random.stateless_truncated_normal([3], seed=[1, 2])
     """
-    return random.scaled(ops.philox_truncated_normal, random.dims_of(shape), mean, stddev, dtype, state(seed))
+    return random.scaled(ops.philox_truncated_normal, random.dims_of(shape), mean, stddev, dtype, _state(seed, alg))
 
 
 def stateless_categorical(
@@ -179,7 +191,7 @@ def split(seed: to.TensorInput, num: to.IntInput = 2, alg: Any = "auto_select") 
         tf.random.split([1, 2], num=2)
     """
     pair = convert_to_tensor(seed)
-    return stateless_uniform([to.whole(num), 2], pair, None, None, pair.dtype)
+    return stateless_uniform([to.whole(num), 2], pair, None, None, pair.dtype, alg=alg)
 
 
 def fold_in(seed: to.TensorInput, data: to.TensorInput, alg: Any = "auto_select") -> Tensor:
@@ -189,7 +201,7 @@ def fold_in(seed: to.TensorInput, data: to.TensorInput, alg: Any = "auto_select"
         tf.random.fold_in([1, 2], 3)
     """
     number = convert_to_tensor(data)
-    drawn = stateless_uniform([], seed, None, None, number.dtype)
+    drawn = stateless_uniform([], seed, None, None, number.dtype, alg=alg)
     return call(ops.stack, (drawn, number), axis=0)
 
 
@@ -201,7 +213,7 @@ def stateless_shuffle(
     Example:
         tf.random.experimental.stateless_shuffle([1.0, 2.0, 3.0], seed=[1, 2])
     """
-    return random.shuffled(value, state(seed))
+    return random.shuffled(value, _state(seed, alg))
 
 
 def index_shuffle(index: to.TensorInput, seed: to.TensorInput, max_index: to.TensorInput) -> Tensor:

@@ -35,8 +35,7 @@ def sparse_dense_matmul(
         name: Accepted, without effect.
 
     Raises:
-        ValueError: They are no matrices.
-        InvalidArgumentError: The lengths of the axes that are multiplied differ.
+        InvalidArgumentError: They are no matrices; the lengths of the axes that are multiplied differ.
         TypeError: Both are sparse, or both dense.
 
     Example:
@@ -51,7 +50,7 @@ def sparse_dense_matmul(
     dense = to.like(b, matrix.values)
     for shape in (matrix.shape, dense.shape):
         if len(shape) != 2:
-            raise ValueError(f"Shape {shape} must have rank 2")
+            raise InvalidArgumentError(f"Shape {shape} must have rank 2")
     dense = call(ops.adjoint, (dense,)) if adjoint_b else dense
     (m, k), values = matrix.shape.as_list(), matrix.values
     rows, columns = matrix.indices[:, 0], matrix.indices[:, 1]
@@ -110,7 +109,7 @@ def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
 
     Raises:
         TypeError: One is not sparse, or the dtypes differ.
-        ValueError: The shapes differ.
+        InvalidArgumentError: The shapes differ.
 
     Example:
         tf.sparse.maximum(tf.sparse.from_dense([1.0, 0.0]), tf.sparse.from_dense([2.0, 3.0]))
@@ -133,7 +132,7 @@ def _united(a: SparseTensor, b: SparseTensor) -> tuple[SparseTensor, tuple[Tenso
     """A sparse tensor at the places of both (its values are those of `a`), and the values of each there."""
     lengths = a.shape.as_list()
     if lengths != b.shape.as_list():
-        raise ValueError(f"the shapes {a.shape} and {b.shape} must be equal")
+        raise InvalidArgumentError(f"Operands' shapes do not match: {a.shape} and {b.shape} must be equal")
     if a.dtype is not b.dtype:
         raise TypeError(f"the dtypes {a.dtype.name} and {b.dtype.name} must be the same")
     numbers = [value.places() @ strides(lengths) for value in (a, b)]

@@ -108,8 +108,7 @@ def reshape(sp_input: SparseTensor, shape: to.IntsInput, name: str | None = None
     """The same values in another shape of as many elements; one length may be -1.
 
     Raises:
-        ValueError: Several lengths are not known.
-        InvalidArgumentError: The number of elements differs.
+        InvalidArgumentError: Several lengths are not known; the number of elements differs.
 
     Example:
         tf.sparse.reshape(tf.sparse.from_dense([[1.0, 2.0]]), [2, 1])
@@ -119,7 +118,7 @@ def reshape(sp_input: SparseTensor, shape: to.IntsInput, name: str | None = None
     unknown = [axis for axis, length in enumerate(lengths) if length == -1]
     known = math.prod(length for length in lengths if length != -1)
     if len(unknown) > 1:
-        raise ValueError(f"At most one dimension can be inferred (-1). Found: {lengths}")
+        raise InvalidArgumentError(f"At most one dimension can be inferred (-1). Found: {lengths}")
     if unknown and known and size % known == 0:
         lengths[unknown[0]] = size // known
     if math.prod(lengths) != size or min(lengths, default=0) < 0:
@@ -134,7 +133,7 @@ def expand_dims(sp_input: SparseTensor, axis: to.IntInput | None = None, name: s
     """The same values with an axis of length 1 before `axis`; None: at the end.
 
     Raises:
-        ValueError: There is no such axis.
+        InvalidArgumentError: There is no such axis.
 
     Example:
         tf.sparse.expand_dims(tf.sparse.from_dense([1.0, 0.0]), axis=0)
@@ -143,7 +142,7 @@ def expand_dims(sp_input: SparseTensor, axis: to.IntInput | None = None, name: s
     rank = len(value.shape)
     at = rank if axis is None else to.whole(axis)
     if not -rank - 1 <= at <= rank:
-        raise ValueError(f"Axis {at} is out of range for a tensor of rank {rank}: [{-rank - 1}, {rank}]")
+        raise InvalidArgumentError(f"Axis {at} is out of range for a tensor of rank {rank}: [{-rank - 1}, {rank}]")
     at = at + rank + 1 if at < 0 else at
     lengths = value.shape.as_list()
     zeros = (

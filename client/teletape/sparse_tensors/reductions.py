@@ -35,7 +35,7 @@ def reduce_sum(
         name: Accepted, without effect.
 
     Raises:
-        ValueError: There is no such axis.
+        InvalidArgumentError: There is no such axis.
 
     Example:
         tf.sparse.reduce_sum(tf.sparse.from_dense([[1.0, 5.0]]), axis=1)
@@ -63,7 +63,7 @@ def _reduced(value: SparseTensor, axis: Any, keepdims: bool, output_is_sparse: b
     rank = len(lengths)
     axes = list(range(rank)) if axis is None else list(to.ints(axis, "axis"))
     if any(not -rank <= at < rank for at in axes):
-        raise ValueError(f"Invalid reduction dimension {axes}, for input with {rank} dimensions")
+        raise InvalidArgumentError(f"Invalid reduction dimension {axes}, for input with {rank} dimensions")
     gone = {at % rank for at in axes}
     remaining = [at for at in range(rank) if at not in gone]
     remaining_lengths = [lengths[at] for at in remaining]

@@ -5,13 +5,13 @@ The numbers are TensorFlow's, of the algorithm Philox.
 
 from __future__ import annotations
 
-import enum
 import math
 import secrets
 import threading
 from typing import Any, Final, TypeVar
 
 from teletape.ops import arguments as to
+from teletape.ops.algorithms import SIZES, Algorithm, draws, number_of
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.ops.random import dims_of, scaled, within
 from teletape.tensors import dtypes
@@ -30,36 +30,6 @@ V = TypeVar("V", bound=TensorLike)
 
 _WORD: Final = 2**64
 _DRAWS_OF_A_BINOMIAL: Final = 200  #: TensorFlow's state advances by this for four numbers of one distribution.
-
-
-class Algorithm(enum.Enum):
-    """How random numbers follow from a state. Philox is here; AUTO_SELECT chooses it."""
-
-    PHILOX = 1
-    THREEFRY = 2
-    AUTO_SELECT = 3
-
-
-_SIZES: Final = {Algorithm.PHILOX.value: 3, Algorithm.THREEFRY.value: 2, Algorithm.AUTO_SELECT.value: 3}
-
-
-def _number_of(alg: Any) -> int:
-    """The number of an algorithm that is given as a number, a member of Algorithm, or a name."""
-    if isinstance(alg, int):
-        number = alg
-    elif isinstance(alg, Algorithm):
-        number = alg.value
-    elif isinstance(alg, str):
-        name = alg.strip().lower().replace("-", "").replace("_", "")
-        number = {"philox": 1, "threefry": 2, "autoselect": 3}.get(name, 0)
-    else:
-        raise TypeError(f"Can't convert argument `alg` (of value {alg} and type {type(alg)}) to int.")
-    if number not in _SIZES:
-        raise ValueError(
-            f"Argument `alg` got unsupported value {alg}. Supported values are philox for the Philox algorithm, "
-            "threefry for the ThreeFry algorithm, and auto_select for auto-selection."
-        )
-    return number
 
 
 def _signed(value: int) -> int:
@@ -90,7 +60,7 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
     Example:
         tf.random.create_rng_state(1, "philox")
     """
-    size = _SIZES[_number_of(alg)]
+    size = SIZES[number_of(alg)]
     if isinstance(seed, int):
         seed = [seed >> 64 * place & _WORD - 1 for place in range(size)]
     flat = call(ops.reshape, (_as_state(seed),), shape=(-1,))
@@ -102,15 +72,15 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
 
 
 def _of_size(state: V, alg: int) -> V:
-    if tuple(state.shape) != (_SIZES[alg],):
-        raise ValueError(f"Shapes {state.shape} and [{_SIZES[alg]}] are incompatible")
+    if tuple(state.shape) != (SIZES[alg],):
+        raise ValueError(f"Shapes {state.shape} and [{SIZES[alg]}] are incompatible")
     return state
 
 
 def _joined(key: Any, counter: Any, alg: int) -> Tensor:
     counters, last = _as_state(counter), _as_state(key)
-    if tuple(counters.shape) != (_SIZES[alg] - 1,):
-        raise ValueError(f"Shapes {counters.shape} and [{_SIZES[alg] - 1}] are incompatible")
+    if tuple(counters.shape) != (SIZES[alg] - 1,):
+        raise ValueError(f"Shapes {counters.shape} and [{SIZES[alg] - 1}] are incompatible")
     if last.shape.rank:
         raise ValueError(f"Shapes {last.shape} and [] are incompatible")
     return call(ops.concat, (counters, call(ops.reshape, (last,), shape=(1,))), axis=0)
@@ -136,7 +106,7 @@ class Generator(AutoTrackable):
         else:
             if alg is None or state is None:
                 raise AssertionError("a generator needs a state and an algorithm")
-            self._alg = _number_of(alg)
+            self._alg = number_of(alg)
             initial = _of_size(state, self._alg) if isinstance(state, Variable) else _as_state(state)
         if isinstance(initial, Variable):
             self._state_var = initial
@@ -153,19 +123,19 @@ class Generator(AutoTrackable):
     @classmethod
     def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
         """A generator whose numbers follow from a seed, an integer or a vector of integers."""
-        number = _number_of(Algorithm.PHILOX if alg is None else alg)
+        number = number_of(Algorithm.PHILOX if alg is None else alg)
         return cls(state=create_rng_state(seed, number), alg=number)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator with a state from the operating system's random source."""
-        number = _number_of(Algorithm.PHILOX if alg is None else alg)
-        return cls(state=[secrets.randbits(64) for _ in range(_SIZES[number])], alg=number)
+        number = number_of(Algorithm.PHILOX if alg is None else alg)
+        return cls(state=[secrets.randbits(64) for _ in range(SIZES[number])], alg=number)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
         """A generator from the two parts of a state: the key, and a counter of one integer less than a state."""
-        number = _number_of(alg)
+        number = number_of(alg)
         return cls(state=_joined(key, counter, number), alg=number)
 
     @property
@@ -202,7 +172,7 @@ class Generator(AutoTrackable):
         Raises:
             UnimplementedError: The algorithm is ThreeFry.
         """
-        if self._alg == Algorithm.THREEFRY.value:
+        if not draws(self._alg):
             raise UnimplementedError(
                 "Non-XLA devices don't support the ThreeFry algorithm: make the generator with alg='philox'"
             )
@@ -285,7 +255,7 @@ class Generator(AutoTrackable):
     def split(self, count: to.IntInput = 1) -> list[Generator]:
         """That many generators of the same algorithm, each independent of the others and of this one."""
         keys = self.uniform_full_int([to.whole(count)], dtypes.int64)
-        counter, alg = [0] * (_SIZES[self._alg] - 1), self._alg
+        counter, alg = [0] * (SIZES[self._alg] - 1), self._alg
         return [Generator(state=_joined(keys[place], counter, alg), alg=alg) for place in range(to.whole(count))]
 
     def _drawn(self, dims: tuple[int, ...]) -> Tensor:

@@ -169,3 +169,19 @@ def results_that_become_tensors(tf, np):
 
     results = f(tf.ones([2, 3]))
     return [results, results["shape"].dtype.name, tf.Variable([1.0]).is_initialized()]
+
+
+@program()
+def dtypes_that_do_not_fit_in_a_function(tf, np):
+    def refused(function, *args):
+        return raises(lambda: tf.function(function)(*args))
+
+    whole, half, wide = tf.constant([1]), tf.constant([1.0], tf.float16), tf.constant([1.0], tf.float64)
+    return [
+        refused(tf.sin, whole),
+        refused(tf.nn.softmax, whole),
+        refused(lambda x, y: x + y, half, wide),
+        refused(tf.matmul, tf.ones([2, 2], tf.bool), tf.ones([2, 2], tf.bool)),
+        refused(tf.less, tf.constant([True]), tf.constant([False])),
+        refused(tf.reduce_sum, tf.constant([True])),
+    ]

@@ -172,3 +172,22 @@ def patches_at_their_edges(tf, np):
         "large": patches(x, [1, 7, 7, 1], [1, 1, 1, 1], [1, 1, 1, 1], "SAME"),
         "rank": raises(lambda: patches(x[0], [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "SAME")),
     }
+
+
+@program()
+def sizes_that_are_kept(tf, np):
+    image = tf.constant(waves(np, 5, 4, 2), tf.float32)
+    methods = ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic")
+    return {method: tf.image.resize(image, [5, 4], method=method) for method in methods}
+
+
+@program()
+def hues_where_channels_are_equal_or_zero(tf, np):
+    colours = [[1.0, 1.0, 0.5], [0.5, 0.5, 0.5], [0.0, 0.0, 0.0], [0.2, 0.7, 0.7], [0.9, 0.1, 0.9], [1.0, 0.0, 0.0]]
+    return gradients(tf, tf.image.rgb_to_hsv, colours)
+
+
+@program()
+def gray_levels_of_a_png(tf, np):
+    colours = (np.arange(120) * 37 % 256).astype(np.uint8)
+    return [tf.io.decode_png(tf.io.encode_png(colours.reshape(shape)), channels=1) for shape in ([5, 8, 3], [5, 6, 4])]

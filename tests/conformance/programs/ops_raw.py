@@ -248,3 +248,105 @@ def raw_ops_take_keywords_alone(tf, np):
         raises(lambda: tf.raw_ops.AddV2(x=x, z=x)),
         tf.raw_ops.AddV2(x=x, y=x, name="sum"),
     ]
+
+
+@program()
+def raw_functions_of_random_numbers(tf, np):
+    raw, seed = tf.raw_ops, [3, 5]
+    names = "StatelessRandomNormal StatelessRandomUniform StatelessTruncatedNormal".split()
+    return [
+        {name: getattr(raw, name)(shape=[2, 3], seed=seed) for name in names},
+        {name: getattr(raw, name)(shape=[2], seed=seed, dtype=tf.float64) for name in names},
+        raw.StatelessRandomUniformInt(
+            shape=[4], seed=seed, minval=tf.constant(-3, tf.int64), maxval=tf.constant(9, tf.int64)
+        ),
+        raw.StatelessMultinomial(logits=[[0.1, 0.9], [2.0, 0.0]], num_samples=5, seed=seed),
+    ]
+
+
+@program()
+def raw_functions_of_strings(tf, np):
+    raw, words = tf.raw_ops, [" Ab1", "cD "]
+    numbers = [
+        raw.StringLength(input=words),
+        raw.StringToHashBucketFast(input=words, num_buckets=7),
+        raw.StringToHashBucketStrong(input=words, num_buckets=7, key=[1, 2]),
+        raw.StringToNumber(string_tensor=["1", "-2.5"]),
+        raw.RegexFullMatch(input=words, pattern=".*[0-9]"),
+        raw.StaticRegexFullMatch(input=words, pattern=".*[0-9]"),
+    ]
+    texts = [
+        raw.AsString(input=[1.5, 2.0], precision=2),
+        raw.DecodeBase64(input=raw.EncodeBase64(input=words, pad=True)),
+        raw.ReduceJoin(inputs=[words, words], reduction_indices=[0], separator="-"),
+        raw.RegexReplace(input=words, pattern="[a-z]", rewrite="#"),
+        raw.StaticRegexReplace(input=words, pattern="[A-Z]", rewrite="#", replace_global=False),
+        raw.StringJoin(inputs=[words, words], separator="+"),
+        *[getattr(raw, name)(input=words) for name in ("StringLower", "StringStrip", "StringUpper")],
+        raw.Substr(input=words, pos=1, len=2),
+    ]
+    return numbers, [tensor.numpy().tolist().__repr__() for tensor in texts]
+
+
+@program()
+def raw_functions_of_images(tf, np):
+    raw = tf.raw_ops
+    images = tf.constant(np.cos(np.arange(96.0)).reshape(2, 4, 4, 3) * 0.4 + 0.5, tf.float32)
+    levels = tf.constant((np.arange(48) * 5).reshape(4, 4, 3), tf.uint8)
+    boxes = [[0.0, 0.1, 0.8, 0.9], [0.2, 0.0, 1.0, 1.0]]
+    return [
+        raw.AdjustContrastv2(images=images, contrast_factor=1.5),
+        raw.AdjustHue(images=images, delta=0.2),
+        raw.AdjustSaturation(images=images, scale=0.7),
+        gradients(tf, lambda x: raw.CropAndResize(image=x, boxes=boxes, box_ind=[0, 1], crop_size=[2, 3]), images),
+        raw.DecodePng(contents=raw.EncodePng(image=levels)),
+        gradients(
+            tf,
+            lambda x: raw.ExtractImagePatches(
+                images=x, ksizes=[1, 2, 2, 1], strides=[1, 2, 2, 1], rates=[1, 1, 1, 1], padding="VALID"
+            ),
+            images,
+        ),
+        raw.HSVToRGB(images=raw.RGBToHSV(images=images)),
+        raw.NonMaxSuppressionV3(
+            boxes=boxes, scores=[0.5, 0.7], max_output_size=2, iou_threshold=0.5, score_threshold=0.1
+        ),
+    ]
+
+
+@program()
+def more_raw_functions_of_arrays(tf, np):
+    raw, x = tf.raw_ops, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    segments = {"indices": [0, 1, 1], "segment_ids": [0, 0, 1]}
+    blocks = tf.reshape(tf.range(16.0), [4, 2, 2, 1])
+    spaces = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+    filters, cotangent = tf.reshape(tf.range(8.0), [2, 2, 1, 2]), tf.reshape(tf.range(18.0), [1, 3, 3, 2])
+    return [
+        {
+            name: gradients(tf, lambda t, op=name: getattr(raw, op)(data=t, **segments), x)
+            for name in ("SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSum")
+        },
+        gradients(tf, lambda t: raw.BatchToSpaceND(input=t, block_shape=[2, 2], crops=[[0, 0], [0, 0]]), blocks),
+        gradients(tf, lambda t: raw.SpaceToBatchND(input=t, block_shape=[2, 2], paddings=[[0, 0], [0, 0]]), spaces),
+        raw.Bincount(arr=tf.constant([1, 1, 3]), size=4, weights=tf.constant([], tf.int32)),
+        raw.Bincount(arr=tf.constant([1, 1, 3]), size=4, weights=tf.constant([0.5, 0.25, 1.0])),
+        raw.BroadcastArgs(s0=[2, 1], s1=[3]),
+        gradients(tf, lambda t: raw.ClipByValue(t=t, clip_value_min=2.0, clip_value_max=5.0), x),
+        gradients(tf, lambda t: raw.CumulativeLogsumexp(x=t, axis=1), x),
+        gradients(tf, lambda t: raw.EnsureShape(input=t, shape=[None, 3]), x),
+        gradients(tf, lambda t: raw.IdentityN(input=[t, t]), x),
+        raw.InTopKV2(predictions=x, targets=[2, 0], k=1),
+        raw.LowerBound(sorted_inputs=x, values=[[2.0], [7.0]]),
+        raw.UpperBound(sorted_inputs=x, values=[[2.0], [7.0]], out_type=tf.int64),
+        list(raw.Unique(x=[3, 1, 3])),
+        list(raw.UniqueWithCounts(x=[3, 1, 3], out_idx=tf.int64)),
+        raw.MatrixLogarithm(input=tf.constant([[1.5, 0.2], [0.1, 2.0]], tf.complex64)),
+        gradients(
+            tf,
+            lambda w, ct: raw.Conv2DBackpropInput(
+                input_sizes=[1, 4, 4, 1], filter=w, out_backprop=ct, strides=[1, 1, 1, 1], padding="VALID"
+            ),
+            filters,
+            cotangent,
+        ),
+    ]

@@ -174,3 +174,15 @@ def images_changed_by_numbers_of_a_seed(tf, np):
             image.stateless_random_hue(x, 0.2, seed),
         ]
     return results
+
+
+@program()
+def algorithms(tf, np):
+    seed, draw = [1, 2], tf.random.stateless_uniform
+    functions = (tf.random.stateless_normal, tf.random.stateless_truncated_normal)
+    return [
+        [draw([3], seed, alg=alg) for alg in ("philox", "auto_select", tf.random.Algorithm.PHILOX, 1)],
+        [function([3], seed, alg="philox") for function in functions],
+        [raises(lambda alg=alg: draw([3], seed, alg=alg)) for alg in ("foo", 7, 1.5, "threefry")],
+        [raises(lambda function=function: function([3], seed, alg="foo")) for function in functions],
+    ]

@@ -361,3 +361,17 @@ def gradient_of_retained_values(tf, np):
         y = retained.values * retained.values
     gradient = tape.gradient(y, values)
     return type(gradient).__name__, tf.convert_to_tensor(gradient)
+
+
+@program()
+def axes_and_shapes_that_do_not_fit(tf, np):
+    sparse, dense = matrix(tf), tf.constant([1.0, 2.0])
+    larger = tf.SparseTensor(sparse.indices, sparse.values, [9, 9])
+    return [
+        raises(lambda: tf.sparse.reduce_sum(sparse, axis=5)),
+        raises(lambda: tf.sparse.reduce_max(sparse, axis=-4)),
+        raises(lambda: tf.sparse.sparse_dense_matmul(sparse, dense)),
+        raises(lambda: tf.sparse.add(sparse, larger)),
+        raises(lambda: tf.sparse.reshape(sparse, [-1, -1])),
+        raises(lambda: tf.sparse.expand_dims(sparse, 7)),
+    ]

@@ -1,5 +1,7 @@
 """`tape.sparse_jacobian` and `tape.sparse_hessian`: here and through a server."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -142,3 +144,40 @@ def test_what_cannot_be_asked_says_why():
         y = chain(x)
         with pytest.raises(tf.errors.UnimplementedError, match="an accumulator records"):
             tape.sparse_hessian(y, x)
+
+
+def test_a_tridiagonal_hessian_of_a_million_variables_takes_few_products_and_little_memory():
+    count = 1_000_000
+    tape, y, x = tape_of(lambda x: chain(x) + tf.reduce_sum((1.0 - x) ** 2), np.linspace(-1.0, 1.0, count, dtype="f4"))
+    tracemalloc.start()
+    try:
+        hessian = tape.sparse_hessian(y, x, format="csr")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert hessian.values.shape == [3 * count - 2]
+    assert hessian.vector_products <= 4
+    assert peak < 100e6
+    point = np.linspace(-1.0, 1.0, count)
+    rows = hessian.scipy()[[0, 1, 500_000, count - 1]].toarray()
+    for row, i in zip(rows, (0, 1, 500_000, count - 1), strict=True):
+        expected = np.zeros(count)
+        expected[i] = 2.0 + (i > 0) * 2.0
+        if i + 1 < count:
+            expected[i] += 12.0 * point[i] ** 2 - 4.0 * point[i + 1]
+            expected[i + 1] = -4.0 * point[i]
+        if i:
+            expected[i - 1] = -4.0 * point[i - 1]
+        np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("ask", ["sparse_jacobian", "sparse_hessian", "jacobian", "hessian", "estimate"])
+def test_a_bound_that_is_no_number_of_bytes_is_refused(ask):
+    tape, y, x = tape_of(chain, persistent=True)
+    for bound in (0, -1):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=f"max_bytes must be 1 or more, or None; found {bound}"
+        ):
+            getattr(tape, ask)(y, x, max_bytes=bound)
+    with pytest.raises(TypeError, match="'str' object cannot be interpreted as an integer"):
+        getattr(tape, ask)(y, x, max_bytes="1")

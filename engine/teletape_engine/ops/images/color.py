@@ -14,9 +14,9 @@ from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.arithmetic import clip_by_value, floormod, maximum
 from teletape_engine.ops.elementwise.complex import abs_
-from teletape_engine.ops.elementwise.logic import equal, where
+from teletape_engine.ops.elementwise.logic import equal, logical_and, where
 from teletape_engine.ops.elementwise.math import sqrt, square
-from teletape_engine.ops.reduce import reduce_max, reduce_mean, reduce_min
+from teletape_engine.ops.reduce import reduce_mean
 from teletape_engine.ops.shapes.create import ones_like, zeros_like
 from teletape_engine.ops.shapes.index import strided_slice
 from teletape_engine.ops.shapes.shape import stack
@@ -83,7 +83,10 @@ _COLOURS = np.array(
 def rgb_to_hsv(x: Any) -> Any:
     """Red, green and blue in [0, 1] as hue, saturation and value in [0, 1]."""
     red, green, blue = _channels(x, "RGBToHSV")
-    value, least = reduce_max(x, axis=-1), reduce_min(x, axis=-1)
+    # Of channels that are equally large one has the derivatives, as in TensorFlow: the first of red, green and blue is
+    # the largest, the last the smallest.
+    value = where(logical_and(red >= green, red >= blue), red, where(green >= blue, green, blue))
+    least = where(logical_and(blue <= red, blue <= green), blue, where(green <= red, green, red))
     span = value - least
     none = equal(span, zeros_like(span))
     safe = where(none, ones_like(span), span)
@@ -95,7 +98,10 @@ def rgb_to_hsv(x: Any) -> Any:
     hue = where(none, zeros_like(span), turn / 6)
     hue = where(hue < zeros_like(hue), hue + 1, hue)
     positive = value > zeros_like(value)
-    saturation = where(positive, span / where(positive, value, ones_like(value)), zeros_like(value))
+    # The saturation has no derivative by a channel that is zero, as in TensorFlow.
+    zero = zeros_like(value)
+    chroma = value - where(equal(least, zero), zero, least)
+    saturation = where(positive, chroma / where(positive, value, ones_like(value)), zero)
     return stack(hue, saturation, value, axis=-1)
 
 
