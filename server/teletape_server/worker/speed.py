@@ -10,12 +10,12 @@ import time
 from typing import Final
 
 from teletape_engine.catalogue.op import Work
-from teletape_engine.derivatives.reports.speed import measured
+from teletape_engine.derivatives.reports.speed import operations
 
 _DOUBT: Final = 2.0  # an op may be this much faster than the measurement: what could end in time must not be refused
 
 #: Operations that the CPU does in a second, by kernel.
-SPEED: Final = measured(time.thread_time).operations
+SPEED: Final = operations(time.thread_time)
 
 
 class Budget:

@@ -12,7 +12,11 @@ from loopback import Loopback
 import teletape as tf
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
+from teletape_engine.catalogue.op import Kernel
+from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.reports import estimate as estimates
 from teletape_engine.derivatives.reports.estimate import Estimate
+from teletape_engine.derivatives.reports.speed import Speed
 
 
 @pytest.fixture(params=["in this process", "through a server"])
@@ -158,6 +162,22 @@ def test_more_work_takes_more_seconds() -> None:
             y = x @ x
         seconds.append(tape.estimate(y, x).seconds)
     assert 0 < seconds[0] < seconds[1] < 10
+
+
+def test_seconds_are_of_products_of_results_and_of_calls() -> None:
+    use(LocalSession())
+    x, w = tf.Variable(tf.ones([30, 20])), tf.Variable(tf.ones([20, 5]))
+    with tf.GradientTape() as tape:
+        y = x @ w
+    query = GradientQuery(tape._tape, [y.operand()], [x.recorded, w.recorded])
+    instant = 1e30
+    every = dict.fromkeys(Kernel, instant)
+    products = estimates.estimate(query, speed=Speed(every | {Kernel.PRODUCTS: 1.0}, instant, instant))
+    results = estimates.estimate(query, speed=Speed(every, 1.0, instant))
+    calls = estimates.estimate(query, speed=Speed(every, instant, 1.0))
+    assert products.seconds == pytest.approx(2 * 30 * 20 * 5)
+    assert results.seconds == pytest.approx(30 * 20 + 20 * 5)
+    assert calls.seconds == pytest.approx(2)
 
 
 def model() -> tuple[tf.GradientTape, tf.Tensor, list[tf.Variable]]:

@@ -94,8 +94,8 @@ def estimate(query: GradientQuery, question: str = "gradient", speed: Speed | No
         cost, _ = _first_order(_Counter(), query, question)
     seconds = None
     if speed is not None:
-        rates = {**speed.operations, Kernel.ELEMENTS: speed.elements}
-        seconds = sum(amount / rates[kernel] for kernel, amount in cost.work.items()) + cost.ops / speed.calls
+        heavy = sum(cost.work[kernel] / speed.operations[kernel] for kernel in (Kernel.PRODUCTS, Kernel.LOOPS))
+        seconds = heavy + cost.written / speed.elements + cost.ops / speed.calls
     return Estimate(
         question,
         cost.rows,
@@ -112,12 +112,13 @@ def estimate(query: GradientQuery, question: str = "gradient", speed: Speed | No
 
 @dataclass
 class _Cost:
-    """What passes take, as in `Estimate`; `work` is what they compute, by kernel."""
+    """What passes take, as in `Estimate`; `work` is what they compute, by kernel; `written` all elements of results."""
 
     rows: int = 0
     passes: int = 0
     ops: int = 0
     work: dict[Kernel, int] = field(default_factory=lambda: dict.fromkeys(Kernel, 0))
+    written: int = 0
     answer_bytes: int = 0
     peak_bytes: int = 0
     functions: int = 0
@@ -128,6 +129,7 @@ class _Cost:
         self.passes += following.passes
         self.ops += following.ops
         self.work = {kernel: amount + following.work[kernel] for kernel, amount in self.work.items()}
+        self.written += following.written
         self.peak_bytes = max(self.peak_bytes, nbytes + following.peak_bytes)
         self.functions = max(self.functions, following.functions)
 
@@ -146,7 +148,8 @@ def _first_order(counter: _Counter, query: GradientQuery, question: str) -> tupl
         size = max(1, min(rows, bound // row, rows if query.chunk_size is None else query.chunk_size))
         passes, peak = -(-rows // size), answer_bytes + size * row
     work = {kernel: amount * rows for kernel, amount in counter.work.items()}
-    return _Cost(rows, passes, counter.ops * passes, work, answer_bytes, peak, functions), reached
+    written = counter.written * rows
+    return _Cost(rows, passes, counter.ops * passes, work, written, answer_bytes, peak, functions), reached
 
 
 def _second_order(query: GradientQuery, question: str) -> _Cost:
@@ -221,13 +224,14 @@ class _Counter(Runtime):
     Attributes:
         ops: Ops.
         work: What they compute, by kernel.
+        written: Elements of their results that are no views.
         live: Bytes of the values that there are.
         peak: The most of them at a time, with what ops need while they run.
     """
 
     def __init__(self, tape: Tape | None = None) -> None:
         self._tapes = () if tape is None else (tape,)
-        self.ops = self.live = self.peak = 0
+        self.ops = self.written = self.live = self.peak = 0
         self.work = dict.fromkeys(Kernel, 0)
 
     def value(self, spec: Spec) -> Operand:
@@ -247,6 +251,7 @@ class _Counter(Runtime):
         self.ops += 1
         work = work_of(op, bound.specs, bound.spec, bound.attrs)
         self.work[work.kernel] += work.amount
+        self.written += 0 if op.views else bound.spec.size
         self.peak = max(self.peak, self.live + bound.price)
         result = _Counted(self, bound.spec, 0 if op.views else bound.spec.nbytes)
         if self._tapes:

@@ -8,11 +8,18 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from teletape_engine.arrays import backend
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Kernel
+from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.memory import Memory
+from teletape_engine.recording.tape import Tape
 
-_RUNS: Final = 5  # of each measurement, of which the fastest counts
-_CALLS: Final = 100  # of a small op
+_RUNS: Final = 15  # of each measurement, of which the fastest counts: a busy machine slows most of them
+_NODES: Final = 100  # of a tape of small ops
+_MANY: Final = 1 << 20  # elements: more than caches close to a core hold, in memory that each result is given anew
 
 
 class Speed(NamedTuple):
@@ -20,8 +27,8 @@ class Speed(NamedTuple):
 
     Attributes:
         operations: By kernel: multiply-adds of products and loops, elements of the fastest functions.
-        elements: Of a usual mixture of functions: as many of products as of exponentials.
-        calls: Of ops on a few elements.
+        elements: Of large results of a usual mixture of functions: as many of products as of exponentials.
+        calls: Of ops on a few elements in a backward pass.
     """
 
     operations: Mapping[Kernel, float]
@@ -29,27 +36,50 @@ class Speed(NamedTuple):
     calls: float
 
 
+def _per_second(clock: Callable[[], float], run: Callable[[], Any], count: int) -> float:
+    run()
+    seconds = []
+    for _ in range(_RUNS):
+        began = clock()
+        run()
+        seconds.append(clock() - began)
+    return count / max(min(seconds), 1e-6)
+
+
+@functools.cache
+def operations(clock: Callable[[], float]) -> Mapping[Kernel, float]:
+    """The operations of a second, by a clock that returns seconds: the most that it can be, on arrays in the cache.
+
+    The first call for a clock measures, for some milliseconds.
+    """
+    floats, integers = np.ones((256, 256), np.float32), np.ones((96, 96), np.int32)
+    elements = np.ones(1 << 18, np.float32)
+    one_thread = floats[:64, :64].copy()  # BLAS's threads wait for each other for long where cores are busy
+    return {
+        Kernel.PRODUCTS: max(
+            _per_second(clock, lambda: floats @ floats, 256**3),
+            _per_second(clock, lambda: [one_thread @ one_thread for _ in range(16)], 16 * 64**3),
+        ),
+        Kernel.LOOPS: _per_second(clock, lambda: integers @ integers, 96**3),
+        Kernel.ELEMENTS: _per_second(clock, lambda: elements + elements, 1 << 18),
+    }
+
+
 @functools.cache
 def measured(clock: Callable[[], float]) -> Speed:
-    """The speed by a clock that returns seconds. The first call for a clock measures, for some milliseconds."""
-    floats, integers = np.ones((256, 256), np.float32), np.ones((96, 96), np.int32)
-    elements, few = np.ones(1 << 18, np.float32), np.ones(3, np.float32)
-
-    def per_second(run: Callable[[], Any], count: int) -> float:
-        run()
-        seconds = []
-        for _ in range(_RUNS):
-            began = clock()
-            run()
-            seconds.append(clock() - began)
-        return count / max(min(seconds), 1e-6)
-
+    """The speed by a clock that returns seconds. The first call for a clock measures, for some tens of milliseconds."""
+    elements = np.ones(_MANY, np.float32)
+    recorder, tape = Executor(backend("cpu"), Memory(None, lambda: 0)), Tape(persistent=True)
+    source = recorder.constant(np.ones(3, np.float32))
+    tape.watch(source)
+    target = source
+    recorder.context.open(tape)
+    for _ in range(_NODES):
+        target = recorder.apply(ops.square, [target], ops.square.attrs({}))
+    recorder.context.pause(tape)
+    query = GradientQuery(tape, [target], [source])
     return Speed(
-        {
-            Kernel.PRODUCTS: per_second(lambda: floats @ floats, 256**3),
-            Kernel.LOOPS: per_second(lambda: integers @ integers, 96**3),
-            Kernel.ELEMENTS: per_second(lambda: elements + elements, 1 << 18),
-        },
-        per_second(lambda: elements * np.exp(elements), 2 << 18),
-        per_second(lambda: [ops.add(few, few) for _ in range(_CALLS)], _CALLS),
+        operations(clock),
+        _per_second(clock, lambda: elements * np.exp(elements), 2 * _MANY),
+        _per_second(clock, lambda: gradient(recorder, query), 2 * _NODES),  # a square's gradient takes two ops
     )
