@@ -1,4 +1,4 @@
-"""What a program is told that asks for a name that there is not: the nearest names, and the page that lists all.
+"""The answer to a name that there is not: the nearest names, and the page that lists all.
 
 Attributes of objects, as `tape.gradiant`; names that are imported, as `from teletape.nn import reluu`; names of Keras.
 `namespace.py` answers for the attributes of public modules.
@@ -6,8 +6,9 @@ Attributes of objects, as `tape.gradiant`; names that are imported, as `from tel
 
 from __future__ import annotations
 
+import difflib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -17,6 +18,9 @@ from teletape_engine.suggestions import nearest
 
 PAGE: Final = "docs/compatibility.md has every name"
 _FEW: Final = 24  #: Names of an object that are listed if none is near.
+#: How alike names must be, from 0 to 1, that one is suggested for the other.
+_ALIKE_IN_MODULE: Final = 0.65
+_ALIKE_ELSEWHERE: Final = 0.75
 
 
 def answer(missing: str, near: Sequence[str]) -> str:
@@ -70,6 +74,21 @@ def answer_for_objects(public: type) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------- names of modules
+def nearest_names(path: str, name: str, known: Iterable[str]) -> list[str]:
+    """At most three known names whose last part is `name`, or else like it: of the same module, or else of others.
+
+    In `tf.compat.v1` it is the name of TensorFlow 2, if there is one.
+    """
+    path = path.removeprefix("compat.v1").lstrip(".")
+    paths: dict[str, list[str]] = {}
+    for dotted in known:
+        paths.setdefault(dotted.rpartition(".")[2], []).append(dotted)
+    own = {last for last, listed in paths.items() if f"{path}.{last}".lstrip(".") in listed}
+    matches = [name] if name in paths else difflib.get_close_matches(name, own, cutoff=_ALIKE_IN_MODULE)
+    matches = matches or difflib.get_close_matches(name, paths, cutoff=_ALIKE_ELSEWHERE)
+    return [min(paths[match], key=lambda dotted: (dotted.rpartition(".")[0] != path, len(dotted))) for match in matches]
+
+
 class ModuleAnswer:
     """The `__getattr__` of a public module.
 
@@ -105,7 +124,7 @@ class MissingNameFinder(MetaPathFinder):
 
 
 def install() -> None:
-    """Puts the finder behind all others."""
+    """Makes it the last finder."""
     if not any(isinstance(finder, MissingNameFinder) for finder in sys.meta_path):
         sys.meta_path.append(MissingNameFinder())
 

@@ -9,7 +9,6 @@ Long because it is one list.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import sys
@@ -51,7 +50,7 @@ from teletape.keras_mount import finders
 from teletape.linear_operators.conjugate_gradient import conjugate_gradient
 from teletape.lookup_tables import entries as lookup_entries
 from teletape.lookup_tables import mutable, static, vocabulary
-from teletape.missing_names import PAGE, ModuleAnswer, answer, answer_for_objects
+from teletape.missing_names import PAGE, ModuleAnswer, answer, answer_for_objects, nearest_names
 from teletape.numpy_api import random_numbers
 from teletape.numpy_api import types as numpy_types
 from teletape.ops import (
@@ -96,7 +95,7 @@ from teletape.program.tracebacks import report, reports
 from teletape.remedies import remedy
 from teletape.sessions import current as sessions
 from teletape.sessions.session import Session
-from teletape.sparse_tensors import arithmetic, conversions, ctc, edit_distance, lookups, parts, reductions, sets
+from teletape.sparse_tensors import arithmetic, conversions, ctc, distances, lookups, parts, reductions, sets
 from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors import dlpack, dtypes, nest, registered_conversions
 from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
@@ -110,10 +109,6 @@ from teletape.variables import (
 from teletape.variables.module import Module
 from teletape.variables.name_scope import get_current_name_scope, name_scope
 from teletape.variables.variable import Variable
-
-#: How alike names must be, from 0 to 1, that one is suggested for the other.
-_ALIKE_IN_MODULE: Final = 0.65
-_ALIKE_ELSEWHERE: Final = 0.75
 
 give_operators(TensorLike)
 
@@ -149,6 +144,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         ("sets.", sets),
         ("nn.", ctc),
         ("nn.", lookups),
+        ("", distances),
         ("compat.v1.", compat_v1),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}
@@ -176,7 +172,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "compat.v1.SummaryMetadata": summary.events.SummaryMetadata,
         "conv": convolutions.conv,
         "device": devices.device,
-        "edit_distance": edit_distance.edit_distance,
+        "edit_distance": distances.edit_distance,
         "eig": decompositions.eig,
         "eigvals": decompositions.eigvals,
         "is_symbolic_tensor": is_symbolic_tensor,
@@ -403,7 +399,7 @@ def _missing(path: str, name: str) -> Any:
         return value
     if name.startswith("_"):
         raise AttributeError(f"module tf{path and '.'}{path} has no attribute {name!r}")
-    near, instead = _nearest(path, name), remedy(dotted)
+    near, instead = nearest_names(path, name, _all_names(path)), remedy(dotted)
     shown = near if near and (instead is None or near[0].rpartition(".")[2] == name) else []
     text = answer(f"tf.{dotted} is not in Teletape", [f"tf.{known}" for known in shown])
     if instead is not None:
@@ -411,21 +407,8 @@ def _missing(path: str, name: str) -> Any:
     raise AttributeError(f"{text}. {PAGE}", name=name)
 
 
-def _nearest(path: str, name: str) -> list[str]:
-    """At most three public names whose last part is `name`, or else like it: of the same module, or else of others.
-
-    In `tf.compat.v1` it is the name of TensorFlow 2, if there is one.
-    """
-    path = path.removeprefix("compat.v1").lstrip(".")
-    paths: dict[str, list[str]] = {}
-    known = [
-        *(dotted for dotted in names() if path == "raw_ops" or not dotted.startswith("raw_ops.")),
-        *(f"{module}.{entry}" for module, value in MODULES.items() for entry in value.__all__),
-        *filter(None, by_module()),
-    ]
-    for dotted in known:
-        paths.setdefault(dotted.rpartition(".")[2], []).append(dotted)
-    own = {last for last, listed in paths.items() if f"{path}.{last}".lstrip(".") in listed}
-    matches = [name] if name in paths else difflib.get_close_matches(name, own, cutoff=_ALIKE_IN_MODULE)
-    matches = matches or difflib.get_close_matches(name, paths, cutoff=_ALIKE_ELSEWHERE)
-    return [min(paths[match], key=lambda dotted: (dotted.rpartition(".")[0] != path, len(dotted))) for match in matches]
+def _all_names(path: str) -> list[str]:
+    """The dotted public names, those of modules too, that may be near one of a module: raw ops are near each other."""
+    own = (dotted for dotted in names() if path == "raw_ops" or not dotted.startswith("raw_ops."))
+    files = (f"{module}.{entry}" for module, value in MODULES.items() for entry in value.__all__)
+    return [*own, *files, *filter(None, by_module())]

@@ -47,7 +47,7 @@ def _others(ranges: Ranges) -> Ranges:
 
 
 def _written(ranges: Ranges) -> str:
-    """Ranges as they stand between brackets."""
+    """Ranges as they are written between brackets."""
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
 
 

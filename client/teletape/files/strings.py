@@ -183,7 +183,8 @@ def regex_replace(
         )
 
     def replaced(each: bytes) -> bytes:
-        parts, end, whole = [], 0, _text(each)
+        parts: list[str] = []
+        end, whole = 0, _text(each)
         for match in expression.finditer(whole):
             if parts and match.start() == match.end() == end:
                 continue  # RE2 has no empty match where the one before it ended

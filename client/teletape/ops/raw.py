@@ -1,7 +1,8 @@
 """`tf.raw_ops`: TensorFlow's ops by their own names, each a call of the public function that computes the same.
 
 A raw op takes its arguments by name alone, and none of the forms that public functions are generous with. Each row of
-the table says which function it is and which of its arguments the function gets.
+the table says which function it is and which of its arguments the function gets. Long because the table has a row for
+each op.
 """
 
 from __future__ import annotations

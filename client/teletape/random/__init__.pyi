@@ -1,5 +1,6 @@
 """What `tf.random` holds. Written by `make reference` from teletape.namespace."""
 
+from teletape.ops.algorithms import Algorithm as Algorithm
 from teletape.ops.candidates import all_candidate_sampler as all_candidate_sampler
 from teletape.ops.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from teletape.ops.candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
@@ -22,7 +23,6 @@ from teletape.ops.stateless_random import stateless_poisson as stateless_poisson
 from teletape.ops.stateless_random import stateless_truncated_normal as stateless_truncated_normal
 from teletape.ops.stateless_random import stateless_uniform as stateless_uniform
 from teletape.random import experimental as experimental
-from teletape.variables.generator import Algorithm as Algorithm
 from teletape.variables.generator import Generator as Generator
 from teletape.variables.generator import create_rng_state as create_rng_state
 from teletape.variables.generator import get_global_generator as get_global_generator
