@@ -63,8 +63,8 @@ def bytes_of(value: Any, name: str) -> bytes:
     """Returns the bytes of one string.
 
     Raises:
-        InvalidArgumentError: Several strings.
-        TypeError: No string.
+        InvalidArgumentError: Several strings; as `strings_of`.
+        TypeError: As `strings_of`.
     """
     array = strings_of(value, name)
     if array.shape:
@@ -88,11 +88,13 @@ def strings_of(value: Any, name: str) -> Any:
     """Returns an array of the bytes of strings.
 
     Raises:
-        TypeError: No strings.
+        InvalidArgumentError: A tensor of another dtype, outside a trace.
+        TypeError: Other values that are no strings.
     """
     tensor = convert_to_tensor(value)
     if tensor.dtype is not dtypes.string:
-        raise TypeError(f"`{name}` must be strings, got a tensor of {tensor.dtype.name}")
+        refusal = InvalidArgumentError if isinstance(value, Tensor) and not current().tracing else TypeError
+        raise refusal(f"`{name}` must be strings, got a tensor of {tensor.dtype.name}")
     return array_of(tensor).astype(object)
 
 

@@ -156,3 +156,20 @@ def inside_a_function(tf, np):
         return tf.strings.join([tf.strings.lower(tf.strings.strip(text)), "!"])
 
     return [_text(clean(tf.constant([" A ", "b"]))), _text(clean(tf.constant([" C"])))]
+
+
+@program()
+def numbers_in_the_place_of_strings(tf, np):
+    functions = [
+        tf.strings.lower,
+        tf.strings.length,
+        tf.strings.to_number,
+        tf.io.decode_base64,
+        lambda value: tf.strings.regex_replace(value, "a", "b"),
+        lambda value: tf.strings.to_hash_bucket_fast(value, 3),
+    ]
+    return [
+        [raises(lambda: function(value)) for value in (tf.constant([1]), [1], tf.constant(1.5))]
+        + [raises(lambda: tf.function(function)(tf.constant([1])))]
+        for function in functions
+    ]
