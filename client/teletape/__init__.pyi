@@ -230,7 +230,6 @@ from teletape.session_functions import session as session
 from teletape.session_functions import sync as sync
 from teletape.session_functions import sync_async as sync_async
 from teletape.sessions.current import connect as connect
-from teletape.sparse_tensors.edit_distance import edit_distance as edit_distance
 from teletape.sparse_tensors.distances import edit_distance as edit_distance
 from teletape.sparse_tensors.tensor import SparseTensor as SparseTensor
 from teletape.tensors.dtypes import DType as DType

@@ -172,7 +172,6 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "compat.v1.SummaryMetadata": summary.events.SummaryMetadata,
         "conv": convolutions.conv,
         "device": devices.device,
-        "edit_distance": distances.edit_distance,
         "eig": decompositions.eig,
         "eigvals": decompositions.eigvals,
         "is_symbolic_tensor": is_symbolic_tensor,
