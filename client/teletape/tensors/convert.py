@@ -239,7 +239,7 @@ def _inferred(leaves: list[Any], kinds: set[str]) -> DType:
 
 
 def _holds(dtype: DType, own: DType, *, empty: bool) -> bool:
-    """Whether TensorFlow casts from the dtype of the elements to one that is asked for."""
+    """Whether TensorFlow casts from the dtype of the elements to another."""
     if empty:
         return True
     if dtype.is_integer:

@@ -1,4 +1,7 @@
-"""Arithmetic of two or more arrays, elementwise. Shapes broadcast; the formulas are the partial derivatives."""
+"""Arithmetic of two or more arrays, elementwise. Shapes broadcast; the formulas are the partial derivatives.
+
+Long because sums, products, quotients and bounds share their rules.
+"""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
 def cast(xp: Any, x: Any, *, dtype: DType) -> Any:
     """x as another dtype.
 
-    To integers: toward zero; to bool: whether it is not 0; of complex numbers the real part. The gradient passes between
-    floating and complex dtypes, and is None through integers and bool.
+    To integers: toward zero; to bool: whether it is not 0; of complex numbers the real part. The gradient passes
+    between floating and complex dtypes, and is None through integers and bool.
     """
     if x.dtype in COMPLEX and dtype not in COMPLEX:
         x = x.real
