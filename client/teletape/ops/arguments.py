@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.ops.dispatch import call, convert_to_tensor, holds_nothing
 from teletape.tensors import dtypes
 from teletape.tensors.convert import host_array
 from teletape.tensors.dtypes import DType
@@ -71,7 +71,7 @@ def bool_tensor(x: Any) -> Tensor:
 
 def whole_tensor(x: Any) -> Tensor:
     """A tensor; of an empty list int32, since one of numbers would be of whole ones."""
-    if isinstance(x, list | tuple) and not np.size(x):
+    if holds_nothing(x):
         return convert_to_tensor(x, dtypes.int32)
     return convert_to_tensor(x)
 

@@ -147,6 +147,11 @@ def holds_tensors(value: Any) -> bool:
     )
 
 
+def holds_nothing(value: Any) -> bool:
+    """Whether it is a (nested) list without elements."""
+    return isinstance(value, list | tuple) and all(holds_nothing(item) for item in value)
+
+
 def _stacked(value: Sequence[Any], dtype: DType | None) -> Tensor:
     """A list with tensors in it as one tensor; with a dtype its leaves are cast to that."""
     leaf = dtype or _first_dtype(value)
@@ -228,7 +233,7 @@ def operands(op: Op, args: Sequence[Any]) -> list[Any]:
             dtype = next((inputs[j].spec.dtype for j in group if inputs[j] is not None), None)
             if Trait.TRUTHS in op.traits:
                 dtype = BOOL
-            elif dtype is None and i in op.integers and isinstance(arg, list | tuple) and not np.size(arg):
+            elif dtype is None and i in op.integers and holds_nothing(arg):
                 dtype = _INT32  # an empty list has no numbers that could say so
             inputs[i] = operand(op, arg, dtype, alone=Trait.CONVERTS_APART in op.traits)
     return inputs

@@ -91,3 +91,12 @@ def masks_of_lengths_with_fractions(tf, np):
         tf.sequence_mask([1.5], 3),
         raises(lambda: tf.sequence_mask(None)),
     ]
+
+
+@program()
+def indices_may_be_tensors_in_lists(tf, np):
+    @tf.function
+    def moved(i):
+        return tf.tensor_scatter_nd_update([1.0, 2.0, 3.0], [[i]], [9.0]) + tf.one_hot(i, 3)
+
+    return [moved(tf.constant(1)), tf.gather([5, 6], [tf.constant(1)]), tf.one_hot([[]], 2)]
