@@ -30,7 +30,6 @@ from __future__ import annotations
 TYPES = {
     **dict.fromkeys(INPUTS, "to.TensorInput"),
     Conversion.TENSORS: "Iterable[to.TensorInput]",
-    Conversion.SHARDS: "to.TensorInput | Sequence[to.TensorInput]",
     Conversion.FLAG: "bool",
     Conversion.CONJUGATE: "bool",
     Conversion.INT: "to.IntInput",

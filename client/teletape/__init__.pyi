@@ -216,6 +216,10 @@ from teletape.ops.places import tensor_scatter_nd_sub as tensor_scatter_nd_sub
 from teletape.ops.sorting import repeat as repeat
 from teletape.ops.sorting import unique as unique
 from teletape.ops.sorting import unique_with_counts as unique_with_counts
+from teletape.ops.spectral import fftnd as fftnd
+from teletape.ops.spectral import ifftnd as ifftnd
+from teletape.ops.spectral import irfftnd as irfftnd
+from teletape.ops.spectral import rfftnd as rfftnd
 from teletape.ops.stateless_random import random_index_shuffle as random_index_shuffle
 from teletape.ops.static_values import get_static_value as get_static_value
 from teletape.ops.sums import scalar_mul as scalar_mul
@@ -361,6 +365,7 @@ __all__ = [
     "experimental",
     "extract_volume_patches",
     "eye",
+    "fftnd",
     "fill",
     "fingerprint",
     "float16",
@@ -385,6 +390,7 @@ __all__ = [
     "histogram_fixed_width_bins",
     "identity",
     "identity_n",
+    "ifftnd",
     "image",
     "init_scope",
     "inside_function",
@@ -394,6 +400,7 @@ __all__ = [
     "int64",
     "io",
     "is_symbolic_tensor",
+    "irfftnd",
     "is_tensor",
     "less",
     "less_equal",
@@ -455,6 +462,7 @@ __all__ = [
     "reshape",
     "reverse",
     "reverse_sequence",
+    "rfftnd",
     "roll",
     "round",
     "saturate_cast",

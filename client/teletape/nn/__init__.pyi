@@ -35,7 +35,6 @@ from teletape.ops.derived.blocks import depth_to_space as depth_to_space
 from teletape.ops.derived.blocks import space_to_batch as space_to_batch
 from teletape.ops.derived.blocks import space_to_depth as space_to_depth
 from teletape.ops.derived.gelu import gelu as gelu
-from teletape.ops.derived.index import embedding_lookup as embedding_lookup
 from teletape.ops.derived.loss import log_poisson_loss as log_poisson_loss
 from teletape.ops.derived.loss import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
 from teletape.ops.derived.loss import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
@@ -54,6 +53,7 @@ from teletape.ops.derived.normalization import local_response_normalization as l
 from teletape.ops.derived.normalization import softsign as softsign
 from teletape.ops.derived.normalization import zero_fraction as zero_fraction
 from teletape.ops.dropout import dropout as dropout
+from teletape.ops.embeddings import embedding_lookup as embedding_lookup
 from teletape.ops.morphology import dilation2d as dilation2d
 from teletape.ops.morphology import erosion2d as erosion2d
 from teletape.ops.nn import batch_norm_with_global_normalization as batch_norm_with_global_normalization

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from teletape.ops.dispatch import call, convert_to_tensor, holds_nothing
+from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.convert import host_array
 from teletape.tensors.dtypes import DType
@@ -89,6 +90,31 @@ def float_tensor(x: Any) -> Tensor:
     return converted
 
 
+def single_tensor(x: Any) -> TensorLike:
+    """A tensor or variable as it is; numbers, lists and arrays by `by_default` as float32."""
+    return by_default(x, dtypes.float32, "f")
+
+
+def complex_tensor(x: Any) -> TensorLike:
+    """A tensor or variable as it is; numbers, lists and arrays by `by_default` as complex64."""
+    return by_default(x, dtypes.complex64, "c")
+
+
+def by_default(x: Any, dtype: DType, kinds: str) -> TensorLike:
+    """What is no tensor as an input of an op whose dtype has a default in TensorFlow.
+
+    An array gets that `dtype`, whatever its own. Numbers and lists, and arrays in a function, keep theirs if it is of
+    the `kinds` that the op takes, NumPy's letters.
+    """
+    if isinstance(x, TensorLike):
+        return value(x)
+    converted = convert_to_tensor(x)
+    array = isinstance(x, np.ndarray) and not current().tracing
+    if converted.dtype.np.kind in kinds and not array:
+        return converted
+    return convert_to_tensor(x, dtype_hint=dtype)
+
+
 def scalar(x: Any) -> Tensor:
     """A tensor of one element as rank 0; InvalidArgumentError for more."""
     converted = convert_to_tensor(x)
@@ -112,11 +138,6 @@ def tensors(values: Any) -> list[Any]:
 def each(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """The values, or those in the one list among them."""
     return tuple(values[0]) if len(values) == 1 and isinstance(values[0], list | tuple) else values
-
-
-def shards(x: Any) -> Any:
-    """The only tensor of a list; anything else as it is. TensorFlow has lists of shards, of which one is common."""
-    return x[0] if isinstance(x, list | tuple) and len(x) == 1 else x
 
 
 # --------------------------------------------------------------------------------------------------------- attributes

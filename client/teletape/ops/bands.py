@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from teletape.ops import arguments as to
+from teletape.ops.arrays import boolean_mask
 from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.errors import InvalidArgumentError
 
 __all__ = ["eigh_tridiagonal", "tridiagonal_matmul", "tridiagonal_solve"]
 
@@ -87,7 +89,7 @@ def tridiagonal_solve(
     if perturb_singular:
         if not partial_pivoting:
             raise ValueError("partial_pivoting must be True if perturb_singular is.")
-        raise NotImplementedError("perturb_singular=True is not offered: only GPUs have it in TensorFlow too")
+        raise NotImplementedError("perturb_singular=True is not offered: add a small number to the main diagonal")
     bands, right = _compact(diagonals, diagonals_format), convert_to_tensor(rhs)
     if bands.ndim < 2:
         raise ValueError(f"Expected diagonals to have rank at least 2, got {bands.ndim}")
@@ -147,32 +149,43 @@ def eigh_tridiagonal(
         alpha: The diagonal [n], real or with zero imaginary parts.
         beta: The diagonal below it [n - 1].
         eigvals_only: Whether to return the eigenvalues alone.
-        select: "a": all; "i": those with the numbers from select_range[0] to select_range[1].
-        select_range: The first and the last number.
+        select: "a": all; "i": those with the numbers from select_range[0] to select_range[1]; "v": those above
+            select_range[0] and up to select_range[1].
+        select_range: The first and the last number, or two bounds.
         tol: Accepted, without effect.
         name: Accepted, without effect.
 
     Raises:
         ValueError: Another `select`, or no range for it.
-        NotImplementedError: `select` is "v".
+        InvalidArgumentError: An empty range.
 
     Example:
         tf.linalg.eigh_tridiagonal(tf.constant([2.0, 2.0]), tf.constant([1.0]))
     """
     if select not in ("a", "i", "v"):
         raise ValueError(f"select must have a value in {{'a', 'i', 'v'}}, got {select!r}")
-    if select == "v":
-        raise NotImplementedError("select='v' is not offered: select the eigenvalues with tf.boolean_mask")
-    if select == "i" and select_range is None:
-        raise ValueError("select_range must be given for select='i'")
+    if select != "a" and select_range is None:
+        raise ValueError(f"select_range must be given for select={select!r}")
     main = convert_to_tensor(alpha)
     below = to.like(beta, main)
-    matrix = call(ops.add, (call(ops.diag, (main,)), call(ops.diag, (below,), k=-1))) if main.shape[-1] > 1 else None
-    matrix = call(ops.diag, (main,)) if matrix is None else matrix
-    first, last = (0, main.shape[-1] - 1) if select == "a" else (int(number) for number in select_range)
-    if eigvals_only:
-        values = call(ops.eigvalsh, (matrix,))[..., first : last + 1]
-        return call(ops.real, (values,)) if values.dtype.is_complex else values
-    both = call(ops.eigh, (matrix,))[..., first : last + 1]
-    values = both[..., 0, :]
-    return call(ops.real, (values,)) if values.dtype.is_complex else values, both[..., 1:, :]
+    matrix = call(ops.diag, (main,))
+    if main.shape[-1] > 1:
+        matrix = matrix + call(ops.diag, (below,), k=-1)
+    vectors = None if eigvals_only else call(ops.eigh, (matrix,))
+    values = call(ops.eigvalsh, (matrix,)) if vectors is None else vectors[..., 0, :]
+    if values.dtype.is_complex:
+        values = call(ops.real, (values,))
+    if select == "i":
+        first, last = (to.whole(number) for number in select_range)
+        if first > last:
+            raise InvalidArgumentError(f"Got empty index range in select_range: [{first}, {last}]")
+        values = values[..., first : last + 1]
+        vectors = vectors if vectors is None else vectors[..., first : last + 1]
+    elif select == "v":
+        lower, upper = (to.real_number(bound) for bound in select_range)
+        if lower >= upper:
+            raise InvalidArgumentError(f"Got empty interval in select_range: ({lower}, {upper}]")
+        within = call(ops.logical_and, (values > lower, values <= upper))
+        vectors = vectors if vectors is None else boolean_mask(vectors, within, axis=vectors.ndim - 1)
+        values = boolean_mask(values, within)
+    return values if vectors is None else (values, vectors[..., 1:, :])

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape.ops import arguments as to
-from teletape.ops.derived.index import embedding_lookup
 from teletape.ops.derived.loss import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
 from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.ops.embeddings import embedding_lookup
 from teletape.ops.random import next_state
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
@@ -386,7 +386,5 @@ def _logits(
 
 
 def _looked_up(parameters: Any, ids: Tensor, like: Tensor) -> Tensor:
-    """The rows of a tensor, or of parts that are joined, in the dtype of another one."""
-    if isinstance(parameters, list | tuple) and parameters:
-        parameters = parameters[0] if len(parameters) == 1 else call(ops.concat, tuple(parameters), axis=0)
+    """The rows of a tensor, or of its parts, in the dtype of another one."""
     return to.cast(embedding_lookup(parameters, ids), like)

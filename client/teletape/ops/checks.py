@@ -14,6 +14,7 @@ import numpy as np
 from teletape.errors import FailedPreconditionError
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.convert import c_name
 from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
@@ -58,6 +59,18 @@ def complex_parts(real: TensorLike, imag: TensorLike) -> None:
             f"The `real` and `imag` components have incorrect types: {first.name} {second.name}. They must be "
             "consistent, and one of [tf.float32, tf.float64]"
         )
+
+
+def floating_features(features: TensorLike) -> None:
+    """ValueError unless they are floating."""
+    if not features.dtype.is_floating:
+        raise ValueError(f"`features.dtype` must be a floating point tensor.Received:features.dtype={features.dtype!r}")
+
+
+def three_elements(a: TensorLike, b: Any) -> None:
+    """FailedPreconditionError for vectors of another length than three; in a function the op refuses them."""
+    if a.shape.rank and a.shape[-1] != 3 and not current().tracing:
+        raise FailedPreconditionError("Cross-products are only defined for 3-element vectors.")
 
 
 def three_channels(images: TensorLike) -> None:

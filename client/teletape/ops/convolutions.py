@@ -66,7 +66,13 @@ def _convolved(n: int, input: Any, filters: Any, attrs: dict[str, Any]) -> Tenso
 
 def _transposed(n: int, input: Any, filters: Any, output_shape: Any, attrs: dict[str, Any]) -> Tensor:
     op = ops.conv2d_backprop_input if n == 2 and "channels_first" not in attrs else ops.convolution_transpose
-    return call(op, (input, filters), shape=to.ints(output_shape, "output_shape"), **attrs)
+    value = to.like(input, filters)
+    shape = to.ints(output_shape, "output_shape")
+    if n == 2 and len(shape) == 2 and value.shape.rank == 4:  # TensorFlow's op for images takes these alone too
+        channels = to.value(filters).shape[2]
+        batch = value.shape[0]
+        shape = (batch, channels, *shape) if attrs.get("channels_first") else (batch, *shape, channels)
+    return call(op, (value, filters), shape=shape, **attrs)
 
 
 # -------------------------------------------------------------------------------------------------------- convolution
@@ -397,6 +403,8 @@ def conv_transpose(
         tf.nn.conv_transpose([[[1.0], [2.0]]], [[[1.0]], [[1.0]]], output_shape=[1, 3, 1], strides=1, padding="VALID")
     """
     value, n = _axes(filters)
+    if isinstance(output_shape, int | float):
+        raise ValueError(f"`output_shape` must be a tensor or sized collection. Received: output_shape={output_shape}")
     return _transposed(n, input, value, output_shape, _attrs(n, strides, padding, data_format, dilations))
 
 

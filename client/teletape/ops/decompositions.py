@@ -17,7 +17,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import finfo
+from teletape_engine.spec import INDEX, finfo
 
 __all__ = [
     "eig",
@@ -80,15 +80,20 @@ def lu(input: to.TensorInput, output_idx_type: Any = np.int32, name: str | None 
     By hand: an op has one result. TensorFlow has no gradient of it; here it has one.
 
     Raises:
-        InvalidArgumentError: A matrix is singular or not square.
+        InvalidArgumentError: A matrix is singular or not square; another `output_idx_type` than int32 and int64.
 
     Example:
         tf.linalg.lu([[1.0, 2.0], [4.0, 4.0]])
     """
+    index = to.dtype(output_idx_type)
+    if index not in INDEX:
+        raise InvalidArgumentError(
+            f"Value for attr 'output_idx_type' of {index.name} is not in the list of allowed values: int32, int64"
+        )
     both = call(ops.lu, (convert_to_tensor(input),))
     first = both[..., 0, :]
     order = call(ops.real, (first,)) if first.dtype.is_complex else first
-    return Lu(both[..., 1:, :], call(ops.cast, (order,), dtype=to.dtype(output_idx_type)))
+    return Lu(both[..., 1:, :], call(ops.cast, (order,), dtype=index))
 
 
 def _lu_arguments(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
@@ -298,14 +303,14 @@ def expm(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The exponentials of matrices [..., n, n]; NaN of matrices that are not finite. By hand: the error of dtypes.
 
     Raises:
-        ValueError: Integers.
+        ValueError: Integers or bfloat16.
         InvalidArgumentError: Matrices that are not square.
 
     Example:
         tf.linalg.expm([[0.0, 1.0], [0.0, 0.0]])
     """
     x = convert_to_tensor(input)
-    if not (x.dtype.is_floating or x.dtype.is_complex):
+    if x.dtype is dtypes.bfloat16 or not (x.dtype.is_floating or x.dtype.is_complex):
         raise ValueError(f"tf.linalg.expm does not support matrices of type {x.dtype!r}")
     return call(ops.expm, (x,))
 

@@ -93,7 +93,8 @@ def bias_add(
         tf.nn.bias_add([[1.0, 2.0]], [10.0, 20.0])
     """
     if data_format is None or (data_format.startswith("N") and data_format.endswith("C")):
-        return call(ops.bias_add, (value, bias))
+        tensor = to.value(value)
+        return call(ops.bias_add, (tensor, to.like(bias, tensor)))
     if not data_format.startswith("NC"):
         raise ValueError("`data_format` must be of the form `N...C` or `NC...`")
     tensor = convert_to_tensor(value)

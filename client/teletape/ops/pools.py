@@ -73,6 +73,8 @@ def _pooled(images: Op, others: Op, n: int, x: Any, ksize: Any, strides: Any, pa
 
 
 def _largest(n: int, x: Any, ksize: Any, strides: Any, padding: Any, data_format: Any) -> Tensor:
+    if n == 2:
+        x = to.by_default(x, dtypes.float32, "iuf")
     if n == 2 and not channels_first(data_format, n):
         size = _whole(ksize, "ksize")
         if size[3] != 1:
@@ -132,7 +134,7 @@ def max_pool(
         tf.nn.max_pool([[[[1.0], [2.0]], [[3.0], [4.0]]]], ksize=2, strides=1, padding="VALID")
     """
     tensor, n = _axes(input)
-    return _largest(n, tensor, ksize, strides, padding, data_format)
+    return _largest(n, tensor if n != 2 else input, ksize, strides, padding, data_format)
 
 
 def max_pool1d(

@@ -1,6 +1,6 @@
-"""`tf.signal`: Fourier transforms of real numbers, frames, short-time transforms and windows.
+"""`tf.signal`: Fourier transforms of real numbers, frames and short-time transforms.
 
-By hand: the lengths are by default those of the axes, windows are constants, and the caller may pass its own window.
+By hand: the lengths are by default those of the axes, and the caller may pass its own window.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from teletape.ops import arguments as to
 from teletape.ops.derived.rearrange import roll
 from teletape.ops.derived.shape import reshape, transpose
-from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.ops.dispatch import call, convert_to_tensor
 from teletape.ops.paddings import pad
+from teletape.ops.signal_windows import hann_window
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
@@ -24,22 +23,17 @@ from teletape_engine.errors import InvalidArgumentError
 __all__ = [
     "fftshift",
     "frame",
-    "hamming_window",
-    "hann_window",
     "ifftshift",
     "inverse_stft",
     "inverse_stft_window_fn",
     "irfft",
     "irfft2d",
     "irfft3d",
-    "kaiser_bessel_derived_window",
-    "kaiser_window",
     "overlap_and_add",
     "rfft",
     "rfft2d",
     "rfft3d",
     "stft",
-    "vorbis_window",
 ]
 
 
@@ -87,6 +81,9 @@ def irfft(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, 
         fft_length: [n]; None: the even length that has as many coefficients as the last axis is long.
         name: Accepted, without effect.
 
+    Raises:
+        ValueError: Another dtype.
+
     Example:
         tf.signal.irfft(tf.constant([6.0 + 0j, 0.0]))
     """
@@ -120,6 +117,8 @@ def _rfft(input_tensor: Any, fft_length: Any, rank: int) -> Tensor:
 
 def _irfft(input_tensor: Any, fft_length: Any, rank: int) -> Tensor:
     x = convert_to_tensor(input_tensor, dtype_hint=dtypes.complex64)
+    if not x.dtype.is_complex:
+        raise ValueError(f"IRFFT requires tf.complex64 or tf.complex128 inputs, got: {x.dtype.name}")
     own = x.shape.as_list()[-rank:]
     return call(ops.irfft, (x,), fft_length=_lengths(x, fft_length, rank, [*own[:-1], max(0, 2 * (own[-1] - 1))]))
 
@@ -135,6 +134,9 @@ def _lengths(x: Tensor, fft_length: Any, rank: int, default: list[int]) -> tuple
 
 def fftshift(x: to.TensorInput, axes: to.IntsInput | None = None, name: str | None = None) -> Tensor:
     """x with the first half of each of the axes exchanged with the second; None: of all axes.
+
+    Raises:
+        InvalidArgumentError: An axis that there is not.
 
     Example:
         tf.signal.fftshift([0.0, 1.0, 2.0, -2.0, -1.0])
@@ -155,6 +157,9 @@ def _shifted(x: Any, axes: Any, direction: int) -> Tensor:
     tensor = convert_to_tensor(x)
     along = range(tensor.ndim) if axes is None else to.ints(axes, "axes")
     lengths = tensor.shape.as_list()
+    outside = [axis for axis in along if not -tensor.ndim <= axis < tensor.ndim]
+    if outside:
+        raise InvalidArgumentError(f"axis {outside[0]} is out of range for a tensor of {tensor.ndim} axes")
     return roll(tensor, [direction * (lengths[axis] // 2) for axis in along], list(along))
 
 
@@ -218,91 +223,6 @@ def overlap_and_add(signal: to.TensorInput, frame_step: to.IntInput, name: str |
 
 
 Window = Callable[..., Tensor]
-
-
-def hann_window(
-    window_length: to.IntInput,
-    periodic: bool = True,
-    dtype: to.DTypeInput = dtypes.float32,
-    name: str | None = None,
-) -> Tensor:
-    """Hann's window: 1/2 - 1/2 cos(2 π i / n); n is the length less 1 if it is odd or the window is not periodic.
-
-    Example:
-        tf.signal.hann_window(4)
-    """
-    return _raised_cosine(window_length, periodic, dtype, 0.5)
-
-
-def hamming_window(
-    window_length: to.IntInput,
-    periodic: bool = True,
-    dtype: to.DTypeInput = dtypes.float32,
-    name: str | None = None,
-) -> Tensor:
-    """Hamming's window: 0.54 - 0.46 cos(2 π i / n), with the n of hann_window.
-
-    Example:
-        tf.signal.hamming_window(4)
-    """
-    return _raised_cosine(window_length, periodic, dtype, 0.54)
-
-
-def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, constant_part: float) -> Tensor:
-    length = to.whole(window_length)
-    if length == 1:
-        return _window(np.ones(1), dtype)
-    end = length - 1 + (1 if bool(periodic) and length % 2 == 0 else 0)
-    return _window(constant_part - (1 - constant_part) * np.cos(2 * np.pi * np.arange(length) / end), dtype)
-
-
-def kaiser_window(
-    window_length: to.IntInput,
-    beta: to.NumberInput = 12.0,
-    dtype: to.DTypeInput = dtypes.float32,
-    name: str | None = None,
-) -> Tensor:
-    """Kaiser's window with the parameter `beta`, a number.
-
-    Example:
-        tf.signal.kaiser_window(4)
-    """
-    return _window(np.kaiser(to.whole(window_length), to.real_number(beta)), dtype)
-
-
-def kaiser_bessel_derived_window(
-    window_length: to.IntInput,
-    beta: to.NumberInput = 12.0,
-    dtype: to.DTypeInput = dtypes.float32,
-    name: str | None = None,
-) -> Tensor:
-    """The window of an even length that Kaiser's window of half of it, and one more, gives: the roots of its sums.
-
-    Example:
-        tf.signal.kaiser_bessel_derived_window(4)
-    """
-    half = to.whole(window_length) // 2
-    sums = np.cumsum(np.kaiser(half + 1, to.real_number(beta)))
-    left = np.sqrt(sums[:-1] / sums[-1])
-    return _window(np.concatenate([left, left[::-1]]), dtype)
-
-
-def vorbis_window(window_length: to.IntInput, dtype: to.DTypeInput = dtypes.float32, name: str | None = None) -> Tensor:
-    """Vorbis's window: sin(π/2 sin²(π (i + 1/2) / n)).
-
-    Example:
-        tf.signal.vorbis_window(4)
-    """
-    length = to.whole(window_length)
-    places = np.pi / max(1, length) * (np.arange(length) + 0.5)
-    return _window(np.sin(np.pi / 2 * np.sin(places) ** 2), dtype)
-
-
-def _window(values: Any, dtype: Any) -> Tensor:
-    wanted = dtypes.as_dtype(dtype)
-    if not wanted.is_floating:
-        raise ValueError(f"dtype must be a floating point type. Found {wanted}")
-    return constant(values.astype(wanted.np))
 
 
 # ------------------------------------------------------------------------------------------------ short-time transforms

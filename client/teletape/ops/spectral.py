@@ -18,10 +18,12 @@ from teletape.ops.derived.rearrange import reverse
 from teletape.ops.derived.shape import transpose
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.ops.paddings import pad
-from teletape.ops.signal import Window, frame, overlap_and_add, vorbis_window
+from teletape.ops.signal import Window, frame, overlap_and_add
+from teletape.ops.signal_windows import vorbis_window
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.errors import InvalidArgumentError
 
 __all__ = [
     "dct",
@@ -60,7 +62,8 @@ def dct(
         name: Accepted, without effect.
 
     Raises:
-        ValueError: Another type, `norm` or dtype; `n` below 1; type 1 of fewer than two numbers.
+        ValueError: Another type or `norm`; `n` below 1; type 1 of fewer than two numbers.
+        TypeError: Another dtype.
         NotImplementedError: Another axis.
 
     Example:
@@ -97,7 +100,7 @@ def _dct(x: Tensor, kind: int, n: int | None, axis: int, norm: str | None) -> Te
     if norm not in (None, "ortho"):
         raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
     if x.dtype not in (dtypes.float32, dtypes.float64):
-        raise ValueError(f"a cosine transform takes tf.float32 or tf.float64, got: {x.dtype.name}")
+        raise TypeError(f"a cosine transform takes tf.float32 or tf.float64, got: {x.dtype.name}")
     if n is not None:
         x = _fitted(x, n, x.ndim - 1)
     length = x.shape.as_list()[-1]
@@ -268,11 +271,14 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: to.TensorInput, name: 
 
     Raises:
         ValueError: There are no bands.
+        InvalidArgumentError: A scalar.
 
     Example:
         tf.signal.mfccs_from_log_mel_spectrograms([[1.0, 2.0, 3.0]])
     """
     spectrograms = convert_to_tensor(log_mel_spectrograms)
+    if not spectrograms.ndim:
+        raise InvalidArgumentError("spectrograms [..., bands] are needed, found a scalar")
     bands = spectrograms.shape.as_list()[-1]
     if not bands:
         raise ValueError(f"num_mel_bins must be positive. Got: {spectrograms!r}")

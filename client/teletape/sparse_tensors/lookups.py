@@ -8,7 +8,8 @@ import numpy as np
 
 from teletape.ops import arguments as to
 from teletape.ops.clip import clip_by_norm
-from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.ops.dispatch import call, constant
+from teletape.ops.embeddings import joined
 from teletape.ops.sorting import unique
 from teletape.sparse_tensors.conversions import reshape
 from teletape.sparse_tensors.parts import fill_empty_rows, retain
@@ -35,7 +36,7 @@ def embedding_lookup_sparse(
     The gradient of `params` has the looked-up rows alone: IndexedSlices.
 
     Args:
-        params: The embeddings [ids, *embedding], a tensor or variable, or a list of one.
+        params: The embeddings [ids, *embedding], a tensor or variable, or a list of parts as of embedding_lookup.
         sp_ids: int32 or int64 [rows, n]; each row has at least one id.
         sp_weights: A weight for each id, at the same places; None: ones.
         combiner: "sum" of the weighted embeddings; "mean", divided by the sum of the weights (the default); "sqrtn",
@@ -46,7 +47,7 @@ def embedding_lookup_sparse(
 
     Raises:
         TypeError: Ids or weights that are not sparse.
-        ValueError: Another combiner; weights that do not fit the ids; several params.
+        ValueError: Another combiner; weights that do not fit the ids; parts of other lengths.
 
     Example:
         tf.nn.embedding_lookup_sparse(
@@ -68,7 +69,7 @@ def embedding_lookup_sparse(
             )
     places = sp_ids.places()
     ids, positions = unique(sp_ids.values)
-    embeddings = call(ops.gather, (_single(params), ids))
+    embeddings = call(ops.gather, (joined(params), ids))
     if max_norm is not None:
         embeddings = clip_by_norm(embeddings, max_norm, axes=list(range(1, embeddings.ndim)))
     rows = call(ops.gather, (embeddings, positions))
@@ -160,11 +161,3 @@ def _combiner(combiner: str | None) -> str:
     if combiner not in (None, *_COMBINERS):
         raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
     return combiner or "mean"
-
-
-def _single(params: Any) -> Any:
-    if not isinstance(params, list | tuple):
-        return params if hasattr(params, "recorded") else convert_to_tensor(params)
-    if len(params) != 1:
-        raise ValueError(f"params: one tensor, since ids are not distributed over several here; found {len(params)}")
-    return _single(params[0])

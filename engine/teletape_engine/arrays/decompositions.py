@@ -81,14 +81,14 @@ def lu(xp: Any, a: Any) -> tuple[Any, Any]:
     """L below the diagonal and U [..., n, n], and the permutation [..., n]: row i of L U is row p[i] of a.
 
     Raises:
-        InvalidArgumentError: A matrix is singular.
+        InvalidArgumentError: A matrix is singular, or has NaN.
     """
     n = a.shape[-1]
     if a.size == 0:
         return xp.zeros_like(a), xp.zeros(a.shape[:-1], np.int64)
     pairs = [_lu_of_one(xp, matrix) for matrix in a.reshape((-1, n, n))]
     factors, orders = (xp.stack(parts) for parts in zip(*pairs, strict=True))
-    if not bool(xp.all(xp.diagonal(factors, axis1=-2, axis2=-1) != 0)):
+    if not bool(xp.all(abs(xp.diagonal(factors, axis1=-2, axis2=-1)) > 0)):
         raise InvalidArgumentError("Input is not invertible.")
     return factors.reshape(a.shape), orders.reshape(a.shape[:-1])
 

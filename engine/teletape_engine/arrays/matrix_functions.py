@@ -106,7 +106,7 @@ def logm(xp: Any, a: Any) -> Any:
 
 
 def sqrtm(xp: Any, a: Any) -> Any:
-    """The principal square roots; NaN of real matrices that have no real one, and of singular ones."""
+    """The principal square roots; NaN of real matrices that have no real one, and if several eigenvalues are 0."""
     return _by_schur(xp, "sqrtm", _sqrtm, a)
 
 
@@ -144,7 +144,7 @@ def _sqrtm(scipy_linalg: Any, a: Any) -> Any:
             return np.nan
         triangle, turn = scipy_linalg.rsf2csf(triangle, turn)
     root = np.diag(np.sqrt(np.diagonal(triangle)))
-    if not np.diagonal(root).all():
+    if np.count_nonzero(np.diagonal(root)) < len(a) - 1:
         return np.nan if a.dtype.kind == "f" else complex(np.nan, np.nan)
     for j in range(1, len(a)):
         for i in reversed(range(j)):

@@ -35,9 +35,10 @@ class Conversion(enum.StrEnum):
     BOOL = "bool_tensor"  #: a bool tensor; another dtype is an error
     INT32 = "int32_tensor"  #: a tensor; lists and arrays become int32
     FLOAT = "float_tensor"  #: a tensor; integers become float32
+    SINGLE = "single_tensor"  #: as VALUE; what is no tensor, an array too, becomes float32
+    COMPLEX = "complex_tensor"  #: as VALUE; what is no tensor, an array too, becomes complex64
     SCALAR = "scalar"  #: a tensor with one element, as rank 0
     TENSORS = "tensors"  #: a list of tensors, variables and IndexedSlices, at least one
-    SHARDS = "shards"  #: as OPERAND; a list of one tensor counts as the tensor
     EACH = "each"  #: any number of arguments, or one list of them; as OPERAND
     # Attributes.
     FLAG = "flag"

@@ -11,7 +11,7 @@ from teletape_engine.catalogue.define import check_dtypes, sample
 from teletape_engine.catalogue.families import composite, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
-from teletape_engine.catalogue.signature import by_hand
+from teletape_engine.catalogue.signature import Conversion, Function, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import real
 from teletape_engine.ops.linalg.diagonal import stacked
@@ -157,37 +157,42 @@ def inverse_real_dft(xp: Any, x: Any, *, length: int, rank: int = 1) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------- TensorFlow's functions
-@composite(samples=lambda: [sample(_complex(2, 3))], op_type="FFT", args="input", tf="signal.fft")
+def _transform(name: str) -> tuple[Function]:
+    """TensorFlow's function of complex numbers; real ones become complex unless they are tensors."""
+    return (function(name, Conversion.COMPLEX("input")),)
+
+
+@composite(samples=lambda: [sample(_complex(2, 3))], op_type="FFT", args="input", tf=_transform("signal.fft"))
 def fft(x: Any) -> Any:
     """The discrete Fourier transform of complex numbers over the last axis."""
     return dft(x)
 
 
-@composite(samples=lambda: [sample(_complex(2, 3))], op_type="IFFT", args="input", tf="signal.ifft")
+@composite(samples=lambda: [sample(_complex(2, 3))], op_type="IFFT", args="input", tf=_transform("signal.ifft"))
 def ifft(x: Any) -> Any:
     """The inverse of fft."""
     return dft(x, inverse=True)
 
 
-@composite(samples=lambda: [sample(_complex(2, 3))], op_type="FFT2D", args="input", tf="signal.fft2d")
+@composite(samples=lambda: [sample(_complex(2, 3))], op_type="FFT2D", args="input", tf=_transform("signal.fft2d"))
 def fft2d(x: Any) -> Any:
     """The discrete Fourier transform of complex numbers over the last two axes."""
     return dft(x, rank=2)
 
 
-@composite(samples=lambda: [sample(_complex(2, 3))], op_type="IFFT2D", args="input", tf="signal.ifft2d")
+@composite(samples=lambda: [sample(_complex(2, 3))], op_type="IFFT2D", args="input", tf=_transform("signal.ifft2d"))
 def ifft2d(x: Any) -> Any:
     """The inverse of fft2d."""
     return dft(x, rank=2, inverse=True)
 
 
-@composite(samples=lambda: [sample(_complex(2, 2, 2))], op_type="FFT3D", args="input", tf="signal.fft3d")
+@composite(samples=lambda: [sample(_complex(2, 2, 2))], op_type="FFT3D", args="input", tf=_transform("signal.fft3d"))
 def fft3d(x: Any) -> Any:
     """The discrete Fourier transform of complex numbers over the last three axes."""
     return dft(x, rank=3)
 
 
-@composite(samples=lambda: [sample(_complex(2, 2, 2))], op_type="IFFT3D", args="input", tf="signal.ifft3d")
+@composite(samples=lambda: [sample(_complex(2, 2, 2))], op_type="IFFT3D", args="input", tf=_transform("signal.ifft3d"))
 def ifft3d(x: Any) -> Any:
     """The inverse of fft3d."""
     return dft(x, rank=3, inverse=True)

@@ -272,7 +272,6 @@ DERIVED: Final[dict[str, Callable[..., Any]]] = {
     "nn.crelu": normalization.crelu,
     "nn.depth_to_space": blocks.depth_to_space,
     "nn.elu": activations.elu,
-    "nn.embedding_lookup": index.embedding_lookup,
     "nn.gelu": gelu.gelu,
     "nn.in_top_k": normalization.in_top_k,
     "nn.l2_loss": activations.l2_loss,

@@ -23,7 +23,7 @@ _YIQ_TO_RGB = ops.yiq_to_rgb
 def rgb_to_hsv(images: to.TensorInput, name: str | None = None) -> Tensor:
     """Red, green and blue in [0, 1] as hue, saturation and value in [0, 1]."""
     try:
-        images = to.tensor(images)
+        images = to.single_tensor(images)
         checks.three_channels(images)
         return call(_RGB_TO_HSV, (images,))
     except Exception as error:
@@ -34,7 +34,7 @@ def rgb_to_hsv(images: to.TensorInput, name: str | None = None) -> Tensor:
 def hsv_to_rgb(images: to.TensorInput, name: str | None = None) -> Tensor:
     """Hue, saturation and value in [0, 1] as red, green and blue in [0, 1]: the inverse of rgb_to_hsv."""
     try:
-        images = to.tensor(images)
+        images = to.single_tensor(images)
         checks.three_channels(images)
         return call(_HSV_TO_RGB, (images,))
     except Exception as error:

@@ -118,6 +118,8 @@ def tensor_diag_part(input: to.TensorInput, name: str | None = None) -> Tensor:
 def cross(a: to.TensorInput, b: to.TensorInput, name: str | None = None) -> Tensor:
     """The cross products of vectors [..., 3] of three elements."""
     try:
+        a = to.tensor(a)
+        checks.three_elements(a, b)
         return call(_CROSS, (a, b))
     except Exception as error:
         report(error)

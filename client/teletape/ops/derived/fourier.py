@@ -22,6 +22,7 @@ _IFFT3D = ops.ifft3d
 def fft(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The discrete Fourier transform of complex numbers over the last axis."""
     try:
+        input = to.complex_tensor(input)
         return call(_FFT, (input,))
     except Exception as error:
         report(error)
@@ -31,6 +32,7 @@ def fft(input: to.TensorInput, name: str | None = None) -> Tensor:
 def ifft(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The inverse of fft."""
     try:
+        input = to.complex_tensor(input)
         return call(_IFFT, (input,))
     except Exception as error:
         report(error)
@@ -40,6 +42,7 @@ def ifft(input: to.TensorInput, name: str | None = None) -> Tensor:
 def fft2d(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The discrete Fourier transform of complex numbers over the last two axes."""
     try:
+        input = to.complex_tensor(input)
         return call(_FFT2D, (input,))
     except Exception as error:
         report(error)
@@ -49,6 +52,7 @@ def fft2d(input: to.TensorInput, name: str | None = None) -> Tensor:
 def ifft2d(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The inverse of fft2d."""
     try:
+        input = to.complex_tensor(input)
         return call(_IFFT2D, (input,))
     except Exception as error:
         report(error)
@@ -58,6 +62,7 @@ def ifft2d(input: to.TensorInput, name: str | None = None) -> Tensor:
 def fft3d(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The discrete Fourier transform of complex numbers over the last three axes."""
     try:
+        input = to.complex_tensor(input)
         return call(_FFT3D, (input,))
     except Exception as error:
         report(error)
@@ -67,6 +72,7 @@ def fft3d(input: to.TensorInput, name: str | None = None) -> Tensor:
 def ifft3d(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The inverse of fft3d."""
     try:
+        input = to.complex_tensor(input)
         return call(_IFFT3D, (input,))
     except Exception as error:
         report(error)

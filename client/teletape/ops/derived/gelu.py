@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from teletape.ops import arguments as to
+from teletape.ops import checks
 from teletape.ops.dispatch import call
 from teletape.program.tracebacks import report
 from teletape.tensors.tensor import Tensor
@@ -19,6 +20,8 @@ _GELU = ops.gelu
 def gelu(features: to.TensorInput, approximate: bool = False, name: str | None = None) -> Tensor:
     """x·Φ(x), Φ the normal distribution function, elementwise; by tanh if `approximate` (Hendrycks, Gimpel 2016)."""
     try:
+        features = to.tensor(features)
+        checks.floating_features(features)
         attrs: dict[str, Any] = {}
         if approximate is not False:
             attrs["approximate"] = to.flag(approximate)

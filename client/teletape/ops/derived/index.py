@@ -5,7 +5,6 @@ Written by `make reference` from the catalogue: change the ops' records there, n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from teletape.ops import arguments as to
@@ -36,23 +35,6 @@ def gather(
     try:
         indices = to.tensor(indices)
         return call(_GATHER, (params, indices), axis=to.axis(axis, batch_dims), batch_dims=to.whole(batch_dims))
-    except Exception as error:
-        report(error)
-        raise
-
-
-def embedding_lookup(
-    params: to.TensorInput | Sequence[to.TensorInput],
-    ids: to.TensorInput,
-    max_norm: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """Rows of `params` at `ids`. The gradient of a variable is IndexedSlices."""
-    try:
-        to.not_offered(max_norm, "embedding_lookup", "max_norm")
-        params = to.shards(params)
-        ids = to.tensor(ids)
-        return call(_GATHER, (params, ids))
     except Exception as error:
         report(error)
         raise

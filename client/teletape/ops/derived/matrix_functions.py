@@ -18,7 +18,7 @@ _LOGM = ops.logm
 def sqrtm(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The principal square roots of matrices: products with themselves give the matrices.
 
-    NaN for real matrices with negative eigenvalues, and for singular matrices.
+    NaN for real matrices with negative eigenvalues, and for matrices of which several eigenvalues are 0.
 
     Raises:
         UnimplementedError: SciPy is missing, or the matrices are on a GPU.

@@ -70,6 +70,7 @@ def local_response_normalization(
 ) -> Tensor:
     """x / (bias + alpha · s)ᵝ, with s the sum of the squares of the channels at most `depth_radius` away."""
     try:
+        input = to.single_tensor(input)
         return call(
             _LOCAL_RESPONSE_NORMALIZATION,
             (input,),

@@ -78,7 +78,7 @@ _COLOURS = np.array(
 @composite(
     samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
     op_type="RGBToHSV",
-    tf=(function("image.rgb_to_hsv", Conversion.TENSOR("images"), check="three_channels"),),
+    tf=(function("image.rgb_to_hsv", Conversion.SINGLE("images"), check="three_channels"),),
 )
 def rgb_to_hsv(x: Any) -> Any:
     """Red, green and blue in [0, 1] as hue, saturation and value in [0, 1]."""
@@ -108,7 +108,7 @@ def rgb_to_hsv(x: Any) -> Any:
 @composite(
     samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
     op_type="HSVToRGB",
-    tf=(function("image.hsv_to_rgb", Conversion.TENSOR("images"), check="three_channels"),),
+    tf=(function("image.hsv_to_rgb", Conversion.SINGLE("images"), check="three_channels"),),
 )
 def hsv_to_rgb(x: Any) -> Any:
     """Hue, saturation and value in [0, 1] as red, green and blue in [0, 1]: the inverse of rgb_to_hsv."""

@@ -132,7 +132,11 @@ def tensor_diag_part(x: Any) -> Any:
     return reshape(diag_part(reshape(x, shape=(length, length))), shape=half)
 
 
-@composite(samples=[sample((3,), (3,)), sample((2, 3), (2, 3), seed=1)], args="a b", tf="linalg.cross")
+@composite(
+    samples=[sample((3,), (3,)), sample((2, 3), (2, 3), seed=1)],
+    args="a b",
+    tf=(function("linalg.cross", Conversion.TENSOR("a"), "b", check="three_elements"),),
+)
 def cross(a: Any, b: Any) -> Any:
     """The cross products of vectors [..., 3] of three elements."""
     if a.shape != b.shape:

@@ -1,7 +1,8 @@
 """Functions of stacked square matrices [..., n, n]: exponential, logarithm and square root.
 
 The derivative of f at A along E is the upper right block of f of the block matrix [[A, E], [0, A]] (Higham 2008,
-Functions of Matrices, theorem 3.6); the gradient is the derivative at Aᴴ along the cotangent.
+Functions of Matrices, theorem 3.6); the gradient is the derivative at Aᴴ along the cotangent. It is linear in E, which
+is divided by its largest element first: f of the block matrix has errors as large as the block matrix.
 """
 
 from __future__ import annotations
@@ -17,18 +18,29 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import OnGpu, Op, Reach
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.elementwise.complex import abs_
+from teletape_engine.ops.elementwise.logic import equal, where
 from teletape_engine.ops.linalg.diagonal import stacked
 from teletape_engine.ops.linalg.matrix import SOLVABLE, adjoint_of
-from teletape_engine.ops.shapes.create import zeros_like
+from teletape_engine.ops.reduce import reduce_max
+from teletape_engine.ops.shapes.cast import cast, stop_gradient
+from teletape_engine.ops.shapes.create import ones_like, zeros_like
 from teletape_engine.ops.shapes.shape import concat
 from teletape_engine.spec import COMPLEX, DType, Spec
 
 
 def _derivative(function: Op, x: Any, direction: Any) -> Any:
-    n = x.shape[-1]
-    above, below = concat(x, direction, axis=-1), concat(zeros_like(x), x, axis=-1)
+    n, size = x.shape[-1], _largest(direction)
+    above, below = concat(x, direction / size, axis=-1), concat(zeros_like(x), x, axis=-1)
     whole = function(concat(above, below, axis=-2))
-    return ops.strided_slice(whole, index=("...", (None, n, None), (n, None, None)))
+    return ops.strided_slice(whole, index=("...", (None, n, None), (n, None, None))) * size
+
+
+def _largest(x: Any) -> Any:
+    """The largest magnitude of each matrix [..., 1, 1], 1 of zeros; a constant to derivatives, in the dtype of x."""
+    size = reduce_max(abs_(x), axis=(-2, -1), keepdims=True)
+    size = stop_gradient(where(equal(size, 0.0), ones_like(size), size))
+    return cast(size, dtype=x.dtype) if x.dtype in COMPLEX else size
 
 
 _NO_SCHUR: Final = OnGpu(
@@ -100,7 +112,7 @@ sqrtm = _matrix_function(
     lambda: [sample(_near_identity()), sample(_near_identity(2)), sample(np.zeros((0, 0)))],
     """The principal square roots of matrices: products with themselves give the matrices.
 
-    NaN for real matrices with negative eigenvalues, and for singular matrices.
+    NaN for real matrices with negative eigenvalues, and for matrices of which several eigenvalues are 0.
 
     Raises:
         UnimplementedError: SciPy is missing, or the matrices are on a GPU.

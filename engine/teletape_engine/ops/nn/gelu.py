@@ -11,6 +11,7 @@ from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.elementwise import elementwise, linear_map
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.ops.elementwise.math import exp, square, tanh
 from teletape_engine.spec import FLOATING, wide
 
@@ -22,7 +23,11 @@ _CUBIC: Final = 0.044715
     linear_map(lambda ct, x, approximate: ops.gelu_grad(ct, x, approximate=approximate)),
     temporaries=3,
     args="features approximate",
-    tf="nn.gelu",
+    tf=(
+        function(
+            "nn.gelu", Conversion.TENSOR("features"), Conversion.FLAG("approximate", False), check="floating_features"
+        ),
+    ),
     dtypes=FLOATING,
     samples=[sample((2, 3)), sample((2, 3), approximate=True), sample(())],
     traits=[Trait.SATURATES],

@@ -81,7 +81,16 @@ def l2_normalize(x: Any, *, axis: Axes = None, epsilon: float = 1e-12) -> Any:
     ],
     op_type="LRN",
     args="input depth_radius bias alpha beta",
-    tf="nn.local_response_normalization nn.lrn",
+    tf=(
+        function(
+            "nn.local_response_normalization nn.lrn",
+            Conversion.SINGLE("input"),
+            Conversion.INT("depth_radius", 5),
+            Conversion.REAL("bias", 1.0),
+            Conversion.REAL("alpha", 1.0),
+            Conversion.REAL("beta", 0.5),
+        ),
+    ),
 )
 def local_response_normalization(
     x: Any, *, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5

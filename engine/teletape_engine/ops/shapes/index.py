@@ -15,7 +15,7 @@ from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.catalogue.signature import Conversion, function
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
@@ -219,14 +219,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
             Conversion.AXIS("axis", None, of="batch_dims"),
             Conversion.INT("batch_dims", 0),
         ),
-        function(
-            "nn.embedding_lookup",
-            Conversion.SHARDS("params"),
-            Conversion.TENSOR("ids"),
-            Conversion.NOT_OFFERED("max_norm", None),
-            synonym=False,
-            doc="Rows of `params` at `ids`. The gradient of a variable is IndexedSlices.",
-        ),
+        by_hand("nn.embedding_lookup", "params may be parts, and rows have a largest norm"),
     ),
     sparse=(0,),
     integers=("indices",),
