@@ -100,6 +100,25 @@ def attention(tf, np):
     return [y, scores, *found, plain]
 
 
+@program()
+def attention_of_sequences_padded_on_either_side(tf, np):
+    x = tf.constant(numbers(np, 2, 5, 8))
+    padded = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]], bool)
+    masks = {"keys": padded[:, None, :], "both": padded[:, None, :] & padded[:, :, None]}
+    results = {}
+    for name, mask in masks.items():
+        for causal in (False, True):
+            layer = tf.keras.layers.MultiHeadAttention(2, 4)
+            layer.build((None, 5, 8), (None, 5, 8))
+            known(np, layer)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = layer(x, x, attention_mask=tf.constant(mask), use_causal_mask=causal)
+                loss = tf.reduce_sum(tf.sin(y))
+            results[f"{name} {causal}"] = [y, tape.gradient(loss, x)]
+    return results
+
+
 def recurrent(tf, np, kind, *args, **options):
     layer = getattr(tf.keras.layers, kind)(5, recurrent_initializer="zeros", **options)
     return gradients(tf, built(tf, np, layer, 6, 3), numbers(np, 2, 6, 3), *args)

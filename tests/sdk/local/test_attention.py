@@ -11,8 +11,18 @@ from teletape_engine.ops.nn import attention, weighted_products
 RNG = np.random.default_rng(5)
 SHAPE = (2, 3, 9, 4)
 MASK = RNG.random((2, 1, 9, 9)) > 0.4
+MASK[0, 0, 3] = False  # a query without a key
+AFTER = np.arange(9) > 2  # of a causal form the first three queries have none
 BIAS = RNG.normal(size=(3, 1, 9))
-OPTIONS = [{}, {"is_causal": True}, {"mask": MASK}, {"bias": BIAS, "scale": 0.3}, {"mask": MASK[0, 0], "bias": BIAS}]
+OPTIONS = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "mask": {"mask": MASK},
+    "bias": {"bias": BIAS, "scale": 0.3},
+    "mask and bias": {"mask": MASK[0, 0], "bias": BIAS},
+    "causal and mask": {"mask": MASK, "is_causal": True},
+    "causal and mask of keys": {"mask": AFTER, "is_causal": True},
+}
 
 
 def inputs(shape=SHAPE, dtype=np.float64):
@@ -24,7 +34,7 @@ def plain(query, key, value, mask=None, bias=None, scale=0.5, is_causal=False):
     scores = tf.matmul(query, key, transpose_b=True) * scale
     scores = scores if bias is None else scores + bias
     if is_causal:
-        mask = np.tril(np.ones(scores.shape[-2:], bool))
+        mask = np.tril(np.ones(scores.shape[-2:], bool)) & (True if mask is None else mask)
     scores = scores if mask is None else tf.where(mask, scores, tf.constant(-1e30, scores.dtype))
     return tf.matmul(tf.nn.softmax(scores), value)
 
@@ -42,11 +52,12 @@ def derivatives(function, sources, options):
     return [value, *first, *outer.gradient(total, sources)]
 
 
-@pytest.mark.parametrize("block", [1 << 4, 1 << 7, 1 << 18])
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "plain")
+@pytest.mark.parametrize("block", [None, 1 << 4, 1 << 7, 1 << 18])
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_values_and_derivatives_are_those_of_the_plain_formula(monkeypatch, block, options):
-    monkeypatch.setattr(attention, "_PLAIN", 0)
-    monkeypatch.setattr(weighted_products, "_BLOCK", block)
+    if block:
+        monkeypatch.setattr(attention, "_PLAIN", 0)
+        monkeypatch.setattr(weighted_products, "_BLOCK", block)
     sources = inputs()
     blocked = derivatives(tf.nn.scaled_dot_product_attention, sources, options)
     for result, expected in zip(blocked, derivatives(plain, sources, options), strict=True):
