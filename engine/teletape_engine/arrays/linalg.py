@@ -191,3 +191,39 @@ def raising(function: Any, *arrays: Any) -> Any:
 
     with cupyx.errstate(linalg="raise"):
         return function(*arrays)
+
+
+def banded_solve(xp: Any, bands: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
+    """The x with a x = rhs, or aᴴ x = rhs, of triangular a of bands [..., b, n]; element i is that of row i.
+
+    Of lower triangles the main diagonal is the first band, of upper ones the last.
+
+    Raises:
+        InvalidArgumentError: There is a zero on a main diagonal.
+    """
+    if rhs.size == 0:
+        return xp.zeros_like(rhs)
+    if not bool(xp.all(bands[..., 0 if lower else -1, :])):
+        raise InvalidArgumentError("Input matrix is not invertible.")
+    (count, n), k = bands.shape[-2:], rhs.shape[-1]
+    pairs = zip(bands.reshape((-1, count, n)), rhs.reshape((-1, n, k)), strict=True)
+    return xp.stack([_banded_solve(xp, *pair, lower, adjoint) for pair in pairs]).reshape(rhs.shape)
+
+
+def _banded_solve(xp: Any, bands: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
+    count, n = bands.shape
+    offsets = [-i if lower else count - 1 - i for i in range(count)]
+    try:
+        if xp is not np:
+            raise ImportError("LAPACK's solver of bands")
+        from scipy.linalg.lapack import get_lapack_funcs
+    except ImportError:
+        dense = xp.zeros((n, n), bands.dtype)
+        for band, offset in zip(bands, offsets, strict=True):
+            dense += xp.diag(band[max(-offset, 0) : n - max(offset, 0)], offset)
+        return triangular_solve(xp, dense, rhs, lower=lower, adjoint=adjoint)
+    columns = np.zeros_like(bands)  # LAPACK's element j of a band is that of column j
+    for column, band, offset in zip(columns, bands, offsets, strict=True):
+        column[max(offset, 0) : n + min(offset, 0)] = band[max(-offset, 0) : n - max(offset, 0)]
+    (solve,) = get_lapack_funcs(("tbtrs",), (bands, rhs))
+    return solve(columns, rhs, uplo="L" if lower else "U", trans="C" if adjoint else "N")[0]

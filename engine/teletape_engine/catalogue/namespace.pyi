@@ -89,6 +89,9 @@ class _AvgPooling(Op):
 class _BandPart(Op):
     def __call__(self, x: Array, /, *, num_lower: int, num_upper: int) -> Any: ...
 
+class _BandedSolve(Op):
+    def __call__(self, bands: Array, rhs: Array, /, *, lower: bool = ..., adjoint: bool = ...) -> Any: ...
+
 class _BandedTriangularSolve(Op):
     def __call__(self, bands: Array, rhs: Array, /, *, lower: bool = ..., adjoint: bool = ...) -> Any: ...
 
@@ -1313,6 +1316,7 @@ class Ops:
     avg_pool_backprop: Final[_AvgPoolBackprop]
     avg_pooling: Final[_AvgPooling]
     band_part: Final[_BandPart]
+    banded_solve: Final[_BandedSolve]
     banded_triangular_solve: Final[_BandedTriangularSolve]
     batch_to_space: Final[_BatchToSpace]
     bessel_i0: Final[_BesselI0]

@@ -173,6 +173,30 @@ def a_smoothing_spline_and_its_strength(tf, np):
 
 
 @program()
+def systems_of_a_few_bands(tf, np):
+    bands = np.abs(numbers(np, 2, 3, 5)) + 1.0
+
+    def solved(bands, rhs, lower, adjoint):
+        return tf.linalg.banded_triangular_solve(bands, rhs, lower=lower, adjoint=adjoint)
+
+    results = {}
+    for lower in (True, False):
+        for adjoint in (True, False):
+            results[f"{lower} {adjoint}"] = gradients(
+                tf, lambda a, b, lower=lower, adjoint=adjoint: solved(a, b, lower, adjoint), bands, numbers(np, 2, 5, 2)
+            )
+    turned = tf.constant(bands * np.exp(1j * bands))
+    return [
+        results,
+        tf.linalg.banded_triangular_solve(turned, tf.ones([2, 5, 1], tf.complex128), adjoint=True),
+        tf.linalg.banded_triangular_solve(bands[0], numbers(np, 4, 5, 1)),
+        tf.linalg.banded_triangular_solve(numbers(np, 4, 3) + 3.0, numbers(np, 3, 1)),
+        raises(lambda: tf.linalg.banded_triangular_solve(np.zeros((1, 3)), np.ones((3, 1))).numpy()),
+        raises(lambda: tf.linalg.banded_triangular_solve(bands, np.ones((2, 4, 1)))),
+    ]
+
+
+@program()
 def batch_jacobians_of_decompositions(tf, np):
     x = tf.constant(numbers(np, 2, 4))
     functions = {

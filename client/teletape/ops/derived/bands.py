@@ -22,7 +22,11 @@ def banded_triangular_solve(
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`, for triangular matrices of b diagonals.
 
     bands [..., b, n]: the main diagonal first and each lower one below it, or if not `lower` the highest first and the
-    main one last. Element i of a band is that of row i of the matrix. rhs [..., n, k]; leading axes broadcast.
+    main one last. Element i of a band is that of row i of the matrix; those outside of it are ignored. rhs [..., n, k];
+    leading axes broadcast. The matrices are not written out.
+
+    Raises:
+        InvalidArgumentError: A matrix is singular.
     """
     try:
         attrs: dict[str, Any] = {}

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays import linalg
-from teletape_engine.catalogue.define import check_dtypes, op, sample
+from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
-from teletape_engine.ops.linalg.diagonal import diag
-from teletape_engine.ops.linalg.matrix import SOLVABLE, triangular_solve
+from teletape_engine.ops.linalg.matrix import SOLVABLE
 from teletape_engine.ops.reduce import reduce_sum
+from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.pad import pad
-from teletape_engine.ops.shapes.shape import expand_dims, squeeze, stack
-from teletape_engine.spec import COMPLEX, Spec, shape_text
+from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims, squeeze, stack
+from teletape_engine.spec import COMPLEX, Spec, broadcast, shape_text
 
 
 def _row(x: Any, i: int) -> Any:
@@ -28,14 +28,15 @@ def _row(x: Any, i: int) -> Any:
 
 
 def _moved(x: Any, step: int, axis: int) -> Any:
-    """x moved along an axis, -1 or -2: element i is the one that was at i + step, 1 or -1; zero at the end."""
-    if not x.shape[axis]:
+    """x moved along an axis, -1 or -2: element i is the one that was at i + step; zero where there was none."""
+    if abs(step) >= x.shape[axis]:
+        return zeros_like(x)
+    if not step:
         return x
-    part = (1, None, None) if step > 0 else (None, -1, None)
+    part = (step, None, None) if step > 0 else (None, step, None)
     index = ("...", part) if axis == -1 else ("...", part, (None, None, None))
-    width = (0, 1) if step > 0 else (1, 0)
     paddings = [(0, 0)] * len(x.shape)
-    paddings[axis] = width
+    paddings[axis] = (0, step) if step > 0 else (-step, 0)
     return pad(ops.strided_slice(x, index=index), paddings=tuple(paddings))
 
 
@@ -122,11 +123,88 @@ def tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
     return linalg.tridiagonal_solve(xp, diagonals, rhs)
 
 
+# ------------------------------------------------------------------------------------------ triangular with some bands
+def _offsets(count: int, lower: bool) -> list[int]:
+    """How far right of the main diagonal each of the bands is."""
+    return [-i if lower else count - 1 - i for i in range(count)]
+
+
+def _banded_spec(bands: Spec, rhs: Spec, *, lower: bool, adjoint: bool) -> Spec:
+    check_dtypes("BandedTriangularSolve", (bands, rhs), SOLVABLE)
+    fits = bands.ndim == rhs.ndim >= 2 and bands.shape[:-2] == rhs.shape[:-2]
+    if not fits or bands.shape[-1] != rhs.shape[-2] or not 1 <= bands.shape[-2] <= max(bands.shape[-1], 1):
+        raise InvalidArgumentError(
+            "bands [..., b, n] with 1 <= b <= n and right sides [..., n, k] are needed, found "
+            f"{shape_text(bands.shape)} and {shape_text(rhs.shape)}"
+        )
+    return rhs
+
+
+def _banded_matmul(bands: Any, x: Any, lower: bool, adjoint: bool) -> Any:
+    """The products of the matrices, or their adjoints, and x [..., n, k]."""
+    total = None
+    for i, offset in enumerate(_offsets(bands.shape[-2], lower)):
+        band = expand_dims(_row(bands, i), axis=-1)
+        if adjoint:
+            part = _moved((conj(band) if band.dtype in COMPLEX else band) * x, -offset, -2)
+        else:
+            part = band * _moved(x, offset, -2)
+        total = part if total is None else total + part
+    return total
+
+
+def _banded_vjp_bands(ct: Any, bands: Any, y: Any, lower: bool, adjoint: bool) -> Any:
+    back = ops.banded_solve(bands, ct, lower=lower, adjoint=not adjoint)
+    rows, columns = (y, back) if adjoint else (back, y)
+    columns = conj(columns) if columns.dtype in COMPLEX else columns
+    offsets = _offsets(bands.shape[-2], lower)
+    return -stack(*[reduce_sum(rows * _moved(columns, offset, -2), axis=-1) for offset in offsets], axis=-2)
+
+
+def _banded_jvp_bands(t: Any, bands: Any, y: Any, lower: bool, adjoint: bool) -> Any:
+    return -ops.banded_solve(bands, _banded_matmul(t, y, lower, adjoint), lower=lower, adjoint=adjoint)
+
+
+@op(
+    infer=_banded_spec,
+    vjp=[
+        _banded_vjp_bands,
+        lambda ct, bands, lower, adjoint: ops.banded_solve(bands, ct, lower=lower, adjoint=not adjoint),
+    ],
+    jvp=[
+        _banded_jvp_bands,
+        lambda t, bands, lower, adjoint: ops.banded_solve(bands, t, lower=lower, adjoint=adjoint),
+    ],
+    batch=lambda record, args, batched, attrs: record(*batch_all(args, batched), **attrs),
+    samples=lambda: [
+        sample(_diagonals()[1:], (4, 2)),
+        sample(_diagonals(2)[:, :2], (2, 4, 1), lower=False, seed=1),
+        sample(_diagonals()[1:], (4, 1), adjoint=True, seed=2),
+        sample(_diagonals()[:2], (4, 2), lower=False, adjoint=True, seed=3),
+        sample(np.array([[2.0]]), (1, 2), seed=4),
+        sample(np.zeros((1, 0)), np.zeros((0, 2))),
+    ],
+    like=(0, 0),
+    workspace=lambda bands, rhs, **_: 2 * bands.nbytes + rhs.nbytes,
+    work=lambda bands, rhs, **_: rhs.size * bands.shape[-2],
+    traits=[Trait.SELECTS],
+    reach=Reach.MATRICES,
+)
+@on_gpu(waits="whether a matrix is singular")
+def banded_solve(xp: Any, bands: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:
+    """banded_triangular_solve with equal leading axes and no more than n bands.
+
+    Raises:
+        InvalidArgumentError: A matrix is singular.
+    """
+    return linalg.banded_solve(xp, bands, rhs, lower=lower, adjoint=adjoint)
+
+
 @composite(
     samples=lambda: [
         sample(_diagonals()[1:], (4, 2)),
         sample(_diagonals(2)[:, :2], (4, 1), lower=False, seed=1),
-        sample(_diagonals()[1:], (4, 1), adjoint=True, seed=2),
+        sample(_diagonals()[1:], (3, 4, 1), adjoint=True, seed=2),
     ],
     op_type="BandedTriangularSolve",
     tf="linalg.banded_triangular_solve",
@@ -135,17 +213,21 @@ def banded_triangular_solve(bands: Any, rhs: Any, *, lower: bool = True, adjoint
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`, for triangular matrices of b diagonals.
 
     bands [..., b, n]: the main diagonal first and each lower one below it, or if not `lower` the highest first and the
-    main one last. Element i of a band is that of row i of the matrix. rhs [..., n, k]; leading axes broadcast.
+    main one last. Element i of a band is that of row i of the matrix; those outside of it are ignored. rhs [..., n, k];
+    leading axes broadcast. The matrices are not written out.
+
+    Raises:
+        InvalidArgumentError: A matrix is singular.
     """
-    if len(bands.shape) < 2 or not 1 <= bands.shape[-2] <= max(bands.shape[-1], 1):
+    if len(bands.shape) < 2 or len(rhs.shape) < 2 or not bands.shape[-2]:
         raise InvalidArgumentError(
-            f"bands must have shape [..., b, n] with 1 <= b <= n, found {shape_text(bands.shape)}"
+            "bands [..., b, n] with 1 <= b and right sides [..., n, k] are needed, found "
+            f"{shape_text(bands.shape)} and {shape_text(rhs.shape)}"
         )
-    count = bands.shape[-2]
-    matrix = None
-    for i in range(count):
-        k = -i if lower else count - 1 - i
-        within = (-k, None, None) if k < 0 else (None, bands.shape[-1] - k, None)
-        band = diag(ops.strided_slice(_row(bands, i), index=("...", within)), k=k)
-        matrix = band if matrix is None else matrix + band
-    return triangular_solve(matrix, rhs, lower=lower, adjoint=adjoint)
+    surplus = bands.shape[-2] - max(bands.shape[-1], 1)
+    if surplus > 0:
+        within = (None, -surplus, None) if lower else (surplus, None, None)
+        bands = ops.strided_slice(bands, index=("...", within, (None, None, None)))
+    lead = broadcast(bands.shape[:-2], rhs.shape[:-2])
+    bands, rhs = (x if x.shape[:-2] == lead else broadcast_to(x, shape=(*lead, *x.shape[-2:])) for x in (bands, rhs))
+    return banded_solve(bands, rhs, lower=lower, adjoint=adjoint)
