@@ -58,6 +58,19 @@ def AvgPool3D(
     data_format: typing.Any = ...,
     name: typing.Any = ...,
 ) -> typing.Any: ...
+def AvgPoolGrad(
+    *,
+    orig_input_shape: typing.Any,
+    grad: typing.Any,
+    ksize: typing.Any,
+    strides: typing.Any,
+    padding: typing.Any,
+    data_format: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
+def BandedTriangularSolve(
+    *, matrix: typing.Any, rhs: typing.Any, lower: typing.Any = ..., adjoint: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
 def BatchMatMul(
     *,
     x: typing.Any,
@@ -72,6 +85,17 @@ def BatchMatMulV2(
     *,
     x: typing.Any,
     y: typing.Any,
+    adj_x: typing.Any = ...,
+    adj_y: typing.Any = ...,
+    grad_x: typing.Any = ...,
+    grad_y: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
+def BatchMatMulV3(
+    *,
+    x: typing.Any,
+    y: typing.Any,
+    Tout: typing.Any,
     adj_x: typing.Any = ...,
     adj_y: typing.Any = ...,
     grad_x: typing.Any = ...,
@@ -98,6 +122,8 @@ def BiasAdd(
     *, value: typing.Any, bias: typing.Any, data_format: typing.Any = ..., name: typing.Any = ...
 ) -> typing.Any: ...
 def Bincount(*, arr: typing.Any, size: typing.Any, weights: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def BiasAddGrad(*, out_backprop: typing.Any, data_format: typing.Any = ..., name: typing.Any = ...) -> typing.Any: ...
+def BiasAddV1(*, value: typing.Any, bias: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def BitwiseAnd(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def BitwiseOr(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def BitwiseXor(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
@@ -117,6 +143,19 @@ def Conv2D(
     *,
     input: typing.Any,
     filter: typing.Any,
+    strides: typing.Any,
+    padding: typing.Any,
+    use_cudnn_on_gpu: typing.Any = ...,
+    explicit_paddings: typing.Any = ...,
+    data_format: typing.Any = ...,
+    dilations: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
+def Conv2DBackpropFilter(
+    *,
+    input: typing.Any,
+    filter_sizes: typing.Any,
+    out_backprop: typing.Any,
     strides: typing.Any,
     padding: typing.Any,
     use_cudnn_on_gpu: typing.Any = ...,
@@ -189,15 +228,52 @@ def DepthwiseConv2dNative(
     dilations: typing.Any = ...,
     name: typing.Any = ...,
 ) -> typing.Any: ...
+def DepthwiseConv2dNativeBackpropFilter(
+    *,
+    input: typing.Any,
+    filter_sizes: typing.Any,
+    out_backprop: typing.Any,
+    strides: typing.Any,
+    padding: typing.Any,
+    explicit_paddings: typing.Any = ...,
+    data_format: typing.Any = ...,
+    dilations: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
+def DepthwiseConv2dNativeBackpropInput(
+    *,
+    input_sizes: typing.Any,
+    filter: typing.Any,
+    out_backprop: typing.Any,
+    strides: typing.Any,
+    padding: typing.Any,
+    explicit_paddings: typing.Any = ...,
+    data_format: typing.Any = ...,
+    dilations: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
 def Diag(*, diagonal: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def DiagPart(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def Digamma(*, x: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def Dilation2D(
+    *,
+    input: typing.Any,
+    filter: typing.Any,
+    strides: typing.Any,
+    rates: typing.Any,
+    padding: typing.Any,
+    data_format: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
 def Div(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def DivNoNan(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def DynamicPartition(
     *, data: typing.Any, partitions: typing.Any, num_partitions: typing.Any, name: typing.Any = ...
 ) -> typing.Any: ...
 def DynamicStitch(*, indices: typing.Any, data: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def Eig(
+    *, input: typing.Any, compute_v: typing.Any = ..., Tout: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
 def Einsum(*, inputs: typing.Any, equation: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def Elu(*, features: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def EluGrad(*, gradients: typing.Any, outputs: typing.Any, name: typing.Any = ...) -> typing.Any: ...
@@ -247,6 +323,15 @@ def HSVToRGB(*, images: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def IFFT(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def IFFT2D(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def IFFT3D(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def IRFFT(
+    *, input: typing.Any, fft_length: typing.Any, Treal: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
+def IRFFT2D(
+    *, input: typing.Any, fft_length: typing.Any, Treal: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
+def IRFFT3D(
+    *, input: typing.Any, fft_length: typing.Any, Treal: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
 def Identity(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def IdentityN(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def Igamma(*, a: typing.Any, x: typing.Any, name: typing.Any = ...) -> typing.Any: ...
@@ -270,6 +355,9 @@ def LRN(
     name: typing.Any = ...,
 ) -> typing.Any: ...
 def LeakyRelu(*, features: typing.Any, alpha: typing.Any = ..., name: typing.Any = ...) -> typing.Any: ...
+def LeakyReluGrad(
+    *, gradients: typing.Any, features: typing.Any, alpha: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
 def LeftShift(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def Less(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def LessEqual(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
@@ -285,6 +373,7 @@ def LogicalOr(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing
 def LowerBound(
     *, sorted_inputs: typing.Any, values: typing.Any, out_type: typing.Any = ..., name: typing.Any = ...
 ) -> typing.Any: ...
+def Lu(*, input: typing.Any, output_idx_type: typing.Any = ..., name: typing.Any = ...) -> typing.Any: ...
 def MatMul(
     *,
     a: typing.Any,
@@ -301,11 +390,31 @@ def MatrixBandPart(
 def MatrixDeterminant(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def MatrixDiag(*, diagonal: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def MatrixDiagPart(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def MatrixDiagPartV3(
+    *, input: typing.Any, k: typing.Any, padding_value: typing.Any, align: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
+def MatrixDiagV3(
+    *,
+    diagonal: typing.Any,
+    k: typing.Any,
+    num_rows: typing.Any,
+    num_cols: typing.Any,
+    padding_value: typing.Any,
+    align: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
+def MatrixExponential(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def MatrixInverse(*, input: typing.Any, adjoint: typing.Any = ..., name: typing.Any = ...) -> typing.Any: ...
 def MatrixLogarithm(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def MatrixSetDiag(*, input: typing.Any, diagonal: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def MatrixSetDiagV3(
+    *, input: typing.Any, diagonal: typing.Any, k: typing.Any, align: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
 def MatrixSolve(
     *, matrix: typing.Any, rhs: typing.Any, adjoint: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
+def MatrixSolveLs(
+    *, matrix: typing.Any, rhs: typing.Any, l2_regularizer: typing.Any, fast: typing.Any = ..., name: typing.Any = ...
 ) -> typing.Any: ...
 def MatrixSquareRoot(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def MatrixTriangularSolve(
@@ -320,6 +429,37 @@ def MaxPool(
     padding: typing.Any,
     explicit_paddings: typing.Any = ...,
     data_format: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
+def MaxPool3D(
+    *,
+    input: typing.Any,
+    ksize: typing.Any,
+    strides: typing.Any,
+    padding: typing.Any,
+    data_format: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
+def MaxPoolGrad(
+    *,
+    orig_input: typing.Any,
+    orig_output: typing.Any,
+    grad: typing.Any,
+    ksize: typing.Any,
+    strides: typing.Any,
+    padding: typing.Any,
+    explicit_paddings: typing.Any = ...,
+    data_format: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
+def MaxPoolWithArgmax(
+    *,
+    input: typing.Any,
+    ksize: typing.Any,
+    strides: typing.Any,
+    padding: typing.Any,
+    Targmax: typing.Any = ...,
+    include_batch_in_index: typing.Any = ...,
     name: typing.Any = ...,
 ) -> typing.Any: ...
 def Maximum(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
@@ -365,6 +505,15 @@ def Pow(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: 
 def Prod(*, input: typing.Any, axis: typing.Any, keep_dims: typing.Any = ..., name: typing.Any = ...) -> typing.Any: ...
 def Qr(*, input: typing.Any, full_matrices: typing.Any = ..., name: typing.Any = ...) -> typing.Any: ...
 def RGBToHSV(*, images: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def RFFT(
+    *, input: typing.Any, fft_length: typing.Any, Tcomplex: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
+def RFFT2D(
+    *, input: typing.Any, fft_length: typing.Any, Tcomplex: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
+def RFFT3D(
+    *, input: typing.Any, fft_length: typing.Any, Tcomplex: typing.Any = ..., name: typing.Any = ...
+) -> typing.Any: ...
 def Range(*, start: typing.Any, limit: typing.Any, delta: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def Rank(*, input: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def Real(*, input: typing.Any, Tout: typing.Any = ..., name: typing.Any = ...) -> typing.Any: ...
@@ -424,6 +573,7 @@ def SegmentSum(*, data: typing.Any, segment_ids: typing.Any, name: typing.Any = 
 def SelectV2(*, condition: typing.Any, t: typing.Any, e: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def SelfAdjointEigV2(*, input: typing.Any, compute_v: typing.Any = ..., name: typing.Any = ...) -> typing.Any: ...
 def Selu(*, features: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def SeluGrad(*, gradients: typing.Any, outputs: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def Shape(*, input: typing.Any, out_type: typing.Any = ..., name: typing.Any = ...) -> typing.Any: ...
 def Sigmoid(*, x: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def SigmoidGrad(*, y: typing.Any, dy: typing.Any, name: typing.Any = ...) -> typing.Any: ...
@@ -439,6 +589,7 @@ def SoftmaxCrossEntropyWithLogits(
 def Softplus(*, features: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def SoftplusGrad(*, gradients: typing.Any, features: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def Softsign(*, features: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def SoftsignGrad(*, gradients: typing.Any, features: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def SpaceToBatchND(
     *, input: typing.Any, block_shape: typing.Any, paddings: typing.Any, name: typing.Any = ...
 ) -> typing.Any: ...
@@ -591,6 +742,17 @@ def TopKV2(
     *, input: typing.Any, k: typing.Any, sorted: typing.Any = ..., index_type: typing.Any = ..., name: typing.Any = ...
 ) -> typing.Any: ...
 def Transpose(*, x: typing.Any, perm: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def TridiagonalMatMul(
+    *, superdiag: typing.Any, maindiag: typing.Any, subdiag: typing.Any, rhs: typing.Any, name: typing.Any = ...
+) -> typing.Any: ...
+def TridiagonalSolve(
+    *,
+    diagonals: typing.Any,
+    rhs: typing.Any,
+    partial_pivoting: typing.Any = ...,
+    perturb_singular: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
 def TruncateDiv(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def TruncateMod(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def Unique(*, x: typing.Any, out_idx: typing.Any = ..., name: typing.Any = ...) -> typing.Any: ...
@@ -625,7 +787,13 @@ __all__ = [
     "IFFT",
     "IFFT2D",
     "IFFT3D",
+    "IRFFT",
+    "IRFFT2D",
+    "IRFFT3D",
     "LRN",
+    "RFFT",
+    "RFFT2D",
+    "RFFT3D",
     "Abs",
     "Acos",
     "Acosh",
@@ -648,8 +816,11 @@ __all__ = [
     "Atanh",
     "AvgPool",
     "AvgPool3D",
+    "AvgPoolGrad",
+    "BandedTriangularSolve",
     "BatchMatMul",
     "BatchMatMulV2",
+    "BatchMatMulV3",
     "BatchToSpaceND",
     "BesselI0",
     "BesselI0e",
@@ -666,6 +837,8 @@ __all__ = [
     "Betainc",
     "BiasAdd",
     "Bincount",
+    "BiasAddGrad",
+    "BiasAddV1",
     "BitwiseAnd",
     "BitwiseOr",
     "BitwiseXor",
@@ -681,6 +854,7 @@ __all__ = [
     "ConcatV2",
     "Conj",
     "Conv2D",
+    "Conv2DBackpropFilter",
     "Conv2DBackpropInput",
     "Conv3D",
     "Cos",
@@ -695,13 +869,17 @@ __all__ = [
     "DecodePng",
     "DepthToSpace",
     "DepthwiseConv2dNative",
+    "DepthwiseConv2dNativeBackpropFilter",
+    "DepthwiseConv2dNativeBackpropInput",
     "Diag",
     "DiagPart",
     "Digamma",
+    "Dilation2D",
     "Div",
     "DivNoNan",
     "DynamicPartition",
     "DynamicStitch",
+    "Eig",
     "Einsum",
     "Elu",
     "EluGrad",
@@ -745,6 +923,7 @@ __all__ = [
     "IsNan",
     "L2Loss",
     "LeakyRelu",
+    "LeakyReluGrad",
     "LeftShift",
     "Less",
     "LessEqual",
@@ -758,19 +937,28 @@ __all__ = [
     "LogicalNot",
     "LogicalOr",
     "LowerBound",
+    "Lu",
     "MatMul",
     "MatrixBandPart",
     "MatrixDeterminant",
     "MatrixDiag",
     "MatrixDiagPart",
+    "MatrixDiagPartV3",
+    "MatrixDiagV3",
+    "MatrixExponential",
     "MatrixInverse",
     "MatrixLogarithm",
     "MatrixSetDiag",
+    "MatrixSetDiagV3",
     "MatrixSolve",
+    "MatrixSolveLs",
     "MatrixSquareRoot",
     "MatrixTriangularSolve",
     "Max",
     "MaxPool",
+    "MaxPool3D",
+    "MaxPoolGrad",
+    "MaxPoolWithArgmax",
     "Maximum",
     "Mean",
     "Min",
@@ -825,6 +1013,7 @@ __all__ = [
     "SelectV2",
     "SelfAdjointEigV2",
     "Selu",
+    "SeluGrad",
     "Shape",
     "Sigmoid",
     "SigmoidGrad",
@@ -838,6 +1027,7 @@ __all__ = [
     "Softplus",
     "SoftplusGrad",
     "Softsign",
+    "SoftsignGrad",
     "SpaceToBatchND",
     "SpaceToDepth",
     "SparseSegmentMean",
@@ -884,6 +1074,8 @@ __all__ = [
     "Tile",
     "TopKV2",
     "Transpose",
+    "TridiagonalMatMul",
+    "TridiagonalSolve",
     "TruncateDiv",
     "TruncateMod",
     "Unique",

@@ -213,8 +213,8 @@ _ROWS: Final = {
     "Shape": _Row("shape", "input out_type='int32'"),
     "Size": _Row("size", "input out_type='int32'"),
     "Slice": _Row("slice", "input begin size"),
-    "SpaceToDepth": _Row("nn.space_to_depth", "input block_size data_format='NHWC'"),
     "SpaceToBatchND": _Row("space_to_batch", "input block_shape paddings"),
+    "SpaceToDepth": _Row("nn.space_to_depth", "input block_size data_format='NHWC'"),
     "Split": _Row("split", "axis value num_split", "value num_split axis"),
     "SplitV": _Row("split", "value size_splits axis num_split"),
     "Squeeze": _Row(raw_calls.squeeze, "input axis=[]"),
@@ -246,18 +246,26 @@ _ROWS: Final = {
     "UpperBound": _Row(raw_calls.upper_bound, "sorted_inputs values out_type='int32'"),
     "Where": _Row("where", "condition"),
     # Matrices.
+    "BandedTriangularSolve": _Row("linalg.banded_triangular_solve", "matrix rhs lower=True adjoint=False"),
     "BatchMatMul": _Row(
         "matmul", "x y adj_x=False adj_y=False grad_x=False grad_y=False", "x y adjoint_a=adj_x adjoint_b=adj_y"
     ),
     "BatchMatMulV2": _Row(
         "matmul", "x y adj_x=False adj_y=False grad_x=False grad_y=False", "x y adjoint_a=adj_x adjoint_b=adj_y"
     ),
+    "BatchMatMulV3": _Row(
+        "matmul",
+        "x y Tout adj_x=False adj_y=False grad_x=False grad_y=False",
+        "x y adjoint_a=adj_x adjoint_b=adj_y output_type=Tout",
+    ),
     "Cholesky": _Row("linalg.cholesky", "input"),
     "Cross": _Row("linalg.cross", "a b"),
     "Diag": _Row("linalg.tensor_diag", "diagonal"),
     "DiagPart": _Row("linalg.tensor_diag_part", "input"),
     "Einsum": _Row(raw_calls.einsum, "inputs equation"),
+    "Eig": _Row(raw_calls.eig, "input compute_v=True Tout='complex64'", "input compute_v"),
     "LogMatrixDeterminant": _Row("linalg.slogdet", "input"),
+    "Lu": _Row("linalg.lu", "input output_idx_type='int32'"),
     "MatMul": _Row(
         "matmul", "a b transpose_a=False transpose_b=False grad_a=False grad_b=False", "a b transpose_a transpose_b"
     ),
@@ -265,37 +273,86 @@ _ROWS: Final = {
     "MatrixDeterminant": _Row("linalg.det", "input"),
     "MatrixDiag": _Row("linalg.diag", "diagonal"),
     "MatrixDiagPart": _Row("linalg.diag_part", "input"),
+    "MatrixDiagPartV3": _Row(
+        "linalg.diag_part",
+        "input k padding_value align='RIGHT_LEFT'",
+        "input k=k padding_value=padding_value align=align",
+    ),
+    "MatrixDiagV3": _Row(
+        "linalg.diag",
+        "diagonal k num_rows num_cols padding_value align='RIGHT_LEFT'",
+        "diagonal k=k num_rows=num_rows num_cols=num_cols padding_value=padding_value align=align",
+    ),
+    "MatrixExponential": _Row("linalg.expm", "input"),
     "MatrixInverse": _Row("linalg.inv", "input adjoint=False"),
     "MatrixLogarithm": _Row("linalg.logm", "input"),
     "MatrixSetDiag": _Row("linalg.set_diag", "input diagonal"),
+    "MatrixSetDiagV3": _Row("linalg.set_diag", "input diagonal k align='RIGHT_LEFT'", "input diagonal k=k align=align"),
     "MatrixSolve": _Row("linalg.solve", "matrix rhs adjoint=False"),
+    "MatrixSolveLs": _Row(raw_calls.lstsq, "matrix rhs l2_regularizer fast=True"),
     "MatrixSquareRoot": _Row("linalg.sqrtm", "input"),
     "MatrixTriangularSolve": _Row("linalg.triangular_solve", "matrix rhs lower=True adjoint=False"),
     "Qr": _Row("linalg.qr", "input full_matrices=False"),
     "SelfAdjointEigV2": _Row(raw_calls.eigh, "input compute_v=True"),
     "Svd": _Row(raw_calls.svd, "input compute_uv=True full_matrices=False"),
+    "TridiagonalMatMul": _Row(raw_calls.tridiagonal_matmul, "superdiag maindiag subdiag rhs"),
+    "TridiagonalSolve": _Row(
+        "linalg.tridiagonal_solve",
+        "diagonals rhs partial_pivoting=True perturb_singular=False",
+        "diagonals rhs partial_pivoting=partial_pivoting perturb_singular=perturb_singular",
+    ),
     # Networks.
     "AvgPool": _Row("nn.avg_pool2d", "value ksize strides padding data_format='NHWC'"),
     "AvgPool3D": _Row("nn.avg_pool3d", "input ksize strides padding data_format='NDHWC'"),
+    "AvgPoolGrad": _Row(raw_calls.avg_pool_grad, "orig_input_shape grad ksize strides padding data_format='NHWC'"),
     "BiasAdd": _Row("nn.bias_add", "value bias data_format='NHWC'"),
+    "BiasAddGrad": _Row(raw_calls.bias_add_grad, "out_backprop data_format='NHWC'"),
+    "BiasAddV1": _Row("nn.bias_add", "value bias"),
     "Conv2D": _Row(raw_calls.conv2d, f"input filter strides padding {_CONV2D}"),
+    "Conv2DBackpropFilter": _Row(
+        raw_calls.conv2d_backprop_filter, f"input filter_sizes out_backprop strides padding {_CONV2D}"
+    ),
     "Conv2DBackpropInput": _Row(
         raw_calls.conv2d_backprop_input, f"input_sizes filter out_backprop strides padding {_CONV2D}"
     ),
     "Conv3D": _Row("nn.conv3d", "input filter strides padding data_format='NDHWC' dilations=[1,1,1,1,1]"),
     "DepthwiseConv2dNative": _Row(raw_calls.depthwise_conv2d, f"input filter strides padding {_CONV}"),
+    "DepthwiseConv2dNativeBackpropFilter": _Row(
+        raw_calls.depthwise_conv2d_backprop_filter, f"input filter_sizes out_backprop strides padding {_CONV}"
+    ),
+    "DepthwiseConv2dNativeBackpropInput": _Row(
+        raw_calls.depthwise_conv2d_backprop_input, f"input_sizes filter out_backprop strides padding {_CONV}"
+    ),
+    "Dilation2D": _Row(
+        "nn.dilation2d",
+        "input filter strides rates padding data_format='NHWC'",
+        "input filter strides padding data_format rates",
+    ),
     "EluGrad": _Row(raw_calls.elu_grad, "gradients outputs"),
     "LRN": _Row("nn.local_response_normalization", "input depth_radius=5 bias=1 alpha=1 beta=0.5"),
+    "LeakyReluGrad": _Row(raw_calls.leaky_relu_grad, "gradients features alpha=0.2"),
     "LogSoftmax": _Row("nn.log_softmax", "logits"),
     "MaxPool": _Row(raw_calls.max_pool, "input ksize strides padding explicit_paddings=[] data_format='NHWC'"),
+    "MaxPool3D": _Row("nn.max_pool3d", "input ksize strides padding data_format='NDHWC'"),
+    "MaxPoolGrad": _Row(
+        raw_calls.max_pool_grad,
+        "orig_input orig_output grad ksize strides padding explicit_paddings=[] data_format='NHWC'",
+    ),
+    "MaxPoolWithArgmax": _Row(
+        "nn.max_pool_with_argmax",
+        "input ksize strides padding Targmax='int64' include_batch_in_index=False",
+        "input ksize strides padding output_dtype=Targmax include_batch_in_index=include_batch_in_index",
+    ),
     "ReciprocalGrad": _Row(raw_calls.reciprocal_grad, "y dy"),
     "Relu6Grad": _Row(raw_calls.relu6_grad, "gradients features"),
     "ReluGrad": _Row(raw_calls.relu_grad, "gradients features"),
     "RsqrtGrad": _Row(raw_calls.rsqrt_grad, "y dy"),
+    "SeluGrad": _Row(raw_calls.selu_grad, "gradients outputs"),
     "SigmoidGrad": _Row(raw_calls.sigmoid_grad, "y dy"),
     "Softmax": _Row("nn.softmax", "logits"),
     "SoftmaxCrossEntropyWithLogits": _Row(raw_calls.softmax_cross_entropy, "features labels"),
     "SoftplusGrad": _Row(raw_calls.softplus_grad, "gradients features"),
+    "SoftsignGrad": _Row(raw_calls.softsign_grad, "gradients features"),
     "SparseSoftmaxCrossEntropyWithLogits": _Row(raw_calls.sparse_softmax_cross_entropy, "features labels"),
     "SqrtGrad": _Row(raw_calls.sqrt_grad, "y dy"),
     "TanhGrad": _Row(raw_calls.tanh_grad, "y dy"),
@@ -357,6 +414,12 @@ _ROWS: Final = {
     "IFFT": _Row("signal.ifft", "input"),
     "IFFT2D": _Row("signal.ifft2d", "input"),
     "IFFT3D": _Row("signal.ifft3d", "input"),
+    "IRFFT3D": _Row("signal.irfft3d", "input fft_length Treal='float32'", "input fft_length"),
+    "RFFT3D": _Row("signal.rfft3d", "input fft_length Tcomplex='complex64'", "input fft_length"),
+    "IRFFT2D": _Row("signal.irfft2d", "input fft_length Treal='float32'", "input fft_length"),
+    "RFFT2D": _Row("signal.rfft2d", "input fft_length Tcomplex='complex64'", "input fft_length"),
+    "IRFFT": _Row("signal.irfft", "input fft_length Treal='float32'", "input fft_length"),
+    "RFFT": _Row("signal.rfft", "input fft_length Tcomplex='complex64'", "input fft_length"),
 }
 
 

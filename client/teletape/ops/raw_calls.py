@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from teletape.ops import convolutions, counting, create, decompositions, pools, stateless_random
+from teletape.ops import arguments as to
+from teletape.ops import convolutions, counting, create, decompositions, pools, stateless_random, windows
 from teletape.ops.derived import activations, arithmetic, complex, eigen, logic, loss, math, shape
 from teletape.ops.derived import einsum as sums_of_products
 from teletape.ops.derived import sorting as ordered
-from teletape.ops.dispatch import constant, convert_to_tensor
+from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.ops.nn.activations import SELU_ALPHA, SELU_SCALE
 
 
 class SoftmaxCrossEntropyWithLogits(NamedTuple):
@@ -29,6 +32,13 @@ class SparseSoftmaxCrossEntropyWithLogits(NamedTuple):
 
 class SelfAdjointEigV2(NamedTuple):
     """Eigenvalues and eigenvectors; without vectors `v` has no elements."""
+
+    e: Tensor
+    v: Tensor
+
+
+class Eig(NamedTuple):
+    """Complex eigenvalues and eigenvectors; without vectors `v` has no elements."""
 
     e: Tensor
     v: Tensor
@@ -83,12 +93,32 @@ def eigh(input: Any, compute_v: bool) -> SelfAdjointEigV2:
     return SelfAdjointEigV2(values, create.zeros([0], values.dtype))
 
 
+def eig(input: Any, compute_v: bool) -> Eig:
+    """Eigenvalues of matrices without symmetry, and their eigenvectors if `compute_v`."""
+    if compute_v:
+        return Eig(*decompositions.eig(input))
+    values = decompositions.eigvals(input)
+    return Eig(values, create.zeros([0], values.dtype))
+
+
 def svd(input: Any, compute_uv: bool, full_matrices: bool) -> Svd:
     """Singular values of matrices, and their vectors if `compute_uv`."""
     if compute_uv:
         return Svd(*decompositions.svd(input, full_matrices))
     values, nothing = decompositions.svd(input, compute_uv=False), create.zeros([0], convert_to_tensor(input).dtype)
     return Svd(values, nothing, nothing)
+
+
+def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any, fast: bool) -> Tensor:
+    """Least squares; the regularizer is float64, whatever the matrices are."""
+    a = convert_to_tensor(matrix)
+    return decompositions.lstsq(a, rhs, 0.0 if a.dtype.is_complex else to.cast(l2_regularizer, a), fast)
+
+
+def tridiagonal_matmul(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Any) -> Tensor:
+    """The products of tridiagonal matrices, whose diagonals are [..., 1, n], and `rhs`."""
+    diagonals = call(ops.concat, (superdiag, maindiag, subdiag), axis=-2)
+    return call(ops.tridiagonal_matmul, (diagonals, rhs))
 
 
 def squeeze(input: Any, axis: Sequence[int]) -> Tensor:
@@ -145,21 +175,6 @@ def conv2d(
     return convolutions.conv2d(input, filter, strides, _pairs(padding, explicit_paddings), data_format, dilations)
 
 
-def conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: str,
-    use_cudnn_on_gpu: bool,
-    explicit_paddings: Sequence[int],
-    data_format: str,
-    dilations: Any,
-) -> Tensor:
-    """The gradient of a convolution by its images, which is a transposed convolution."""
-    pairs = _pairs(padding, explicit_paddings)
-    return convolutions.conv2d_transpose(out_backprop, filter, input_sizes, strides, pairs, data_format, dilations)
-
 
 def depthwise_conv2d(
     input: Any,
@@ -184,6 +199,123 @@ def max_pool(
     return pools.max_pool2d(input, ksize, strides, _pairs(padding, explicit_paddings), data_format)
 
 
+# ------------------------------------------------------------------------------------ gradients by images and filters
+def _windows(padding: Any, data_format: str, **lengths: Any) -> dict[str, Any]:
+    """The attributes of the engine's ops for images with channels last, from those of the raw ops."""
+    first = windows.channels_first(data_format, 2)
+    numbers = {name: windows.lengths(value, 2, name, first) for name, value in lengths.items()}
+    return numbers | windows.border(padding, 2, first)
+
+
+def _channels_last(x: Any, data_format: str) -> Tensor:
+    return shape.transpose(x, [0, 2, 3, 1]) if data_format == "NCHW" else convert_to_tensor(x)
+
+
+def _as_format(images: Tensor, data_format: str) -> Tensor:
+    """Images with channels last in a data format."""
+    return shape.transpose(images, [0, 3, 1, 2]) if data_format == "NCHW" else images
+
+
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: str,
+    use_cudnn_on_gpu: bool,
+    explicit_paddings: Sequence[int],
+    data_format: str,
+    dilations: Any,
+) -> Tensor:
+    """The gradient of Conv2D by its images, which had `input_sizes`."""
+    pairs = _pairs(padding, explicit_paddings)
+    return convolutions.conv2d_transpose(out_backprop, filter, input_sizes, strides, pairs, data_format, dilations)
+
+
+def conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: str,
+    use_cudnn_on_gpu: bool,
+    explicit_paddings: Sequence[int],
+    data_format: str,
+    dilations: Any,
+) -> Tensor:
+    """The gradient of Conv2D by its filters, which had `filter_sizes`."""
+    attrs = _windows(_pairs(padding, explicit_paddings), data_format, strides=strides, dilations=dilations)
+    images, grads = (_channels_last(x, data_format) for x in (input, out_backprop))
+    return call(ops.conv2d_backprop_filter, (images, grads), shape=to.ints(filter_sizes, "filter_sizes"), **attrs)
+
+
+def depthwise_conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: str,
+    explicit_paddings: Sequence[int],
+    data_format: str,
+    dilations: Any,
+) -> Tensor:
+    """The gradient of DepthwiseConv2dNative by its images, which had `input_sizes`."""
+    pairs = _pairs(padding, explicit_paddings)
+    return convolutions.depthwise_conv2d_backprop_input(
+        input_sizes, filter, out_backprop, strides, pairs, data_format, dilations
+    )
+
+
+def depthwise_conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: str,
+    explicit_paddings: Sequence[int],
+    data_format: str,
+    dilations: Any,
+) -> Tensor:
+    """The gradient of DepthwiseConv2dNative by its filters, which had `filter_sizes`."""
+    pairs = _pairs(padding, explicit_paddings)
+    return convolutions.depthwise_conv2d_backprop_filter(
+        input, filter_sizes, out_backprop, strides, pairs, data_format, dilations
+    )
+
+
+def max_pool_grad(
+    orig_input: Any,
+    orig_output: Any,
+    grad: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    explicit_paddings: Sequence[int],
+    data_format: str,
+) -> Tensor:
+    """The gradient of MaxPool: `grad` at the largest element of each window."""
+    attrs = _windows(_pairs(padding, explicit_paddings), data_format, ksize=ksize, strides=strides)
+    images, grads = (_channels_last(x, data_format) for x in (orig_input, grad))
+    return _as_format(call(ops.max_pool_backprop, (grads, images), **attrs), data_format)
+
+
+def avg_pool_grad(orig_input_shape: Any, grad: Any, ksize: Any, strides: Any, padding: str, data_format: str) -> Tensor:
+    """The gradient of AvgPool of images of that shape: `grad` spread over each window."""
+    attrs = _windows(padding, data_format, ksize=ksize, strides=strides)
+    lengths = to.ints(orig_input_shape, "orig_input_shape")
+    if data_format == "NCHW":
+        lengths = (lengths[0], *lengths[2:], lengths[1])
+    images = call(ops.avg_pool_backprop, (_channels_last(grad, data_format),), shape=lengths, **attrs)
+    return _as_format(images, data_format)
+
+
+def bias_add_grad(out_backprop: Any, data_format: str) -> Tensor:
+    """The gradient of BiasAdd by its bias: the sum over all axes but that of the channels."""
+    grad = convert_to_tensor(out_backprop)
+    channels = 1 if data_format == "NCHW" else grad.ndim - 1
+    return call(ops.reduce_sum, (grad,), axis=tuple(axis for axis in range(grad.ndim) if axis != channels))
+
+
 # ------------------------------------------------------------------- gradients: dy or `gradients` times the derivative
 def _step(x: Any) -> Tensor:
     """One where x is positive, else zero; its derivative is zero, as that of TensorFlow's ops is, and not None."""
@@ -203,6 +335,23 @@ def relu6_grad(gradients: Any, features: Any) -> Tensor:
 def elu_grad(gradients: Any, outputs: Any) -> Tensor:
     """`gradients` times the derivative of elu where its result is `outputs`."""
     return convert_to_tensor(gradients) * arithmetic.minimum(convert_to_tensor(outputs) + 1, 1)
+
+
+def leaky_relu_grad(gradients: Any, features: Any, alpha: float) -> Tensor:
+    """`gradients` times the derivative of leaky_relu at `features`, or at its result."""
+    grad = convert_to_tensor(gradients)
+    return call(ops.where, (convert_to_tensor(features) > 0, grad, grad * alpha))
+
+
+def selu_grad(gradients: Any, outputs: Any) -> Tensor:
+    """`gradients` times the derivative of selu where its result is `outputs`."""
+    grad, result = convert_to_tensor(gradients), convert_to_tensor(outputs)
+    return grad * call(ops.where, (result < 0, result + SELU_SCALE * SELU_ALPHA, SELU_SCALE))
+
+
+def softsign_grad(gradients: Any, features: Any) -> Tensor:
+    """`gradients` times the derivative of softsign at `features`."""
+    return convert_to_tensor(gradients) / math.square(1 + complex.abs(features))
 
 
 def softplus_grad(gradients: Any, features: Any) -> Tensor:

@@ -240,6 +240,89 @@ def raw_functions_of_networks(tf, np):
 
 
 @program()
+def raw_gradients_of_networks(tf, np):
+    raw = tf.raw_ops
+    images = np.linspace(-1.0, 1.0, 32, dtype=np.float32).reshape(1, 4, 4, 2)
+    filters = np.linspace(-0.5, 0.5, 16, dtype=np.float32).reshape(2, 2, 2, 2)
+    grads = np.cos(np.arange(32, dtype=np.float32)).reshape(1, 4, 4, 2)
+    few = grads[:, :2, :2].copy()
+    ones, window = [1, 1, 1, 1], [1, 2, 2, 1]
+    same, pooling = {"strides": ones, "padding": "SAME"}, {"ksize": window, "strides": window, "padding": "VALID"}
+    explicit = {"strides": ones, "padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 0, 0, 1, 0, 0]}
+    sizes, lengths = filters.shape, images.shape
+
+    def of_images(kernel, grad):
+        return raw.Conv2DBackpropInput(input_sizes=lengths, filter=kernel, out_backprop=grad, **same)
+
+    def of_filters(x, grad):
+        return raw.Conv2DBackpropFilter(input=x, filter_sizes=sizes, out_backprop=grad, **same)
+
+    return [
+        gradients(tf, of_images, filters, grads),
+        gradients(tf, of_filters, images, grads),
+        raw.Conv2DBackpropFilter(input=images, filter_sizes=sizes, out_backprop=grads, **explicit),
+        raw.Conv2DBackpropInput(input_sizes=lengths, filter=filters, out_backprop=grads, **explicit),
+        raw.DepthwiseConv2dNativeBackpropInput(
+            input_sizes=lengths, filter=filters[..., :1].copy(), out_backprop=grads, **same
+        ),
+        raw.DepthwiseConv2dNativeBackpropFilter(input=images, filter_sizes=[2, 2, 2, 1], out_backprop=grads, **same),
+        raw.MaxPoolGrad(orig_input=images, orig_output=images[:, 1::2, 1::2].copy(), grad=few, **pooling),
+        gradients(tf, lambda g: raw.AvgPoolGrad(orig_input_shape=lengths, grad=g, **pooling), few),
+        gradients(tf, lambda g: raw.BiasAddGrad(out_backprop=g), grads),
+        raw.BiasAddGrad(out_backprop=grads, data_format="NCHW"),
+        gradients(tf, lambda g: raw.LeakyReluGrad(gradients=g, features=SIGNED, alpha=0.3), POSITIVE),
+        gradients(tf, lambda g, y: raw.SeluGrad(gradients=g, outputs=y), POSITIVE, SIGNED),
+        raw.SoftsignGrad(gradients=POSITIVE, features=SIGNED),
+    ]
+
+
+@program()
+def raw_functions_of_decompositions_and_spectra(tf, np):
+    raw = tf.raw_ops
+    matrix = np.array([[2.0, 1.0], [0.5, 3.0]], np.float32)
+    diagonals = np.array([[[1.0, 0.5, 0.0]], [[4.0, 5.0, 6.0]], [[0.0, 1.0, 0.5]]], np.float32)
+    right = np.ones((3, 2), np.float32)
+    signal = np.cos(np.arange(8, dtype=np.float32)).reshape(1, 2, 4)
+    factors = raw.Lu(input=matrix)
+    whole = raw.Eig(input=matrix, Tout=tf.complex64)
+    structure = np.ones((2, 2, 1), np.float32)
+
+    def squared(a):
+        return raw.MatrixSolveLs(matrix=a, rhs=tf.ones([2, 1]), l2_regularizer=tf.zeros([], tf.float64))
+
+    return [
+        [factors.lu, factors.p],
+        tf.sort(tf.math.real(whole.e)),
+        tf.sort(tf.math.real(raw.Eig(input=matrix, compute_v=False, Tout=tf.complex64).e)),
+        gradients(tf, squared, matrix),
+        raw.TridiagonalSolve(diagonals=diagonals[:, 0], rhs=right),
+        raw.TridiagonalMatMul(superdiag=diagonals[0], maindiag=diagonals[1], subdiag=diagonals[2], rhs=right),
+        raw.BandedTriangularSolve(matrix=diagonals[1:, 0], rhs=right),
+        raw.BatchMatMulV3(x=tf.ones([2, 2], tf.int8), y=tf.ones([2, 2], tf.int8), Tout=tf.int32),
+        raw.MatrixDiagV3(diagonal=[1.0, 2.0], k=1, num_rows=-1, num_cols=-1, padding_value=0.0),
+        raw.MatrixDiagPartV3(input=matrix, k=(-1, 0), padding_value=9.0),
+        raw.MatrixSetDiagV3(input=matrix, diagonal=[7.0], k=1),
+        raw.RFFT(input=signal, fft_length=[4]),
+        raw.RFFT2D(input=signal, fft_length=[2, 4]),
+        raw.IRFFT(input=tf.cast(signal[..., :3], tf.complex64), fft_length=[4]),
+        raw.ExtractImagePatches(
+            images=signal[..., None], ksizes=[1, 2, 2, 1], strides=[1] * 4, rates=[1] * 4, padding="VALID"
+        ),
+        raw.SpaceToBatchND(input=signal[..., None], block_shape=[2, 2], paddings=[[0, 0], [0, 0]]),
+        raw.BatchToSpaceND(input=np.ones((4, 1, 2, 1), np.float32), block_shape=[2, 2], crops=[[0, 0], [0, 1]]),
+        raw.InTopKV2(predictions=matrix, targets=[0, 0], k=1),
+        raw.Dilation2D(
+            input=signal[..., None],
+            filter=np.ones((2, 2, 1), np.float32),
+            strides=[1] * 4,
+            rates=[1] * 4,
+            padding="SAME",
+        ),
+        list(raw.MaxPoolWithArgmax(input=signal[..., None], ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")),
+    ]
+
+
+@program()
 def raw_ops_take_keywords_alone(tf, np):
     x = tf.constant(SIGNED)
     return [

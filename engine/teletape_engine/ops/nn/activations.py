@@ -23,7 +23,7 @@ REAL = FLOATING | INTEGER
 _ROW, _SHORT, _LARGE = 4096, 128, 1 << 14  # elements
 
 # Klambauer et al. 2017, Self-Normalizing Neural Networks, section 2.
-_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
 # ------------------------------------------------------------------------------------------------------- activations
@@ -101,7 +101,7 @@ def elu(xp: Any, x: Any) -> Any:
 
 
 @elementwise(
-    lambda y: (_SELU_SCALE * _SELU_ALPHA + ops.minimum(0.0, y)) * step(-y) + _SELU_SCALE * (1 - step(-y)),
+    lambda y: (SELU_SCALE * SELU_ALPHA + ops.minimum(0.0, y)) * step(-y) + SELU_SCALE * (1 - step(-y)),
     temporaries=3,
     args="features",
     tf="nn.selu",
@@ -110,7 +110,7 @@ def elu(xp: Any, x: Any) -> Any:
 )
 def selu(xp: Any, x: Any) -> Any:
     """scale · (x above zero, alpha·(eˣ - 1) elsewhere), elementwise (Klambauer et al. 2017)."""
-    scale, steep = x.dtype.type(_SELU_SCALE), x.dtype.type(_SELU_SCALE * _SELU_ALPHA)
+    scale, steep = x.dtype.type(SELU_SCALE), x.dtype.type(SELU_SCALE * SELU_ALPHA)
     return xp.where(x > 0, scale * x, steep * xp.expm1(xp.minimum(x, 0)))
 
 
