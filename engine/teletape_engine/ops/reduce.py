@@ -231,10 +231,16 @@ def reduce_all(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
 
 
 # ------------------------------------------------------------------------------------------------------------- norms
+def _weights(x: Any, y: Any, x_spec: Spec, axis: Any) -> Any:
+    """The derivatives of y = log(Σ eˣ): eˣ⁻ʸ, divided by their sum, which is 1 but for the rounding of a large y."""
+    weights = exp(x - restore(y, x_spec, axis))
+    return weights / reduce_sum(weights, axis=axis, keepdims=True)
+
+
 @reduction(
-    vjp=lambda ct, x, y, x_spec, axis: restore(ct, x_spec, axis) * exp(x - restore(y, x_spec, axis)),
+    vjp=lambda ct, x, y, x_spec, axis: restore(ct, x_spec, axis) * _weights(x, y, x_spec, axis),
     jvp=lambda t, x, y, x_spec, axis, keepdims: reduce_sum(
-        t * exp(x - restore(y, x_spec, axis)), axis=axis, keepdims=keepdims
+        t * _weights(x, y, x_spec, axis), axis=axis, keepdims=keepdims
     ),
     op_type="Logsumexp",
     tf="reduce_logsumexp math.reduce_logsumexp",

@@ -103,6 +103,27 @@ def activations_of_integers(tf, np):
 
 
 @program()
+def scores_that_are_large_and_nearly_equal(tf, np):
+    scores = {
+        "float16": [[60000.0, 60000.0, -60000.0], [1024.0, 1024.0, 1023.0]],
+        "float32": [[-3e38, -3e38, -3e38], [1e8, 1e8, 1e8 - 8.0], [12345.0, 12345.5, 12344.0]],
+        "float64": [[1e300, 1e300, 0.0], [-1e16, -1e16, -1e16]],
+    }
+    return {
+        dtype: [
+            gradients(tf, lambda x: tf.reduce_logsumexp(x, -1), np.array(rows, dtype)),
+            gradients(tf, tf.nn.log_softmax, np.array(rows, dtype)),
+            gradients(
+                tf,
+                lambda x: tf.nn.sparse_softmax_cross_entropy_with_logits([0] * x.shape[0], x),
+                np.array(rows, dtype),
+            ),
+        ]
+        for dtype, rows in scores.items()
+    }
+
+
+@program()
 def a_penalised_critic(tf, np):
     def penalty(kernel, images):
         with tf.GradientTape() as tape:
@@ -146,6 +167,16 @@ def jacobians_of_pools_and_convolutions(tf, np):
         tape.batch_jacobian(mean, images),
         tape.jacobian(y, kernel),
     ]
+
+
+@program(rtol=1e-4)  # float32
+def sequences_without_frames_or_labels(tf, np):
+    labels = tf.constant([[1, 2], [1, 0], [0, 0], [3, 3]])
+
+    def loss(logits):
+        return tf.nn.ctc_loss(labels, logits, [2, 1, 0, 0], [4, 0, 0, 3], blank_index=0)
+
+    return gradients(tf, loss, singles(np, 4, 4, 4))
 
 
 @program(rtol=1e-4)  # TensorFlow's logarithms of probabilities are float32

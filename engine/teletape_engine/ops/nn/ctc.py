@@ -77,7 +77,8 @@ def ctc_loss(logits: Any, labels: Any, label_length: Any, logit_length: Any, *, 
         logits: [frames, batch, classes]; softmax is part of the op.
         labels: int32 or int64 [batch, length], without blanks; those after the first `label_length` are padding.
         label_length: int32 or int64 [batch].
-        logit_length: int32 or int64 [batch]: the frames that count.
+        logit_length: int32 or int64 [batch]: the frames that count; of none the loss is 0 without labels, and that of
+            what cannot be with some.
         blank: The class of the blank; a negative one counts from the end.
     """
     _check(logits, labels, (label_length, logit_length))
@@ -100,7 +101,10 @@ def ctc_loss(logits: Any, labels: Any, label_length: Any, logit_length: Any, *, 
     # A blank is never jumped over to the next one, nor between two equal labels.
     jump = where(same, zeros - math.inf, zeros)
 
-    alpha = _frame(observed, 0) + where(greater(number, zeros_like(number) + 1), zeros + _NEVER, zeros)
+    begun = _frame(observed, 0) + where(greater(number, zeros_like(number) + 1), zeros + _NEVER, zeros)
+    before_all = where(greater(number, zeros_like(number)), zeros - math.inf, zeros)
+    counts = expand_dims(greater(logit_length, zeros_like(logit_length)), axis=1)
+    alpha = where(counts, begun, before_all)
     for t in range(1, frames):
         before = pad(alpha, paddings=((0, 0), (2, 0)), constant_value=-math.inf)
         ways = stack(
