@@ -283,7 +283,6 @@ _ROWS: Final = {
         "diagonal k num_rows num_cols padding_value align='RIGHT_LEFT'",
         "diagonal k=k num_rows=num_rows num_cols=num_cols padding_value=padding_value align=align",
     ),
-    "MatrixExponential": _Row("linalg.expm", "input"),
     "MatrixInverse": _Row("linalg.inv", "input adjoint=False"),
     "MatrixLogarithm": _Row("linalg.logm", "input"),
     "MatrixSetDiag": _Row("linalg.set_diag", "input diagonal"),

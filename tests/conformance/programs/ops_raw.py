@@ -304,7 +304,13 @@ def raw_functions_of_decompositions_and_spectra(tf, np):
         raw.MatrixSetDiagV3(input=matrix, diagonal=[7.0], k=1),
         raw.RFFT(input=signal, fft_length=[4]),
         raw.RFFT2D(input=signal, fft_length=[2, 4]),
+        raw.RFFT3D(input=signal, fft_length=[1, 2, 4]),
         raw.IRFFT(input=tf.cast(signal[..., :3], tf.complex64), fft_length=[4]),
+        raw.IRFFT2D(input=tf.cast(signal[..., :3], tf.complex64), fft_length=[2, 4]),
+        raw.IRFFT3D(input=tf.cast(signal[..., :3], tf.complex64), fft_length=[1, 2, 4]),
+        raw.MatrixLogarithm(input=tf.cast(matrix, tf.complex64)),
+        raw.MaxPool3D(input=signal[..., None, None], ksize=[1, 1, 2, 1, 1], strides=[1] * 5, padding="SAME"),
+        raw.BiasAddV1(value=matrix, bias=[1.0, 2.0]),
         raw.ExtractImagePatches(
             images=signal[..., None], ksizes=[1, 2, 2, 1], strides=[1] * 4, rates=[1] * 4, padding="VALID"
         ),
