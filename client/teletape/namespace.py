@@ -179,8 +179,6 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "compat.v1.SummaryMetadata": summary.events.SummaryMetadata,
         "conv": convolutions.conv,
         "device": devices.device,
-        "eig": decompositions.eig,
-        "eigvals": decompositions.eigvals,
         "is_symbolic_tensor": is_symbolic_tensor,
         "is_tensor": is_tensor,
         "linalg.global_norm": clip.global_norm,

@@ -175,7 +175,6 @@ def conv2d(
     return convolutions.conv2d(input, filter, strides, _pairs(padding, explicit_paddings), data_format, dilations)
 
 
-
 def depthwise_conv2d(
     input: Any,
     filter: Any,
