@@ -57,6 +57,7 @@ NOTES = {
     "distribute.experimental.MultiWorkerMirroredStrategy": "one replica",
     "distribute.experimental.ParameterServerStrategy": "refuses: it needs several hosts",
     "distribute.experimental.TPUStrategy": "refuses: there are no TPUs",
+    "random.stateless_parameterized_truncated_normal": "other numbers, of the same distribution",
     "strings.bytes_split": "one string: the bytes of several are ragged",
     "strings.split": "one string: the parts of several are ragged",
 }

@@ -89,6 +89,7 @@ from teletape.ops import (
     spectral,
     stateless_random,
     sums,
+    truncated_normals,
 )
 from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
@@ -249,6 +250,7 @@ def names() -> dict[str, Any]:
         ("random.", random),
         ("", initializers),
         ("random.", stateless_random),
+        ("random.", truncated_normals),
         ("random.", generator),
         ("random.experimental.", generator),
         ("dtypes.", dtypes),

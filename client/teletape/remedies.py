@@ -113,7 +113,6 @@ REMEDIES: Final[Mapping[str, str]] = {
     "quint8": _NO_QUANTIZED,
     "ragged": _PADDED,
     "random.learned_unigram_candidate_sampler": _COUNTED,
-    "random.stateless_parameterized_truncated_normal": "tf.math.ndtri of tf.random.stateless_uniform",
     "random_normal": "tf.random.normal",
     "random_uniform": "tf.random.uniform",
     "reset_default_graph": _NO_GRAPH,

@@ -22,6 +22,9 @@ from teletape.ops.stateless_random import stateless_normal as stateless_normal
 from teletape.ops.stateless_random import stateless_poisson as stateless_poisson
 from teletape.ops.stateless_random import stateless_truncated_normal as stateless_truncated_normal
 from teletape.ops.stateless_random import stateless_uniform as stateless_uniform
+from teletape.ops.truncated_normals import (
+    stateless_parameterized_truncated_normal as stateless_parameterized_truncated_normal,
+)
 from teletape.random import experimental as experimental
 from teletape.variables.generator import Generator as Generator
 from teletape.variables.generator import create_rng_state as create_rng_state
@@ -50,6 +53,7 @@ __all__ = [
     "stateless_categorical",
     "stateless_gamma",
     "stateless_normal",
+    "stateless_parameterized_truncated_normal",
     "stateless_poisson",
     "stateless_truncated_normal",
     "stateless_uniform",

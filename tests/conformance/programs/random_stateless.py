@@ -186,3 +186,24 @@ def algorithms(tf, np):
         [raises(lambda alg=alg: draw([3], seed, alg=alg)) for alg in ("foo", 7, 1.5, "threefry")],
         [raises(lambda function=function: function([3], seed, alg="foo")) for function in functions],
     ]
+
+
+@program()
+def normals_between_bounds_without_their_numbers(tf, np):
+    draw = tf.random.stateless_parameterized_truncated_normal
+    means, spread = tf.Variable([0.0, 0.5]), tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        drawn = draw([5, 2], [1, 2], means, spread, -2.0, [2.0, 1.0])
+    high = draw([3], [1, 2], 0.0, 1.0, 30.0, np.inf)
+    return [
+        tape.gradient(drawn, means),
+        tf.reduce_all((drawn >= -2.0) & (drawn <= [2.0, 1.0])),
+        tf.reduce_all((high >= 30.0) & (high < 31.0)),
+        draw([0, 2], seed=[1, 2], means=means).shape,
+        draw([3], [1, 2], *np.array([0.0, 1.0, -1.0, 1.0])).dtype,
+        raises(lambda: draw([3], [1, 2], 0.0, 1.0, 2.0, 1.0).numpy(), containing="Invalid parameters"),
+        raises(lambda: draw([3], [1, 2], 0.0, 0.0).numpy(), containing="Invalid parameters"),
+        raises(lambda: draw([3], [1, 2], [0.0, 1.0])),
+        raises(lambda: draw([3], [1, 2, 3])),
+        raises(lambda: draw([3], [1, 2], tf.constant(0.0, tf.float64), spread)),
+    ]
