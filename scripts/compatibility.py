@@ -58,8 +58,6 @@ NOTES = {
     "distribute.experimental.ParameterServerStrategy": "refuses: it needs several hosts",
     "distribute.experimental.TPUStrategy": "refuses: there are no TPUs",
     "random.stateless_parameterized_truncated_normal": "other numbers, of the same distribution",
-    "strings.bytes_split": "one string: the bytes of several are ragged",
-    "strings.split": "one string: the parts of several are ragged",
 }
 #: Members of classes that are Python's (of tuples and integers) or serve TensorFlow's own serialization.
 IGNORED = frozenset(

@@ -20,6 +20,7 @@ from teletape import lookup as lookup
 from teletape import math as math
 from teletape import nest as nest
 from teletape import nn as nn
+from teletape import ragged as ragged
 from teletape import random as random
 from teletape import raw_ops as raw_ops
 from teletape import sets as sets
@@ -67,7 +68,6 @@ from teletape.files.tensor_proto import make_tensor_proto as make_tensor_proto
 from teletape.functions.function import function as function
 from teletape.functions.function import init_scope as init_scope
 from teletape.functions.tensor_spec import TensorSpec as TensorSpec
-from teletape.functions.tensor_spec import TypeSpec as TypeSpec
 from teletape.keras import initializers as initializers
 from teletape.keras import losses as losses
 from teletape.keras import metrics as metrics
@@ -195,6 +195,7 @@ from teletape.ops.derived.special import asinh as asinh
 from teletape.ops.derived.special import atanh as atanh
 from teletape.ops.dispatch import constant as constant
 from teletape.ops.dispatch import convert_to_tensor as convert_to_tensor
+from teletape.ops.dispatch import is_tensor as is_tensor
 from teletape.ops.initializers import constant_initializer as constant_initializer
 from teletape.ops.initializers import ones_initializer as ones_initializer
 from teletape.ops.initializers import random_normal_initializer as random_normal_initializer
@@ -227,6 +228,8 @@ from teletape.print_op import tf_print as print
 from teletape.python_calls import numpy_function as numpy_function
 from teletape.python_calls import py_function as py_function
 from teletape.python_calls import timestamp as timestamp
+from teletape.ragged_tensors.spec import RaggedTensorSpec as RaggedTensorSpec
+from teletape.ragged_tensors.tensor import RaggedTensor as RaggedTensor
 from teletape.session_functions import executing_eagerly as executing_eagerly
 from teletape.session_functions import inside_function as inside_function
 from teletape.session_functions import no_gradient as no_gradient
@@ -236,6 +239,7 @@ from teletape.session_functions import sync_async as sync_async
 from teletape.sessions.current import connect as connect
 from teletape.sparse_tensors.distances import edit_distance as edit_distance
 from teletape.sparse_tensors.tensor import SparseTensor as SparseTensor
+from teletape.tensors.composite import TypeSpec as TypeSpec
 from teletape.tensors.dtypes import DType as DType
 from teletape.tensors.dtypes import as_dtype as as_dtype
 from teletape.tensors.dtypes import bfloat16 as bfloat16
@@ -279,6 +283,8 @@ __all__ = [
     "GradientTape",
     "IndexedSlices",
     "Module",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "RegisterGradient",
     "SparseTensor",
     "Tensor",
@@ -439,6 +445,7 @@ __all__ = [
     "pow",
     "print",
     "py_function",
+    "ragged",
     "random",
     "random_index_shuffle",
     "random_normal_initializer",

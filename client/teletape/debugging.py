@@ -20,9 +20,11 @@ from teletape.program.tracebacks import (
     enable_traceback_filtering,
     is_traceback_filtering_enabled,
 )
+from teletape.ragged_tensors.tensor import tensor_or_ragged
 from teletape.sessions.current import current
 from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors import dtypes
+from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import as_shape
 from teletape_engine.arrays import HostArray
@@ -72,7 +74,7 @@ def check_numerics(tensor: to.TensorInput, message: str, name: str | None = None
     Raises:
         InvalidArgumentError: One of them is: the text begins with `message`. Or the dtype is not floating.
     """
-    checked = convert_to_tensor(tensor)
+    checked = to.tensor(tensor)
     if checked.dtype.np not in FLOATING:
         takes = ", ".join(name for dtype, name in KERNEL_NAMES.items() if dtype in FLOATING)
         raise InvalidArgumentError(
@@ -222,12 +224,17 @@ def _check_pairs(
     first, second = _both(x, y)
     holds = compare(first, second)
     if not _holds(_all(holds), _graph_text(message, f"x {sign} y did not hold element-wise:")):
+        first, second, holds = (_elements(each) for each in (first, second, holds))
         raise InvalidArgumentError(_pairs_text(first, second, holds.numpy(), sign, message, summarize or 3))
 
 
-def _both(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    first = convert_to_tensor(x, dtype_hint=y.dtype if isinstance(y, TensorLike) else None)
-    return first, convert_to_tensor(y, dtype_hint=first.dtype)
+def _elements(x: Any) -> Any:
+    return x.elements if isinstance(x, Composite) else x
+
+
+def _both(x: Any, y: Any) -> tuple[Any, Any]:
+    first = tensor_or_ragged(x, y.dtype if isinstance(y, TensorLike | Composite) else None)
+    return first, tensor_or_ragged(y, first.dtype)
 
 
 def _pairs_text(x: Tensor, y: Tensor, holds: HostArray, sign: str, message: str | None, count: int) -> str:
@@ -290,8 +297,9 @@ def assert_non_positive(
 def _check_sign(
     compare: Callable[[Any, Any], Any], sign: str, x: Any, message: str | None, summarize: int | None
 ) -> None:
-    tensor = convert_to_tensor(x)
+    tensor: Any = to.tensor(x)
     if not _holds(_all(compare(tensor, 0)), _graph_text(message, f"x {sign} 0 did not hold element-wise:")):
+        tensor = _elements(tensor)
         shown = tensor.numpy()
         if tensor.ndim:
             shown = [str(element) for element in shown.reshape(-1)[: summarize or 3]]
@@ -334,6 +342,7 @@ def assert_near(
         near, _graph_text(message, f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}", "")
     ):
         begin = f"{message}\n" if message else ""
+        first, second = _elements(first), _elements(second)
         raise InvalidArgumentError(
             f"{begin}x and y not equal to tolerance rtol = {relative}, atol = {absolute}\n"
             f"x (shape={first.shape} dtype={first.dtype.name}) = \n{first.numpy()}\n"
@@ -392,7 +401,7 @@ def _rank(rank: Any) -> int:
 
 
 def _check_rank(x: Any, holds: Callable[[int], bool], wanted: str, message: str | None) -> None:
-    shape = as_shape(convert_to_tensor(x).shape)
+    shape = as_shape(to.tensor(x).shape)
     if not holds(shape.rank or 0):
         raise ValueError(
             f"{_prefix(message)}Tensor  must have rank {wanted}.  Received rank {shape.rank}, shape {shape}"
@@ -411,7 +420,7 @@ def assert_type(
 
     `message` begins the error's text.
     """
-    expected, own = dtypes.as_dtype(tf_type), convert_to_tensor(tensor).dtype
+    expected, own = dtypes.as_dtype(tf_type), to.tensor(tensor).dtype
     if own is not expected:
         raise TypeError(f"{_prefix(message)}tensor must be of type {expected!r}; got {own!r}")
 

@@ -42,10 +42,21 @@ from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
 from teletape.distribution import public as distribution
-from teletape.files import audio, buckets, contents, gfile, jpeg_quality, ngrams, strings, tensor_messages, tensor_proto
+from teletape.files import (
+    audio,
+    buckets,
+    contents,
+    gfile,
+    jpeg_quality,
+    ngrams,
+    ragged_strings,
+    strings,
+    tensor_messages,
+    tensor_proto,
+)
 from teletape.files import images as image_files
 from teletape.functions import function as functions
-from teletape.functions.tensor_spec import TensorSpec, TypeSpec
+from teletape.functions.tensor_spec import TensorSpec
 from teletape.keras_mount import finders
 from teletape.linear_operators.conjugate_gradient import conjugate_gradient
 from teletape.lookup_tables import entries as lookup_entries
@@ -94,14 +105,18 @@ from teletape.ops import (
 from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
 from teletape.ops.static_values import get_static_value
-from teletape.program.tracebacks import report, reports
+from teletape.program.tracebacks import report, reports, retries
+from teletape.ragged_tensors import functions as ragged
+from teletape.ragged_tensors import methods as ragged_methods
+from teletape.ragged_tensors.forms.of_functions import FUNCTIONS
 from teletape.remedies import remedy
 from teletape.sessions import current as sessions
 from teletape.sessions.session import Session
 from teletape.sparse_tensors import arithmetic, conversions, ctc, distances, lookups, parts, reductions, sets
 from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors import dlpack, dtypes, nest, registered_conversions
-from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
+from teletape.tensors.composite import NotDense, TypeSpec
+from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.variables import (
@@ -114,11 +129,7 @@ from teletape.variables.name_scope import get_current_name_scope, name_scope
 from teletape.variables.variable import Variable
 
 give_operators(TensorLike)
-
-
-def is_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor, a variable, IndexedSlices or a sparse tensor."""
-    return isinstance(x, TensorLike | SparseValue)
+ragged_methods.give_methods()
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:
@@ -138,13 +149,12 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         *(("linalg.", module) for module in (linalg, decompositions, bands, diagonals)),
         *(("nn.", module) for module in (nn, convolutions, morphology, pools)),
         *(("image.", module) for module in (images, image_colors, image_measures, boxes, random_boxes, random_images)),
-        ("math.", segments),
-        ("math.", counting),
-        ("math.", sums),
+        *(("math.", module) for module in (segments, counting, sums)),
         ("signal.", signal),
         ("signal.", signal_windows),
         ("signal.", spectral),
         *(("sparse.", module) for module in (arithmetic, conversions, parts, reductions)),
+        ("ragged.", ragged),
         ("sets.", sets),
         ("nn.", ctc),
         ("nn.", lookups),
@@ -181,7 +191,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "conv": convolutions.conv,
         "device": devices.device,
         "is_symbolic_tensor": is_symbolic_tensor,
-        "is_tensor": is_tensor,
+        "is_tensor": dispatch.is_tensor,
         "linalg.global_norm": clip.global_norm,
         "math.approx_max_k": sorting.approx_max_k,
         "math.approx_min_k": sorting.approx_min_k,
@@ -265,7 +275,7 @@ def names() -> dict[str, Any]:
         ("image.", jpeg_quality),
         ("io.", contents),
         ("io.", tensor_messages),
-        *(("strings.", module) for module in (strings, buckets, ngrams)),
+        *(("strings.", module) for module in (strings, ragged_strings, buckets, ngrams)),
         *(("lookup.", module) for module in (lookup_entries, static, vocabulary)),
         ("lookup.experimental.", mutable),
         ("io.", image_files),
@@ -274,7 +284,7 @@ def names() -> dict[str, Any]:
         entries |= {path + name: getattr(module, name) for name in module.__all__}
     for module in (dtypes, registered_conversions, session_functions):
         entries |= {name: getattr(module, name) for name in module.__all__}
-    entries |= configuration.NAMES | distribution.NAMES
+    entries |= configuration.NAMES | distribution.NAMES | ragged_methods.NAMES
     return entries | {
         **{f"io.{name}": getattr(records, name) for name in records.IO},
         **{f"experimental.numpy.{name}": value for name, value in numpy_types.NAMES.items()},
@@ -340,13 +350,14 @@ def by_module() -> dict[str, dict[str, Any]]:
 def _reporting(path: str, name: str, value: Any) -> Any:
     """Returns a function of this package so that it reports its errors, as `path.name`; anything else as it is.
 
-    Within the package functions are called as they are.
+    It takes ragged tensors if it has a form for them. Within the package functions are called as they are.
     """
     if not isinstance(value, FunctionType) or not value.__module__.startswith("teletape."):
         return value
     if report.__name__ in value.__code__.co_names:
         return value
-    function = reports(value)
+    form = FUNCTIONS.get(value) or ragged_strings.FORMS.get(value)
+    function = reports(value) if form is None else retries(value, NotDense, form)
     function.__module__, function.__qualname__ = path, name  # where pickle finds it
     function.__name__ = name
     return function

@@ -7,7 +7,10 @@ from typing import Final
 
 _SPARSE_SPEC: Final = "pass the sparse tensor itself: a function is traced for its shapes"
 _CROSS: Final = "tf.strings.join of the features, then tf.strings.to_hash_bucket_fast"
-_PADDED: Final = "its tensors are dense: pad the rows to one length and pass a mask"
+_RAGGED_SHAPE: Final = "a ragged tensor's shape, row_lengths() and bounding_shape()"
+_RAGGED_FEATURE: Final = (
+    "tf.io.FixedLenSequenceFeature with allow_missing=True, then tf.RaggedTensor.from_tensor of the padded rows"
+)
 _NO_GRAPH: Final = "there are no graphs: ops run at once, and tf.function records them as one command"
 _SAVED: Final = (
     "save weights with tf.train.Checkpoint, model.save('model.keras') or model.save_weights; a function is traced "
@@ -45,8 +48,6 @@ REMEDIES: Final[Mapping[str, str]] = {
     "InteractiveSession": "ops run at once: read a value with .numpy()",
     "Operation": _NO_GRAPH,
     "OptionalSpec": _TRACED_FOR_SHAPES,
-    "RaggedTensor": _PADDED,
-    "RaggedTensorSpec": _PADDED,
     "Session": "TensorFlow 2 runs ops at once; decorate a function with tf.function to run it as one command",
     "SparseTensorSpec": _SPARSE_SPEC,
     "TensorArraySpec": _TRACED_FOR_SHAPES,
@@ -70,6 +71,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "dtypes.resource": _NO_HANDLES,
     "dtypes.variant": _NO_HANDLES,
     "estimator": "tf.keras.Model with fit, or a loop of your own",
+    "experimental.DynamicRaggedShape": _RAGGED_SHAPE,
     "experimental.dtensor": "there is one device: leave tensors whole",
     "experimental.tensorrt": _NO_GRAPH,
     "feature_column": _KERAS_INPUT,
@@ -84,7 +86,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "image.decode_jxl": "convert the file to PNG or WebP first: Pillow reads no JPEG XL",
     "image.generate_bounding_box_proposals": "decode the boxes with ops, then tf.image.non_max_suppression",
     "import_graph_def": _NO_GRAPH,
-    "io.RaggedFeature": _PADDED,
+    "io.RaggedFeature": _RAGGED_FEATURE,
     "io.decode_json_example": "read the JSON in Python, and make a tf.train.Example of it",
     "io.decode_jxl": "convert the file to PNG or WebP first: Pillow reads no JPEG XL",
     "io.decode_proto": "parse the messages in Python, with the classes of their protocol buffers",
@@ -111,7 +113,6 @@ REMEDIES: Final[Mapping[str, str]] = {
     "queue": "tf.data.Dataset",
     "quint16": _NO_QUANTIZED,
     "quint8": _NO_QUANTIZED,
-    "ragged": _PADDED,
     "random.learned_unigram_candidate_sampler": _COUNTED,
     "random_normal": "tf.random.normal",
     "random_uniform": "tf.random.uniform",

@@ -5,8 +5,9 @@ from teletape.files.buckets import to_hash_bucket_fast as to_hash_bucket_fast
 from teletape.files.buckets import to_hash_bucket_strong as to_hash_bucket_strong
 from teletape.files.ngrams import ngrams as ngrams
 from teletape.files.ngrams import unsorted_segment_join as unsorted_segment_join
+from teletape.files.ragged_strings import bytes_split as bytes_split
+from teletape.files.ragged_strings import split as split
 from teletape.files.strings import as_string as as_string
-from teletape.files.strings import bytes_split as bytes_split
 from teletape.files.strings import format as format
 from teletape.files.strings import join as join
 from teletape.files.strings import length as length
@@ -14,7 +15,6 @@ from teletape.files.strings import lower as lower
 from teletape.files.strings import reduce_join as reduce_join
 from teletape.files.strings import regex_full_match as regex_full_match
 from teletape.files.strings import regex_replace as regex_replace
-from teletape.files.strings import split as split
 from teletape.files.strings import strip as strip
 from teletape.files.strings import substr as substr
 from teletape.files.strings import to_number as to_number

@@ -43,6 +43,8 @@ def encode(value: Any, tf: Any) -> Any:
     if isinstance(value, tf.IndexedSlices):
         parts = {name: encode(getattr(value, name), tf) for name in ("values", "indices", "dense_shape")}
         return {"slices": parts}
+    if isinstance(value, tf.RaggedTensor):
+        return {"ragged": [encode(each, tf) for each in (value.shape, value.flat_values, *value.nested_row_splits)]}
     if isinstance(value, tf.Variable):
         return _encode_array("variable", np.asarray(value.numpy()))
     if isinstance(value, tf.Tensor):

@@ -14,7 +14,7 @@ from typing import Any
 from teletape import debugging, logs
 from teletape.control_flow import loop_commands
 from teletape.control_flow.loop_commands import as_one_command
-from teletape.control_flow.packing import Packing, tensors_of, with_known_elements
+from teletape.control_flow.packing import Packing, Whole, tensors_of, with_known_elements
 from teletape.control_flow.tensor_array import TensorArray
 from teletape.control_flow.untaken import unused
 from teletape.errors import InvalidArgumentError
@@ -23,7 +23,7 @@ from teletape.functions.trace import NotTraceable, control
 from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape.tensors.variable_wrapper import VariableWrapper
 from teletape.variables.variable import Variable
@@ -229,10 +229,16 @@ def _branch_step(selector: Tensor, branches: Sequence[Callable[[], Any]]) -> Any
     leaves = packings[0].leaves
     if results and any(leaf is None for leaf in leaves):
         raise NotTraceable("has a branch that returns None and tensors", "tensors alone, or None alone")
+    if any(_wholes(packing) != _wholes(packings[0]) for packing in packings):
+        raise NotTraceable("has branches that return composites of several structures", "composites of one structure")
     for leaf in leaves:
         if isinstance(leaf, str | bytes):
             raise NotTraceable("has a branch that returns text", "numbers")
     return packings[0].state(results)
+
+
+def _wholes(packing: Packing) -> list[Whole]:
+    return [leaf for leaf in packing.leaves if isinstance(leaf, Whole)]
 
 
 def _truth(pred: Any) -> bool:
@@ -404,8 +410,8 @@ def read_variables(structure: Any) -> Any:
 
 
 def as_result(leaf: Any) -> Any:
-    """Returns a leaf of a loop's result as a tensor; IndexedSlices and TensorArrays stay."""
-    return leaf if isinstance(leaf, IndexedSlices | TensorArray) else convert_to_tensor(leaf)
+    """Returns a leaf of a loop's result as a tensor; composites and TensorArrays stay."""
+    return leaf if isinstance(leaf, Composite | TensorArray) else convert_to_tensor(leaf)
 
 
 def warn_of_back_prop(back_prop: bool, name: str) -> None:

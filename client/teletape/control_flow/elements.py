@@ -9,6 +9,7 @@ from teletape.errors import InvalidArgumentError, OutOfRangeError
 from teletape.ops.create import zeros
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors import dtypes, nest
+from teletape.tensors.composite import RaggedValue
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import Tensor
 from teletape.tensors.tensor_shape import TensorShape
@@ -62,8 +63,10 @@ class Results:
         return call(ops.stack, self._tensors[::-1] if reverse else self._tensors)
 
 
-def elements_of(tensor: Tensor) -> list[Tensor]:
-    """Returns the elements along axis 0, cut so that the gradient of all of them takes time n log n."""
+def elements_of(tensor: Any) -> list[Any]:
+    """Returns the elements along axis 0, cut so that the gradient of all of them takes time n log n; the rows."""
+    if isinstance(tensor, RaggedValue):
+        return list(tensor)  # type: ignore[call-overload,no-any-return]  # a ragged tensor is iterated over its rows
     if tensor.dtype is dtypes.string:
         return [constant(text) for text in tensor.numpy()]
     return cut_by_halves(tensor, tensor.shape.as_list()[0], _cut)

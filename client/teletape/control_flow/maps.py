@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from teletape import logs
 from teletape.control_flow import loop_commands
 from teletape.control_flow.eager import read_variables, warn_of_back_prop
@@ -14,7 +16,12 @@ from teletape.control_flow.loop_commands import as_one_command
 from teletape.errors import InvalidArgumentError
 from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.functions.trace import NotTraceable, trace
-from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.ops.create import zeros
+from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.ragged_tensors.factories import from_nested_row_splits
+from teletape.ragged_tensors.forms.arrangement import stack as stacked
+from teletape.ragged_tensors.spec import RaggedTensorSpec
+from teletape.ragged_tensors.tensor import RaggedTensor, tensor_or_ragged
 from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.tensor import Tensor
@@ -38,17 +45,18 @@ def map_fn(
 
     Args:
         fn: From one element (of each of `elems`, in its structure) to a tensor or a structure of tensors.
-        elems: A tensor [n, ...], or a nested structure of such.
+        elems: A tensor or ragged tensor [n, ...], or a nested structure of such; an element of a ragged one is a row.
         dtype: The older name of fn_output_signature.
         parallel_iterations: Accepted, without effect; more than 1 logs a warning.
         back_prop: Accepted, without effect.
         swap_memory: Accepted, without effect.
         infer_shape: Whether results must have the shape of the first one.
         name: Accepted, without effect.
-        fn_output_signature: The structure of dtypes or TensorSpecs of the results, if it is not that of `elems`.
+        fn_output_signature: The structure of dtypes, TensorSpecs or RaggedTensorSpecs of the results, if it is not that
+            of `elems`.
 
     Returns:
-        Tensors [n, ...] in the structure of the results.
+        Tensors [n, ...] in the structure of the results; ragged ones where `elems` is ragged or the signature says so.
 
     Raises:
         ValueError: No elements, a scalar among them, other lengths, or a result of another structure or shape.
@@ -73,7 +81,10 @@ def map_fn(
     specs = [_result_spec(leaf, of_element=signature is None) for leaf in nest.flatten(pattern)]
     tensors = _elements(elems)
     length = common_length(tensors)
-    results = [Results(spec.dtype, spec.shape, infer_shape) for spec in specs]
+    results = [
+        RaggedResults(spec) if isinstance(spec, RaggedTensorSpec) else Results(spec.dtype, spec.shape, infer_shape)
+        for spec in specs
+    ]
 
     def element_result(row: Sequence[Any]) -> list[Any]:
         result = fn(nest.pack_sequence_as(elems, row))
@@ -87,7 +98,8 @@ def map_fn(
     def command(nested: bool) -> Any:
         return nest.pack_sequence_as(pattern, loop_commands.scanned(step, [], tensors, choices=nested)[1])
 
-    mapped = as_one_command([fn], length, command)
+    ragged = any(isinstance(each, RaggedTensor | RaggedTensorSpec) for each in [*tensors, *specs])
+    mapped = None if ragged else as_one_command([fn], length, command)
     if mapped is not None:
         return mapped
     for row in zip(*map(elements_of, tensors), strict=True) if length else ():
@@ -96,7 +108,48 @@ def map_fn(
     return nest.pack_sequence_as(pattern, [column.stack() for column in results])
 
 
-def _elements(elems: Any) -> list[Tensor]:
+class RaggedResults:
+    """Tensors or ragged tensors of one dtype and rank, which become the rows of a ragged tensor.
+
+    Args:
+        spec: Of each; a ragged rank of 0 is that of a tensor.
+    """
+
+    def __init__(self, spec: RaggedTensorSpec) -> None:
+        self._spec = spec
+        self._rows: list[Any] = []
+
+    def write(self, value: Any) -> None:
+        """Appends a value; raises as `check`."""
+        self._rows.append(self.check(value))
+
+    def check(self, value: Any) -> Any:
+        """Returns a value as a tensor or ragged tensor.
+
+        Raises:
+            teletape.errors.InvalidArgumentError: It has another dtype.
+            ValueError: It has another shape.
+        """
+        row = tensor_or_ragged(value, self._spec.dtype)
+        if row.dtype is not self._spec.dtype:
+            raise InvalidArgumentError(
+                f"fn_output_signature has dtype {self._spec.dtype.name}, but the function returned {row.dtype.name}"
+            )
+        if not self._spec.shape.is_compatible_with(row.shape):
+            raise ValueError(f"Incompatible shape for value ({row.shape}), expected ({self._spec.shape})")
+        return row
+
+    def stack(self) -> Any:
+        """Returns all of them as the rows of a ragged tensor."""
+        if self._rows:
+            return stacked(self._rows).with_row_splits_dtype(self._spec.row_splits_dtype)
+        inner = self._spec.shape.as_list()[self._spec.ragged_rank + 1 :]
+        values = zeros([0, *(length or 0 for length in inner)], self._spec.dtype)
+        splits = [constant(np.zeros(1, self._spec.row_splits_dtype.np))] * (self._spec.ragged_rank + 1)
+        return from_nested_row_splits(values, splits)
+
+
+def _elements(elems: Any) -> list[Any]:
     """Returns the tensors whose elements `map_fn` maps."""
     leaves = nest.flatten(elems)
     if not leaves:
@@ -104,14 +157,18 @@ def _elements(elems: Any) -> list[Tensor]:
             f"elems must be a Tensor or (possibly nested) sequence of Tensors. Got {elems}, which does not contain any "
             "Tensors."
         )
-    tensors = [convert_to_tensor(leaf) for leaf in leaves]
-    if tensors[0].ndim < 1:
+    tensors = [tensor_or_ragged(leaf) for leaf in leaves]
+    if not len(tensors[0].shape):
         raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
     return tensors
 
 
-def _result_spec(leaf: Any, *, of_element: bool) -> TensorSpec:
+def _result_spec(leaf: Any, *, of_element: bool) -> TensorSpec | RaggedTensorSpec:
     """Returns the spec of a result, from a leaf of the elements or of the signature."""
+    if isinstance(leaf, RaggedTensor):
+        return RaggedTensorSpec(leaf.shape[1:], leaf.dtype, leaf.ragged_rank - 1, leaf.row_splits.dtype)
+    if isinstance(leaf, RaggedTensorSpec):
+        return leaf
     if of_element:
         return TensorSpec(None, spec_of(leaf).dtype)
     return leaf if isinstance(leaf, TensorSpec) else TensorSpec(None, leaf)

@@ -15,6 +15,7 @@ from teletape.control_flow.tensor_array import TensorArray
 from teletape.functions.trace import trace
 from teletape.ops.dispatch import as_tensor, convert_to_tensor
 from teletape.tensors import nest
+from teletape.tensors.composite import Composite, Structure
 from teletape.tensors.tensor import Tensor, TensorLike
 
 
@@ -25,12 +26,24 @@ class _Value:
 _VALUE = _Value()
 
 
+class Whole(NamedTuple):
+    """Marks a leaf that is a composite.
+
+    Attributes:
+        structure: What it is without its tensors.
+        tensors: How many those are.
+    """
+
+    structure: Structure
+    tensors: int
+
+
 class Packing(NamedTuple):
     """How the leaves of a state are put together again.
 
     Attributes:
         structure: The state with None in the place of each leaf.
-        leaves: For each leaf a TensorArray, `_VALUE` for a tensor, or what stays.
+        leaves: For each leaf a TensorArray, `_VALUE` for a tensor, `Whole` for a composite, or what stays.
     """
 
     structure: Any
@@ -46,6 +59,8 @@ class Packing(NamedTuple):
                 yield next(values)
             elif isinstance(leaf, TensorArray):
                 yield leaf.with_parts([next(values)] if leaf.elements_are_known else [])
+            elif isinstance(leaf, Whole):
+                yield leaf.structure.of([next(values) for _ in range(leaf.tensors)])
             else:
                 yield leaf
 
@@ -68,6 +83,9 @@ def tensors_of(state: Any) -> tuple[list[Tensor], Packing]:
         if isinstance(leaf, TensorArray):
             tensors += leaf.parts()
             leaves.append(leaf)
+        elif isinstance(leaf, Composite):
+            tensors += leaf.parts()
+            leaves.append(Whole(leaf.structure(), len(leaf.parts())))
         elif is_dynamic(leaf):
             tensors.append(tensor_of(leaf))
             leaves.append(_VALUE)

@@ -743,13 +743,13 @@ class Dataset:
         )
 
     def ragged_batch(self, batch_size: Any, *args: Any, **kwargs: Any) -> Dataset:
-        """Refused: there are no ragged tensors.
+        """Refused: elements are dense tensors.
 
         Raises:
             UnimplementedError: Always; it says what to use.
         """
         raise UnimplementedError(
-            "ragged_batch: there are no ragged tensors; pad the elements to one shape with padded_batch, or use "
+            "ragged_batch: elements are dense tensors; pad the elements to one shape with padded_batch, or use "
             "bucket_by_sequence_length"
         )
 

@@ -13,6 +13,7 @@ from teletape.ops.derived.shape import reshape
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
+from teletape.tensors.composite import RaggedValue
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import EagerTensor, TensorLike
@@ -47,7 +48,7 @@ def wants_zeros(unconnected: Any) -> bool:
 
 # ------------------------------------------------------------------------------------------------ targets and sources
 def as_target(value: Any) -> Any:
-    """A target: a tensor or variable, or the values of IndexedSlices, through which those are differentiated.
+    """A target: a tensor or variable, or the values of slices or of a ragged tensor, which are differentiated.
 
     Raises:
         TypeError: Anything else; None and strings with TensorFlow's text.
@@ -57,7 +58,7 @@ def as_target(value: Any) -> Any:
 
 
 def as_source(value: Any) -> Any:
-    """A source: a tensor, a variable or IndexedSlices.
+    """A source: a tensor, a variable or IndexedSlices, or the flat values of a ragged tensor.
 
     Raises:
         TypeError: Anything else; None and strings with TensorFlow's text.
@@ -69,6 +70,8 @@ def _checked(value: Any, role: str, advice: str) -> Any:
     value = unwrapped(value)
     if isinstance(value, EagerTensor | Variable | IndexedSlices):
         return value
+    if isinstance(value, RaggedValue):
+        return value.flat_values
     if isinstance(value, SparseValue):
         raise ValueError(
             f"Type {type(value).__name__} is not supported as a gradient source or gradient target. Pass its `values`."
@@ -91,6 +94,13 @@ def targets_of(structure: Any) -> list[Any]:
 def sources_of(structure: Any) -> list[Any]:
     """The sources in a nested structure; see `as_source`."""
     return [as_source(leaf) for leaf in nest.flatten(structure)]
+
+
+def in_rows(source: Any, gradient: Any) -> Any:
+    """The gradient of a source in its form: that of a ragged tensor has the same rows."""
+    if gradient is None or not isinstance(source, RaggedValue):
+        return gradient
+    return source.with_flat_values(dispatch.as_tensor(gradient))
 
 
 def is_text(value: Any) -> bool:
@@ -138,6 +148,8 @@ def cotangents_for(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
 
 def _cotangent(gradient: Any, target: TensorLike) -> Any:
     """A cotangent as a recorded value, of the target's dtype if it has none of its own."""
+    if isinstance(gradient, RaggedValue):
+        gradient = gradient.flat_values
     tensor = dispatch.convert_to_tensor(gradient, dtype_hint=target.dtype)
     extra = tensor.ndim - len(target.shape)
     if extra > 0 and tensor.shape.as_list()[:extra] == [1] * extra:  # TensorFlow's ops sum such axes away

@@ -7,11 +7,12 @@ from types import TracebackType
 from typing import Any
 
 from teletape import logs
-from teletape.derivatives.arguments import UnconnectedGradients
+from teletape.derivatives.arguments import UnconnectedGradients, in_rows
 from teletape.ops import dispatch
 from teletape.program.tracebacks import reports
 from teletape.sessions.current import current
 from teletape.tensors import nest
+from teletape.tensors.composite import RaggedValue
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape.tensors.variable_wrapper import unwrapped
@@ -105,7 +106,7 @@ class ForwardAccumulator:
 
         Args:
             primals: A tensor or variable, or a nested structure of them. For IndexedSlices the result is the tangent of
-                the values, as IndexedSlices.
+                the values, as IndexedSlices; for a ragged tensor one with its rows.
             unconnected_gradients: What is returned if there is no tangent: NONE or ZERO.
 
         Returns:
@@ -116,15 +117,15 @@ class ForwardAccumulator:
             AttributeError: Something that is no tensor among `primals` (TensorFlow's own text).
         """
         zeros = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
-        flat = nest.flatten(primals)
+        leaves = nest.flatten(primals)
+        flat = [leaf.flat_values if isinstance(leaf, RaggedValue) else leaf for leaf in leaves]
         for primal in flat:
             if not isinstance(primal, EagerTensor | Variable | IndexedSlices):
                 raise AttributeError(f"{type(primal).__name__!r} object has no attribute '_id'")
         recorded = [_recorded(primal.values if isinstance(primal, IndexedSlices) else primal) for primal in flat]
         tangents = self._session.jvp(self._accumulator, recorded)
-        return nest.pack_sequence_as(
-            primals, [self._wrapped(primal, tangent, zeros) for primal, tangent in zip(flat, tangents, strict=True)]
-        )
+        results = [self._wrapped(primal, tangent, zeros) for primal, tangent in zip(flat, tangents, strict=True)]
+        return nest.pack_sequence_as(primals, [in_rows(*pair) for pair in zip(leaves, results, strict=True)])
 
     def _wrapped(self, primal: Any, tangent: Any, zeros: bool) -> Any:
         """A tangent as the program sees it: like its primal, or None."""

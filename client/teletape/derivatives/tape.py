@@ -12,6 +12,7 @@ from teletape import logs
 from teletape.derivatives.arguments import (
     UnconnectedGradients,
     cotangents_for,
+    in_rows,
     recorded_values,
     sources_of,
     targets_of,
@@ -26,7 +27,8 @@ from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import nest
-from teletape.tensors.indexed_slices import IndexedSlices, SparseValue, wrap
+from teletape.tensors.composite import Composite, RaggedValue
+from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables import none_gradients
@@ -117,19 +119,19 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
 
     @reports
     def watch(self, tensor: Any) -> None:
-        """Follows `tensor` (a tensor, a variable, or a nested structure of them) from now on.
+        """Follows `tensor` (a tensor, a variable, a composite, or a nested structure of them) from now on.
 
         Raises:
             ValueError: Something else in it.
             AttributeError: The tape was never entered (TensorFlow's own text).
         """
         for leaf in map(unwrapped, nest.flatten(tensor)):
-            if not isinstance(leaf, EagerTensor | Variable | SparseValue):
+            if not isinstance(leaf, EagerTensor | Variable | Composite):
                 raise ValueError(
                     f"Passed in object {leaf} of type {type(leaf).__name__!r}, not tf.Tensor or tf.Variable or "
                     "ExtensionType."
                 )
-            self._watch(leaf.values if isinstance(leaf, SparseValue) else leaf)
+            self._watch(leaf.elements if isinstance(leaf, Composite) else leaf)
 
     def _watch(self, tensor: Tensor | Variable) -> None:
         if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
@@ -292,7 +294,8 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
             unconnected_gradients: What a source gets that the target does not depend on: NONE or ZERO.
 
         Returns:
-            For each source a tensor of its shape and dtype, IndexedSlices, or None.
+            For each source a tensor of its shape and dtype, IndexedSlices, or None; for a ragged tensor one with its
+            rows.
 
         Raises:
             RuntimeError: The tape was used up by an earlier question, or was never entered.
@@ -339,8 +342,9 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
             result = None if recorded[0].spec.dtype.hasobject else wrap(next(gradients), owner)
             if result is None:
                 none_gradients.remember(self, targets, flat, [result])
-            return result
+            return result if not isinstance(sources, RaggedValue) else in_rows(sources, result)
         results = [None if source.spec.dtype.hasobject else wrap(next(gradients), owner) for source in recorded]
         if any(result is None for result in results):
             none_gradients.remember(self, targets, flat, results)
-        return nest.pack_sequence_as(sources, results)
+        leaves = nest.flatten(sources)
+        return nest.pack_sequence_as(sources, [in_rows(*pair) for pair in zip(leaves, results, strict=True)])

@@ -1,7 +1,7 @@
 """`tf.strings`: functions of strings, elementwise or of several tensors.
 
-Each reads the values of its tensors: over HTTP a round trip, and in a tf.function the function runs op by op. A result
-whose rows have several lengths is refused: tensors are dense. Long because fourteen functions document their arguments.
+Each reads the values of its tensors: over HTTP a round trip, and in a tf.function the function runs op by op. Long
+because twelve functions document their arguments.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
+from teletape.errors import InvalidArgumentError, OutOfRangeError
 from teletape.files.host import array_of, bytes_of, each_string, strings_of
 from teletape.files.regular_expressions import compiled
 from teletape.ops import arguments as to
@@ -24,7 +24,6 @@ from teletape_engine.spec import shape_text
 
 __all__ = [
     "as_string",
-    "bytes_split",
     "format",
     "join",
     "length",
@@ -32,7 +31,6 @@ __all__ = [
     "reduce_join",
     "regex_full_match",
     "regex_replace",
-    "split",
     "strip",
     "substr",
     "to_number",
@@ -248,43 +246,6 @@ def reduce_join(
     if keepdims:
         joined = joined.reshape([1 if each in axes else size for each, size in enumerate(array.shape)])
     return convert_to_tensor(joined)
-
-
-def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Tensor:
-    """Returns the parts of one string, at white space or at `sep`.
-
-    Raises:
-        UnimplementedError: Several strings, whose parts TensorFlow returns as a ragged tensor.
-
-    Example:
-        tf.strings.split("a b c")
-    """
-    text = _single(strings_of(input, "input"), "split")
-    between = None if sep is None else bytes_of(sep, "sep") or None
-    return convert_to_tensor(np.array(text.split(between, maxsplit), object))
-
-
-def bytes_split(input: Any, name: str | None = None) -> Tensor:
-    """Returns the bytes of one string, each as a string.
-
-    Raises:
-        UnimplementedError: Several strings, whose bytes TensorFlow returns as a ragged tensor.
-
-    Example:
-        tf.strings.bytes_split("abc")
-    """
-    text = _single(strings_of(input, "input"), "bytes_split")
-    return convert_to_tensor(np.array([text[place : place + 1] for place in range(len(text))], object))
-
-
-def _single(strings: Any, function: str) -> bytes:
-    if strings.shape:
-        raise UnimplementedError(
-            f"{function} of several strings makes rows of several lengths, and tensors are dense: call it for each "
-            f"string, or split them in Python ([text.split() for text in strings.numpy()])"
-        )
-    text: bytes = strings.item()
-    return text
 
 
 # -------------------------------------------------------------------------------------------------------------- numbers

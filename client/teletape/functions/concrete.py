@@ -13,8 +13,8 @@ from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.trace import Traced, values_of
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.program.tracebacks import reports
-from teletape.tensors import nest
-from teletape.tensors.indexed_slices import SparseValue
+from teletape.tensors import dtypes, nest
+from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import TensorLike
 from teletape.variables.variable import Variable
 from teletape_engine.errors import InvalidArgumentError
@@ -131,7 +131,7 @@ class ConcreteFunction:
         if kwargs or len(args) != len(self._input_specs):
             arguments = self._function._bind(args, kwargs)
         else:
-            tensors = [arg if isinstance(arg, TensorLike | SparseValue) else convert_to_tensor(arg) for arg in args]
+            tensors = [arg if isinstance(arg, TensorLike | Composite) else convert_to_tensor(arg) for arg in args]
             arguments = self._filled(tensors)
         leaves: list[Any] = []
         key_of(arguments, leaves, {})
@@ -153,14 +153,14 @@ class ConcreteFunction:
         if self._only is not None:
             return tensors
         rest = iter(tensors)
-        places = (TensorSpec, TensorLike, SparseValue)
+        places = (TensorSpec, TensorLike, Composite)
         return nest.map_structure(lambda leaf: next(rest) if isinstance(leaf, places) else leaf, self._arguments)
 
 
 def _tensor_specs(leaf: Any) -> list[TensorSpec]:
-    """Returns the specs of a tensor, a variable or a TensorSpec; of slices those of the values and the indices."""
-    if isinstance(leaf, SparseValue):
-        return [TensorSpec(part.shape, part.dtype) for part in (leaf.values, leaf.indices)]
+    """Returns the specs of a tensor, a variable, a TensorSpec, or of the parts of a composite."""
+    if isinstance(leaf, Composite):
+        return [TensorSpec(part.shape, part.dtype) for part in leaf.parts() if part.dtype is not dtypes.string]
     return [TensorSpec(leaf.shape, leaf.dtype)]
 
 
@@ -174,7 +174,7 @@ def _sized(leaf: Any, size: int) -> Any:
 
 def _common_spec(first: Any, second: Any) -> Any:
     """Returns a result's spec; sizes that differ between two trials are not known."""
-    if first is None or first.shape == second.shape:
+    if not isinstance(first, TensorSpec) or first.shape == second.shape:
         return first
     if first.shape.rank != second.shape.rank:
         return TensorSpec(None, first.dtype)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from teletape.ops.dispatch import as_tensor, constant
 from teletape.sessions.session import Session
 from teletape.tensors import nest
-from teletape.tensors.indexed_slices import SparseValue
+from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape_engine import commands
 from teletape_engine.catalogue.op import CATALOGUE, Trait
@@ -182,7 +182,7 @@ class Deferred:
 
 
 def _is_tensor(leaf: Any) -> bool:
-    return isinstance(leaf, TensorLike | SparseValue)
+    return isinstance(leaf, TensorLike | Composite)
 
 
 class _Number(NamedTuple):

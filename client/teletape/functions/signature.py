@@ -11,7 +11,7 @@ import numpy as np
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.ops.dispatch import as_tensor, constant, convert_to_tensor
 from teletape.tensors import nest
-from teletape.tensors.indexed_slices import SparseValue
+from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.tensors.variable_wrapper import VariableWrapper
@@ -38,9 +38,9 @@ def key_of(value: Any, leaves: list[Any], variables: dict[int, int], *, general:
     if isinstance(value, TensorSpec):
         leaves.append(value)
         return GeneralSpec(value.dtype.np, shape_key(value.shape)) if general else spec_of_leaf(value)
-    if isinstance(value, SparseValue):
+    if isinstance(value, Composite):
         leaves.append(value)
-        return (type(value), *specs_of(value), tuple(value.shape.as_list()))
+        return (value.structure(), *(key_of(part, [], variables) for part in value.parts()))
     if nest.is_nested(value):
         children = value.items() if isinstance(value, Mapping) else enumerate(value)
         ordered = sorted(children) if isinstance(value, dict) and len(value) > 1 else list(children)
@@ -67,16 +67,16 @@ def shape_key(shape: TensorShape) -> tuple[int | None, ...] | None:
 
 
 def shapes_of(leaf: Any) -> list[TensorShape]:
-    """Returns the shapes of a tensor, a variable, slices or a TensorSpec."""
+    """Returns the shapes of a tensor, a variable, a TensorSpec, or of the parts of a composite."""
     if isinstance(leaf, TensorSpec):
         return [leaf.shape]
     return [TensorShape(spec.shape) for spec in specs_of(leaf)]
 
 
 def specs_of(leaf: Any) -> list[Spec]:
-    """Returns the specs of a tensor, a variable or slices."""
-    if isinstance(leaf, SparseValue):
-        return [leaf.values.recorded.spec, leaf.indices.recorded.spec]
+    """Returns the specs of a tensor, a variable or a composite."""
+    if isinstance(leaf, Composite):
+        return [part.recorded.spec for part in leaf.parts()]
     if isinstance(leaf, TensorSpec):
         return [spec_of_leaf(leaf)]
     return [leaf.recorded.spec]
@@ -86,9 +86,8 @@ def spec_of_leaf(leaf: Any) -> Any:
     """Returns what `trace` takes for a leaf: the spec of a tensor; other leaves as they are."""
     if isinstance(leaf, EagerTensor):
         return leaf if leaf.recorded.spec.dtype == object else leaf.recorded.spec
-    if isinstance(leaf, SparseValue):
-        values, indices = specs_of(leaf)
-        return leaf.of_parts(values, indices, leaf.shape)
+    if isinstance(leaf, Composite):
+        return leaf.structure().of([spec_of_leaf(part) for part in leaf.parts()])
     if isinstance(leaf, TensorSpec):
         if not leaf.shape.is_fully_defined():
             raise ValueError(

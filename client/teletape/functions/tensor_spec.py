@@ -7,16 +7,10 @@ from typing import Any
 import numpy as np
 
 from teletape.tensors import dtypes
+from teletape.tensors.composite import Composite, TypeSpec
 from teletape.tensors.dtypes import DType
-from teletape.tensors.indexed_slices import SparseValue
 from teletape.tensors.tensor import TensorLike
 from teletape.tensors.tensor_shape import TensorShape
-
-
-class TypeSpec:
-    """The base of specs: what a value is like that does not exist yet. `isinstance(x, tf.TypeSpec)` holds for them."""
-
-    __slots__ = ()
 
 
 class TensorSpec(TypeSpec):
@@ -102,12 +96,12 @@ class TensorSpec(TypeSpec):
 
 
 def spec_of(value: Any) -> Any:
-    """Returns the TensorSpec of a value that becomes a tensor; None, specs, IndexedSlices and sparse tensors stay.
+    """Returns the TensorSpec of a value that becomes a tensor; None, specs and composites stay.
 
     Raises:
         TypeError: The value cannot become a tensor.
     """
-    if value is None or isinstance(value, TensorSpec | SparseValue):
+    if value is None or isinstance(value, TypeSpec | Composite):
         return value
     if isinstance(value, TensorLike):
         return TensorSpec(value.shape, value.dtype)

@@ -26,7 +26,8 @@ from teletape.ops.dispatch import as_tensor, call, constant
 from teletape.sessions.current import current, inside
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
-from teletape.tensors.indexed_slices import SparseValue, wrap
+from teletape.tensors.composite import Composite, Structure, TypeSpec
+from teletape.tensors.indexed_slices import wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.variables.variable import Variable
@@ -127,37 +128,39 @@ class _Leaf:
     """One leaf of a function's result.
 
     Attributes:
-        indices: Positions of its values among the engine function's results: one for a tensor, two for slices.
-        dense: The spec of the dense array of slices or of a sparse tensor.
-        composite: Their class.
+        index: The position of a tensor among the engine function's results.
+        structure: Of a composite.
+        parts: Of a composite: a leaf for each of its tensors.
         host: The elements of strings, which no engine function holds. Without any of the three: None.
     """
 
-    indices: tuple[int, ...] = ()
-    dense: Spec | None = None
-    composite: type[SparseValue] | None = None
+    index: int | None = None
+    structure: Structure | None = None
+    parts: tuple[_Leaf, ...] = ()
     host: Any = None
 
     def filled(self, results: Sequence[Any], owner: Session) -> Any:
         """Returns the leaf for the results of one call."""
-        if self.composite is not None and self.dense is not None:
-            values, indices = (EagerTensor(results[i], owner) for i in self.indices)
-            return self.composite.of_parts(values, indices, TensorShape(self.dense.shape))
-        if self.indices:
-            return EagerTensor(results[self.indices[0]], owner)
+        if self.structure is not None:
+            return self.structure.of([part.filled(results, owner) for part in self.parts])
+        if self.index is not None:
+            return EagerTensor(results[self.index], owner)
         return None if self.host is None else constant(self.host)
 
-    def tensor_spec(self, specs: Sequence[Spec]) -> TensorSpec | None:
-        """Returns the leaf's spec; for slices that of the dense array."""
-        if self.indices:
-            spec = self.dense or specs[self.indices[0]]
-            return TensorSpec(spec.shape, spec.dtype)
-        return None if self.host is None else TensorSpec(self.host.shape, dtypes.string)
+    def tensor_spec(self, specs: Sequence[Spec]) -> TypeSpec | None:
+        """Returns the leaf's spec; for slices and sparse tensors that of the dense array."""
+        if self.index is not None:
+            return TensorSpec(specs[self.index].shape, specs[self.index].dtype)
+        if self.structure is None:
+            return None if self.host is None else TensorSpec(self.host.shape, dtypes.string)
+        of_parts = [Spec.of(p.host.shape, p.host.dtype) if p.index is None else specs[p.index] for p in self.parts]
+        spec = self.structure.spec(of_parts)
+        return spec if isinstance(spec, TypeSpec) else TensorSpec(spec.shape, spec.dtype)
 
 
 def _position(leaf: Any) -> int | None:
     """Returns the position of a leaf that is a tensor among the engine function's results."""
-    return leaf.indices[0] if leaf.__class__ is _Leaf and leaf.dense is None and leaf.indices else None
+    return leaf.index if leaf.__class__ is _Leaf else None
 
 
 def _filled(structure: Any, results: Sequence[Any], owner: Session) -> Any:
@@ -180,8 +183,8 @@ def trace(
 
     Args:
         function: The Python function.
-        specs: Its arguments: (nested structures of) engine Specs, which become symbolic tensors, slices of Specs, and
-            variables, which it may assign to; everything else is passed as it is.
+        specs: Its arguments: (nested structures of) engine Specs, which become symbolic tensors, composites of
+            Specs, and variables, which it may assign to; everything else is passed as it is.
         keywords: Its keyword arguments.
         names: The names of its arguments.
         defers: Whether it may print: the engine function then has further results, which `Traced.call` prints.
@@ -219,7 +222,7 @@ def trace(
 
 
 def _symbolic(tracing: TracingSession, arguments: list[Symbol], leaf: Any, name: str) -> Any:
-    """Returns the symbolic tensor, variable or slices for a leaf of the arguments; other leaves stay as they are."""
+    """Returns the symbolic tensor, variable or composite for a leaf of the arguments; others stay as they are."""
     if isinstance(leaf, Spec):
         arguments.append(tracing.log.new_symbol(leaf, f"{name}:0"))
         return EagerTensor(arguments[-1], tracing)
@@ -227,9 +230,8 @@ def _symbolic(tracing: TracingSession, arguments: list[Symbol], leaf: Any, name:
         local, symbol = tracing.recorder().argument_variable(leaf.recorded)
         arguments.append(symbol)
         return leaf.standing_for(local)
-    if isinstance(leaf, SparseValue) and isinstance(leaf.values, Spec):
-        values, indices = (_symbolic(tracing, arguments, part, name) for part in (leaf.values, leaf.indices))
-        return leaf.of_parts(values, indices, leaf.shape)
+    if isinstance(leaf, Composite):
+        return leaf.structure().of([_symbolic(tracing, arguments, part, name) for part in leaf.parts()])
     return leaf
 
 
@@ -255,10 +257,9 @@ def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:
     """Returns a leaf of the result, and appends its values to the engine function's results."""
     if leaf is None:
         return _Leaf()
-    if isinstance(leaf, SparseValue):
-        symbols += [leaf.values.operand(), leaf.indices.operand()]
-        dense = symbols[-2].spec.with_shape(tuple(leaf.shape.as_list()))
-        return _Leaf((len(symbols) - 2, len(symbols) - 1), dense, type(leaf))
+    if isinstance(leaf, Composite):
+        parts = tuple([_leaf(part, symbols, function) for part in leaf.parts()])
+        return _Leaf(structure=leaf.structure(), parts=parts)
     if isinstance(leaf, bool | int | float | complex | str | bytes | np.ndarray | np.generic):
         leaf = constant(leaf)
     if isinstance(leaf, TensorShape) and leaf.is_fully_defined():
@@ -273,12 +274,12 @@ def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:
     if symbol.spec.dtype == object:
         return _Leaf(host=symbol.host)
     symbols.append(symbol)
-    return _Leaf((len(symbols) - 1,))
+    return _Leaf(len(symbols) - 1)
 
 
 def _deferred_leaf(leaf: Any, symbols: list[Symbol], function: Any) -> Any:
     """Returns a leaf of what is printed: a result of the engine function if it is a tensor, else the leaf itself."""
-    return _leaf(leaf, symbols, function) if isinstance(leaf, TensorLike | SparseValue) else leaf
+    return _leaf(leaf, symbols, function) if isinstance(leaf, TensorLike | Composite) else leaf
 
 
 def trace_gradient(
@@ -367,14 +368,14 @@ def control(function: F) -> F:
 
 
 def values_of(leaves: Sequence[Any]) -> list[Any]:
-    """Returns tensors, variables and slices among `leaves` as recorded values: a function's arguments."""
+    """Returns tensors, variables and composites among `leaves` as recorded values: a function's arguments."""
     values: list[Any] = []
     for leaf in leaves:
         if isinstance(leaf, Variable):
             leaf.check_session()
             values.append(leaf.recorded)
-        elif isinstance(leaf, SparseValue):
-            values += [leaf.values.operand(), leaf.indices.operand()]
+        elif isinstance(leaf, Composite):
+            values += [part.operand() for part in leaf.parts() if part.dtype is not dtypes.string]
         elif isinstance(leaf, TensorLike):
             values.append(leaf.operand())
     return values

@@ -14,7 +14,7 @@ from teletape.files.host import array_of
 from teletape.lookup_tables.table import Table
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.program.tracebacks import reports_methods
-from teletape.tensors.indexed_slices import SparseValue
+from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import Tensor
 from teletape_engine.spec import shape_text
 
@@ -55,7 +55,7 @@ class MutableHashTable(Table):
         return array_of(convert_to_tensor(keys, self._key_dtype))
 
     def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
-        """Returns the values of keys: [*keys.shape, *value.shape]; of a sparse tensor a sparse tensor.
+        """Returns the values of keys: [*keys.shape, *value.shape]; of a sparse or ragged tensor one like it.
 
         Args:
             keys: Of the table's dtype.
@@ -66,8 +66,8 @@ class MutableHashTable(Table):
             ValueError: Keys of another dtype.
             InvalidArgumentError: Defaults of another shape.
         """
-        if isinstance(keys, SparseValue):
-            return keys.of_parts(self.lookup(keys.values), keys.indices, keys.shape)
+        if isinstance(keys, Composite):
+            return keys.with_elements(self.lookup(keys.elements))
         array = self.keys_of(keys)
         shape = (*array.shape, *self._default.shape)
         flat = array.reshape(-1).tolist()

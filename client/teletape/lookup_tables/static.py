@@ -16,7 +16,7 @@ from teletape.lookup_tables.entries import Initializer
 from teletape.lookup_tables.table import Table
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.program.tracebacks import reports_methods
-from teletape.tensors.indexed_slices import SparseValue
+from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import Tensor
 
 __all__ = ["StaticHashTable"]
@@ -73,13 +73,13 @@ class StaticHashTable(Table):
         return self._default
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Returns the values of keys, in their shape; of a sparse tensor a sparse tensor.
+        """Returns the values of keys, in their shape; of a sparse or ragged tensor one like it.
 
         Raises:
             TypeError: Keys of another dtype.
         """
-        if isinstance(keys, SparseValue):
-            return keys.of_parts(self.lookup(keys.values), keys.indices, keys.shape)
+        if isinstance(keys, Composite):
+            return keys.with_elements(self.lookup(keys.elements))
         array = self.keys_of(keys)
         places = [self._places.get(key, -1) for key in array.reshape(-1).tolist()]
         choices = np.append(self._entries, self._default_value.reshape(1)).astype(self._entries.dtype, copy=False)

@@ -16,7 +16,7 @@ from teletape.lookup_tables.table import Table
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.program.tracebacks import reports_methods
 from teletape.tensors import dtypes
-from teletape.tensors.indexed_slices import SparseValue
+from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import Tensor
 
 __all__ = ["StaticVocabularyTable"]
@@ -67,13 +67,13 @@ class StaticVocabularyTable(Table):
         self._words = dict(zip(words.tolist(), numbers.tolist(), strict=True))
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Returns the numbers of words, int64, in their shape; of a sparse tensor a sparse tensor.
+        """Returns the numbers of words, int64, in their shape; of a sparse or ragged tensor one like it.
 
         Raises:
             TypeError: Keys of another dtype.
         """
-        if isinstance(keys, SparseValue):
-            return keys.of_parts(self.lookup(keys.values), keys.indices, keys.shape)
+        if isinstance(keys, Composite):
+            return keys.with_elements(self.lookup(keys.elements))
         array = self.keys_of(keys)
         flat = [self._number(key) for key in array.reshape(-1).tolist()]
         return convert_to_tensor(np.array(flat, np.int64).reshape(array.shape))

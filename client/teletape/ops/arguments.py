@@ -14,10 +14,11 @@ import numpy.typing as npt
 from teletape.ops.dispatch import call, convert_to_tensor, holds_nothing
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
+from teletape.tensors.composite import Composite, RaggedValue
 from teletape.tensors.convert import host_array
 from teletape.tensors.dtypes import DType
-from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
-from teletape.tensors.tensor import Tensor, TensorLike
+from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.tensors.variable_wrapper import unwrapped
 from teletape_engine.catalogue.namespace import ops
@@ -32,34 +33,41 @@ PaddingInput: TypeAlias = str | Sequence[Any] | TensorLike | npt.NDArray[Any]
 
 
 # ------------------------------------------------------------------------------------------------------------- inputs
-tensor = convert_to_tensor
+# A ragged tensor stays what it is, as if it were a tensor: `call` runs the op on its values.
+
+
+def tensor(x: Any) -> Tensor:
+    """A tensor."""
+    if x.__class__ is EagerTensor or isinstance(x, RaggedValue):
+        return x  # type: ignore[return-value]  # as if it were a tensor
+    return convert_to_tensor(x)
 
 
 def slices_or_tensor(x: Any) -> Any:
-    """IndexedSlices and sparse tensors as they are, anything else as a tensor."""
-    return x if isinstance(x, SparseValue) else convert_to_tensor(x)
+    """Composites as they are, anything else as a tensor."""
+    return x if isinstance(x, Composite) else convert_to_tensor(x)
 
 
 def value(x: Any) -> TensorLike:
     """A tensor or variable as it is, anything else as a tensor."""
-    return unwrapped(x) if isinstance(x, TensorLike) else convert_to_tensor(x)
+    return unwrapped(x) if isinstance(x, TensorLike | RaggedValue) else convert_to_tensor(x)
 
 
 def hinted(x: Any, other: Any) -> TensorLike:
     """A tensor or variable as it is; anything else as a tensor with the dtype of `other`, if it fits."""
-    return unwrapped(x) if isinstance(x, TensorLike) else convert_to_tensor(x, dtype_hint=other.dtype)
+    return unwrapped(x) if isinstance(x, TensorLike | RaggedValue) else convert_to_tensor(x, dtype_hint=other.dtype)
 
 
 def like(x: Any, other: Any) -> TensorLike:
     """A tensor or variable as it is; anything else as a tensor with the dtype of `other`, if that is a tensor."""
-    if isinstance(x, TensorLike):
+    if isinstance(x, TensorLike | RaggedValue):
         return unwrapped(x)  # type: ignore[no-any-return]  # a tensor or variable
-    return convert_to_tensor(x, other.dtype if isinstance(other, TensorLike) else None)
+    return convert_to_tensor(x, other.dtype if isinstance(other, TensorLike | RaggedValue) else None)
 
 
 def cast(x: Any, other: Any) -> Tensor:
     """A tensor with the dtype of `other`, cast to it if it has another."""
-    converted = convert_to_tensor(like(x, other))
+    converted = tensor(like(x, other))
     if converted.dtype is other.dtype:
         return converted
     return call(ops.cast, (converted,), dtype=other.dtype.np)
@@ -84,7 +92,7 @@ def int32_tensor(x: Any) -> Tensor:
 
 def float_tensor(x: Any) -> Tensor:
     """A tensor; integers become float32."""
-    converted = convert_to_tensor(x)
+    converted = tensor(x)
     if converted.dtype.is_integer:
         return call(ops.cast, (converted,), dtype=dtypes.float32.np)
     return converted
@@ -127,7 +135,7 @@ def scalar(x: Any) -> Tensor:
 
 def tensors(values: Any) -> list[Any]:
     """A list of tensors, variables and IndexedSlices; ValueError if it is empty."""
-    entries = [entry if isinstance(entry, TensorLike | IndexedSlices) else convert_to_tensor(entry) for entry in values]
+    entries = [entry if isinstance(entry, TensorLike | Composite) else convert_to_tensor(entry) for entry in values]
     if not entries:
         raise ValueError(
             "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape."

@@ -15,6 +15,7 @@ from teletape.ops.dispatch import call, constant, convert_to_tensor, holds_tenso
 from teletape.program.tracebacks import report
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
+from teletape.tensors.composite import RaggedValue
 from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.tensors.tensor import Tensor, TensorLike, together
 from teletape.tensors.tensor_shape import TensorShape
@@ -54,7 +55,7 @@ def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> Tens
             values = [values]
         if len(values) == 1:
             to.ints(axis, "axis")
-            return call(ops.identity, (convert_to_tensor(values[0]),))
+            return call(ops.identity, (to.tensor(values[0]),))
         return call(ops.concat, values, axis=to.ints(axis, "axis")[0])
     except Exception as error:
         report(error)
@@ -78,7 +79,7 @@ def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> Tensor:
         at = to.whole(axis)
         if not holds_tensors(values):
             values = unstack(constant(values))  # numbers among themselves agree on one dtype
-        first = next((value.shape.rank for value in values if isinstance(value, TensorLike)), None)
+        first = next((value.shape.rank for value in values if isinstance(value, TensorLike | RaggedValue)), None)
         rank = (np.ndim(values[0]) if first is None else first) + 1
         _check_axis(at, rank)
         return call(ops.stack, values, axis=at)
@@ -225,8 +226,9 @@ def where(
         if (x is None) != (y is None):
             raise ValueError("x and y must both be non-None or both be None.")
         if x is None:
-            return call(ops.nonzero, (convert_to_tensor(condition),))
-        truths = condition if isinstance(condition, TensorLike) else convert_to_tensor(condition, dtypes.bool)
+            return call(ops.nonzero, (to.tensor(condition),))
+        known = isinstance(condition, TensorLike | RaggedValue)
+        truths = condition if known else convert_to_tensor(condition, dtypes.bool)
         return call(ops.where, (truths, x, y))
     except Exception as error:
         report(error)

@@ -12,9 +12,10 @@ from teletape.program.call_site import Where, latest_code, new_call_site
 from teletape.program.tracebacks import report
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
+from teletape.tensors.composite import Composite, RaggedValue
 from teletape.tensors.convert import fits, host_array, wrapped
 from teletape.tensors.dtypes import DType
-from teletape.tensors.indexed_slices import IndexedSlices, SparseValue
+from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.registered_conversions import converted
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, from_host
 from teletape.tensors.tensor_shape import TensorShape
@@ -140,10 +141,20 @@ def as_tensor(value: Any) -> Tensor:
     return call(ops.identity, (value,))
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor, a variable, IndexedSlices, a sparse or a ragged tensor. By hand: no op.
+
+    Example:
+        tf.is_tensor([1.0, 2.0])
+    """
+    return isinstance(x, TensorLike | Composite)
+
+
 def holds_tensors(value: Any) -> bool:
-    """Whether a (nested) list has a tensor or variable in it."""
+    """Whether a (nested) list has a tensor or variable in it, or a ragged tensor."""
     return any(
-        isinstance(item, TensorLike) or (isinstance(item, list | tuple) and holds_tensors(item)) for item in value
+        isinstance(item, TensorLike | RaggedValue) or (isinstance(item, list | tuple) and holds_tensors(item))
+        for item in value
     )
 
 
@@ -185,7 +196,7 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
 
     Raises:
         InvalidArgumentError: The op does not take such inputs.
-        TypeError: A number that the tensor's dtype cannot hold.
+        TypeError: A number that the tensor's dtype cannot hold; a ragged tensor, if the op does not take any.
     """
     try:
         frame = _frame(2)  # mostly the program's: between it and this is the function that TensorFlow has for the op
@@ -197,10 +208,11 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
     canonical = op.attrs(attrs) if attrs or op.schema.attrs else NO_ATTRS
     inputs = [arg.recorded if arg.__class__ is EagerTensor and arg.session is owner else None for arg in args]
     if None in inputs:
-        if len(args) == 1 and isinstance(args[0], SparseValue):
-            composite: Any = args[0].applied(op)
-            if composite is not None:
-                return composite  # type: ignore[no-any-return]  # as if it were a tensor
+        for arg in args:
+            if isinstance(arg, Composite):
+                composite: Any = arg.applied(op, args, attrs)
+                if composite is not None:
+                    return composite  # type: ignore[no-any-return]  # as if it were a tensor
         inputs = operands(op, args)
         if owner.numbers:
             return took(op, inputs, canonical, where)
@@ -223,10 +235,10 @@ def operands(op: Op, args: Sequence[Any]) -> list[Any]:
     """Returns the inputs of a call as recorded values; what is no tensor takes the dtype of the tensors next to it."""
     inputs: list[Any] = [None] * len(args)
     for i, arg in enumerate(args):
-        if isinstance(arg, IndexedSlices):
-            arg = as_tensor(arg)
         if isinstance(arg, TensorLike):
             inputs[i] = arg.operand()
+        elif isinstance(arg, IndexedSlices):
+            inputs[i] = as_tensor(arg).operand()
     for i, arg in enumerate(args):
         if inputs[i] is None:
             group = [j for j in range(len(args)) if op.variadic or _alike(op, i, j)]

@@ -74,6 +74,23 @@ def reports(function: Callable[P, R]) -> Callable[P, R]:
     return reporting
 
 
+def retries(function: Callable[..., Any], refusal: type[Exception], form: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a function as `reports` does; if it refuses its arguments with such an exception, its form gets them."""
+
+    @functools.wraps(function)
+    def retrying(*args: Any, **kwargs: Any) -> Any:
+        try:
+            try:
+                return function(*args, **kwargs)
+            except refusal:
+                return form(*args, **kwargs)
+        except BaseException as error:
+            report(error)
+            raise
+
+    return retrying
+
+
 def reports_methods(cls: type[T]) -> type[T]:
     """Wraps the public methods that a class defines, static ones too, by `reports`."""
     for name, method in list(vars(cls).items()):
@@ -85,8 +102,8 @@ def reports_methods(cls: type[T]) -> type[T]:
 
 
 def unwrapped(function: Any) -> Any:
-    """Returns the function that `reports` has wrapped; anything else as it is."""
-    return function.__wrapped__ if getattr(function, "__code__", None) is _REPORTING else function
+    """Returns the function that `reports` or `retries` has wrapped; anything else as it is."""
+    return function.__wrapped__ if getattr(function, "__code__", None) in _WRAPPERS else function
 
 
 def report(error: BaseException) -> None:
@@ -107,7 +124,7 @@ def report(error: BaseException) -> None:
         error.__traceback__ = _frames_of_program(error.__traceback__)
 
 
-_REPORTING: Final = reports(report).__code__
+_WRAPPERS: Final = (reports(report).__code__, retries(report, Exception, report).__code__)
 
 
 def with_op(message: str, op: str | None) -> str:

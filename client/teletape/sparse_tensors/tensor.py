@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -135,9 +136,9 @@ class SparseTensor(SparseValue):
         """
         return SparseTensor(self._indices, new_values, self._lengths)
 
-    def applied(self, op: Op) -> Any:
+    def applied(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """The same places with the op's results for the values, if TensorFlow's function takes sparse tensors."""
-        return self.rebuilt(call(op, (self._values,))) if op in _OF_VALUES else None
+        return self.rebuilt(call(op, (self._values,), **attrs)) if op in _OF_VALUES else None
 
     def places(self) -> HostArray:
         """The indices on the host, int64 [n, rank]; they are read once. A function that does so is not traced."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -9,15 +11,16 @@ import numpy as np
 from teletape.missing_names import MissingAttribute
 from teletape.sessions.session import Session
 from teletape.tensors import printing
+from teletape.tensors.composite import Composite, Structure, TypeSpec
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import EagerTensor, from_host
 from teletape.tensors.tensor_shape import TensorShape
-from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.slices import SlicesValue
+from teletape_engine.spec import Spec
 
 
-class SparseValue:
-    """A composite of two tensors, one leaf of structures and one argument of functions: values, and where they are."""
+class SparseValue(Composite):
+    """A composite of two tensors: values, and where they are."""
 
     @property
     def values(self) -> Any:
@@ -30,23 +33,40 @@ class SparseValue:
         raise NotImplementedError  # pragma: no cover - abstract
 
     @property
-    def shape(self) -> TensorShape:
-        """The dense shape."""
-        raise NotImplementedError  # pragma: no cover - abstract
+    def elements(self) -> Any:
+        """The values."""
+        return self.values
 
-    @property
-    def dtype(self) -> DType:
-        """Of the values."""
-        raise NotImplementedError  # pragma: no cover - abstract
+    def with_elements(self, elements: Any) -> Any:
+        """Other values at the same indices."""
+        return self.of_parts(elements, self.indices, self.shape)
 
     @classmethod
     def of_parts(cls, values: Any, indices: Any, shape: TensorShape) -> SparseValue:
         """The composite of two tensors, or of their specs, with this dense shape; nothing is checked."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def applied(self, op: Op) -> Any:
-        """What an op of one input gives for the composite itself; None: it is made dense first."""
-        return None
+    def parts(self) -> tuple[Any, ...]:
+        """The values and the indices."""
+        return self.values, self.indices
+
+    def structure(self) -> Structure:
+        """The class and the dense shape."""
+        return _Sparse(type(self), None if self.shape.rank is None else tuple(self.shape.as_list()))
+
+
+@dataclass(frozen=True)
+class _Sparse:
+    """The structure of a sparse value."""
+
+    kind: type[SparseValue]
+    lengths: tuple[int | None, ...] | None
+
+    def of(self, parts: Sequence[Any]) -> Composite:
+        return self.kind.of_parts(parts[0], parts[1], TensorShape(self.lengths))
+
+    def spec(self, specs: Sequence[Spec]) -> Spec | TypeSpec:
+        return specs[0].with_shape(tuple(TensorShape(self.lengths).as_list()))
 
 
 class IndexedSlices(SparseValue):

@@ -2,11 +2,13 @@
 
 Everything else is a leaf: tensors, arrays, strings, None, sets, dataclasses without TensorFlow's `__tf_flatten__`.
 Dicts are walked by sorted key.
-`expand_composites` is accepted everywhere and changes nothing: an IndexedSlices always stays one leaf.
+`expand_composites` takes ragged tensors apart, into their flat values and row splits; an IndexedSlices and a
+SparseTensor always stay one leaf.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, MutableMapping, Sequence
@@ -14,6 +16,7 @@ from dataclasses import is_dataclass
 from typing import Any, Final
 
 from teletape.logs import log_first_n
+from teletape.tensors.composite import RaggedValue
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
@@ -53,11 +56,17 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     Raises:
         TypeError: The keys of a dict cannot be sorted.
     """
-    if not is_nested(structure):
-        return [structure]
     leaves: list[Any] = []
-    _gather(structure, leaves)
-    return leaves
+    if is_nested(structure):
+        _gather(structure, leaves)
+    else:
+        leaves.append(structure)
+    return [part for leaf in leaves for part in _parts(leaf)] if expand_composites else leaves
+
+
+def _parts(leaf: Any) -> Sequence[Any]:
+    """The tensors of a ragged tensor; any other leaf."""
+    return leaf.parts() if isinstance(leaf, RaggedValue) else (leaf,)
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
@@ -79,6 +88,8 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
             f"Attempted to pack value:\n  {_cut(flat_sequence)}\ninto a structure, but found "
             f"incompatible type `{type(flat_sequence)}` instead."
         )
+    if expand_composites:
+        flat_sequence = _put_together(flatten(structure), list(flat_sequence))
     if not is_nested(structure):
         if len(flat_sequence) != 1:
             raise ValueError(
@@ -101,6 +112,16 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     return packed
 
 
+def _put_together(leaves: Sequence[Any], flat: list[Any]) -> list[Any]:
+    """A flat sequence in which the parts of each ragged tensor among the leaves are one again."""
+    packed, rest = [], iter(flat)
+    for leaf in leaves:
+        parts = list(itertools.islice(rest, len(_parts(leaf))))
+        whole = isinstance(leaf, RaggedValue) and len(parts) == len(leaf.parts())
+        packed += [leaf.structure().of(parts)] if whole else parts
+    return [*packed, *rest]
+
+
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: bool) -> Any:
     """The structure of `func(a, b, …)` over the leaves a, b, … at the same position of each structure.
 
@@ -118,15 +139,15 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: bool) -> 
     if not structure:
         raise ValueError("Must provide at least one structure")
     check_types = kwargs.pop("check_types", True)
-    kwargs.pop("expand_composites", False)
+    expand = kwargs.pop("expand_composites", False)
     if kwargs:
         raise ValueError(
             f"Only valid keyword arguments are `check_types` and `expand_composites`, not: `{'`, `'.join(kwargs)}`"
         )
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types=check_types)
-    columns = zip(*(flatten(each) for each in structure), strict=True)
-    return pack_sequence_as(structure[0], [func(*column) for column in columns])
+    columns = zip(*(flatten(each, expand) for each in structure), strict=True)
+    return pack_sequence_as(structure[0], [func(*column) for column in columns], expand)
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:

@@ -1,0 +1,127 @@
+"""`ragged[…]`: rows, parts of rows, and new axes, as TensorFlow's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from teletape.ops import arguments as to
+from teletape.ragged_tensors.partition import RowPartition
+from teletape.ragged_tensors.rows import take, take_range
+from teletape.ragged_tensors.tensor import RaggedTensor
+from teletape.tensors.tensor import TensorLike
+
+
+def item(self: RaggedTensor, key: Any) -> Any:
+    """The rows, and parts of them, that a key names: integers, slices, `...`, `tf.newaxis`, or a tuple of those.
+
+    Raises:
+        ValueError: An integer along an axis whose length differs from row to row.
+        IndexError: A row that there is not; too many indices.
+        TypeError: Anything else.
+    """
+    return _outer(self, list(key) if isinstance(key, list | tuple) else [key])
+
+
+def _outer(value: Any, keys: Sequence[Any]) -> Any:
+    """`value[keys]`, from the outermost axis on."""
+    if not keys:
+        return value
+    if not isinstance(value, RaggedTensor):
+        return value[tuple(keys)]
+    key, rest = keys[0], keys[1:]
+    if key is Ellipsis:
+        return _outer(value, _without_ellipsis(keys, len(value.shape)))
+    if key is None:
+        return _under(_outer(value, rest), rows=1)
+    if isinstance(key, slice):
+        return _inner(_rows(value, key), rest)
+    row, rows = _index(key), value.partition.rows
+    if row >= rows:
+        raise IndexError(f"Row key {row} out of bounds")
+    if row < -rows:
+        raise IndexError(f"slice index {row} of dimension 0 out of bounds.")
+    numbers = value.partition.numbers()
+    return _outer(take_range(value.values, int(numbers[row % rows]), int(numbers[row % rows + 1])), rest)
+
+
+def _inner(value: Any, keys: Sequence[Any]) -> Any:
+    """`value[:, keys]`: keys from the second axis on."""
+    if not keys:
+        return value
+    if not isinstance(value, RaggedTensor):
+        return value[(slice(None), *keys)]
+    key, rest, uniform = keys[0], keys[1:], value.partition.uniform
+    if key is Ellipsis:
+        return _inner(value, _without_ellipsis(keys, len(value.shape) - 1))
+    if key is None:
+        return _under(_inner(value, rest), length=1)
+    if isinstance(key, slice):
+        if key == slice(None):
+            return RaggedTensor.of(_inner(value.values, rest), value.partition)
+        cut = _columns(value, key)
+        return RaggedTensor.of(_inner(cut.values, rest), cut.partition)
+    if uniform is None:
+        raise ValueError("Cannot index into an inner ragged dimension.")
+    column = _index(key)
+    if not -uniform <= column < uniform:
+        raise IndexError(f"Index out of bounds when indexing into a ragged tensor: {column} of {uniform}")
+    places = np.arange(value.partition.rows) * uniform + column % uniform
+    return _inner(take(value.values, places, dense=True), rest)
+
+
+def _under(inner: Any, *, rows: int = 0, length: int = 0) -> RaggedTensor:
+    """A ragged or dense tensor under one more division: one row of all, or a row for each."""
+    dtype: Any = inner.partition.dtype if isinstance(inner, RaggedTensor) else np.int64
+    count = inner.shape.as_list()[0]
+    return RaggedTensor.of(inner, RowPartition.of_length(length or count, rows or count, dtype))
+
+
+def _rows(value: RaggedTensor, key: slice) -> RaggedTensor:
+    """The rows of a slice."""
+    start, stop, step = _bounds(key).indices(value.partition.rows)
+    if key == slice(None):
+        return value
+    if step == 1:
+        return take_range(value, start, max(start, stop))  # type: ignore[no-any-return]  # of a ragged tensor
+    return take(value, np.arange(start, stop, step))  # type: ignore[no-any-return]  # of a ragged tensor
+
+
+def _columns(value: RaggedTensor, key: slice) -> RaggedTensor:
+    """The part of each row that a slice names."""
+    numbers = value.partition.numbers().astype(np.int64)
+    cut = _bounds(key)
+    parts = [range(*cut.indices(length)) for length in np.diff(numbers).tolist()]
+    chosen = [np.arange(part.start, part.stop, part.step) + start for part, start in zip(parts, numbers, strict=False)]
+    lengths = np.array([len(part) for part in parts], np.int64)
+    places = np.concatenate([np.zeros(0, np.int64), *chosen])
+    uniform = value.partition.uniform
+    whole = None if uniform is None else len(range(*cut.indices(uniform)))
+    return RaggedTensor.of(take(value.values, places), RowPartition.of_lengths(lengths, value.partition.dtype, whole))
+
+
+def _bounds(key: slice) -> slice:
+    parts = (key.start, key.stop, key.step)
+    if any(isinstance(part, float) for part in parts):
+        raise TypeError("slice offsets must be integers or None")
+    return slice(*(None if part is None else to.whole(part) for part in parts))
+
+
+def _index(key: Any) -> int:
+    whole = isinstance(key, int | np.integer) and not isinstance(key, bool)
+    if whole or (isinstance(key, TensorLike) and key.dtype.is_integer and not key.shape.rank):
+        return int(key)
+    raise TypeError(
+        "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are "
+        f"valid indices, got {key!r}"
+    )
+
+
+def _without_ellipsis(keys: Sequence[Any], axes: int) -> list[Any]:
+    """Keys of which the first is `...`, with a whole axis in its place, or without it if no axis is left for it."""
+    count = sum(key is not None for key in keys)
+    if count > axes + 1:
+        raise IndexError("Too many indices for RaggedTensor")
+    return list(keys[1:]) if count == axes + 1 else [slice(None), *keys]

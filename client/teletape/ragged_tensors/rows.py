@@ -1,0 +1,71 @@
+"""Rows of ragged tensors, chosen by their numbers: where the flat values of each are follows from the row splits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from teletape.ops.dispatch import call, constant
+from teletape.ops.places import entries_at
+from teletape.ragged_tensors.partition import RowPartition, ranges
+from teletape.ragged_tensors.tensor import RaggedTensor
+from teletape_engine.arrays import HostArray
+from teletape_engine.catalogue.namespace import ops
+
+
+def take(value: Any, index: HostArray, *, dense: bool = False) -> Any:
+    """The rows of a tensor or a ragged tensor with these numbers, in this order.
+
+    Args:
+        value: The tensor.
+        index: int64 [n], in the range of the rows.
+        dense: Whether the gradient is a dense tensor; otherwise it is IndexedSlices, as TensorFlow's.
+    """
+    if isinstance(value, RaggedTensor):
+        numbers = value.partition.numbers().astype(np.int64)
+        starts, lengths = numbers[:-1][index], np.diff(numbers)[index]
+        partition = RowPartition.of_lengths(lengths, value.partition.dtype, value.partition.uniform)
+        return RaggedTensor.of(take(value.values, ranges(starts, lengths), dense=dense), partition)
+    if index.size == value.shape.as_list()[0] and bool((index == np.arange(index.size)).all()):
+        return value
+    return entries_at(value, constant(index)) if dense else call(ops.gather, (value, constant(index)))
+
+
+def take_range(value: Any, start: int, end: int) -> Any:
+    """The rows from `start` to before `end`."""
+    if isinstance(value, RaggedTensor):
+        numbers = value.partition.numbers()
+        splits = numbers[start : max(start, end) + 1]
+        first = int(splits[0])
+        partition = RowPartition.of_numbers(splits - first, value.partition.dtype, value.partition.uniform)
+        return RaggedTensor.of(take_range(value.values, first, int(splits[-1])), partition)
+    return call(ops.strided_slice, (value,), index=((start, end, None),))
+
+
+def outer_rowids(value: RaggedTensor, outer: int = 0) -> Any:
+    """For each flat value the number of the row in axis `outer` that has it, as a tensor."""
+    partitions = value.partitions[outer:]
+    counts = [partition.rows for partition in partitions[1:]] + [value.flat_values.shape.as_list()[0]]
+    ids = partitions[0].rowids(counts[0])
+    for partition, count in zip(partitions[1:], counts[1:], strict=True):
+        ids = call(ops.gather, (ids, partition.rowids(count)))
+    return ids
+
+
+def columns(partition: RowPartition) -> HostArray:
+    """For each value its place in its row, int64."""
+    numbers = partition.numbers().astype(np.int64)
+    return ranges(np.zeros(partition.rows, np.int64), np.diff(numbers))
+
+
+def uniform(tensor: Any, divisions: int, dtype: Any = np.int64) -> RaggedTensor:
+    """A tensor of rank above `divisions` as a ragged tensor with rows of one length in each division."""
+    lengths = tensor.shape.as_list()
+    count = int(np.prod(lengths[: divisions + 1], dtype=np.int64))
+    flat = call(ops.reshape, (tensor,), shape=(count, *lengths[divisions + 1 :]))
+    partitions = [
+        RowPartition.of_length(lengths[axis + 1], int(np.prod(lengths[: axis + 1], dtype=np.int64)), dtype)
+        for axis in range(divisions)
+    ]
+    return RaggedTensor.of(flat, *partitions)

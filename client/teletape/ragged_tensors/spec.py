@@ -1,0 +1,113 @@
+"""`tf.RaggedTensorSpec`: the shape and dtype of a ragged tensor that does not exist yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape.tensors import dtypes
+from teletape.tensors.composite import RaggedValue, TypeSpec
+from teletape.tensors.dtypes import DType
+from teletape.tensors.tensor_shape import TensorShape
+
+
+class RaggedTensorSpec(TypeSpec):
+    """Shape, dtype and ragged rank of a ragged tensor.
+
+    Args:
+        shape: Anything that TensorShape takes; None if the rank is unknown.
+        dtype: The element type.
+        ragged_rank: How many axes after the first one have rows; None: all but the first.
+        row_splits_dtype: int32 or int64.
+
+    Raises:
+        ValueError: The ragged rank is unknown, or not less than the rank; another dtype of the row splits.
+    """
+
+    __slots__ = ("_dtype", "_ragged_rank", "_row_splits_dtype", "_shape")
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = dtypes.float32,
+        ragged_rank: int | None = None,
+        row_splits_dtype: Any = dtypes.int64,
+    ) -> None:
+        self._shape, self._dtype = TensorShape(shape), dtypes.as_dtype(dtype)
+        self._row_splits_dtype = dtypes.as_dtype(row_splits_dtype)
+        if self._row_splits_dtype not in (dtypes.int32, dtypes.int64):
+            raise ValueError(
+                "Argument `row_splits_dtype` must be int32 or int64, found " + self._row_splits_dtype.name + "."
+            )
+        rank = self._shape.rank
+        if ragged_rank is None:
+            if rank is None:
+                raise ValueError("Must specify ragged_rank or a shape with a known rank.")
+            ragged_rank = rank - 1
+        if rank is not None and ragged_rank >= rank:
+            raise ValueError(f"Argument `ragged_rank` ({ragged_rank}) must be less than rank ({rank}).")
+        self._ragged_rank = ragged_rank
+
+    @classmethod
+    def from_value(cls, value: Any) -> RaggedTensorSpec:
+        """The spec of a ragged tensor.
+
+        Raises:
+            ValueError: Something else.
+        """
+        if not isinstance(value, RaggedValue):
+            raise ValueError(f"`value` should be a tf.RaggedTensor, but got type {type(value)}.")
+        ragged: Any = value
+        return cls(value.shape, value.dtype, ragged.ragged_rank, ragged.row_splits.dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape; None for a length that differs from row to row."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
+
+    @property
+    def ragged_rank(self) -> int:
+        """How many axes after the first one have rows."""
+        return self._ragged_rank
+
+    @property
+    def row_splits_dtype(self) -> DType:
+        """Of the row splits."""
+        return self._row_splits_dtype
+
+    @property
+    def name(self) -> None:
+        """None: ragged specs have no label."""
+        return None
+
+    @property
+    def _fields(self) -> tuple[Any, ...]:
+        lengths = None if self._shape.rank is None else tuple(self._shape.as_list())
+        return lengths, self._dtype, self._ragged_rank, self._row_splits_dtype
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a ragged tensor, or its spec, fits this spec."""
+        other = spec_or_value
+        if isinstance(other, RaggedValue):
+            other = RaggedTensorSpec.from_value(other)
+        return (
+            isinstance(other, RaggedTensorSpec)
+            and self._fields[1:] == other._fields[1:]
+            and self._shape.is_compatible_with(other._shape)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RaggedTensorSpec) and self._fields == other._fields
+
+    def __hash__(self) -> int:
+        return hash(self._fields)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RaggedTensorSpec, (self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype)
+
+    def __repr__(self) -> str:
+        return f"RaggedTensorSpec({self._shape!r}, {self._dtype!r}, {self._ragged_rank!r}, {self._row_splits_dtype!r})"

@@ -1,0 +1,436 @@
+"""Functions of tensors given ragged ones: elementwise, reductions, joining, gathering, strings, structures."""
+
+from conformance.probes import raises
+from conformance.program import program
+
+ROWS = [[1.0, -2.0], [], [3.0]]
+NESTED = [[[1.0, 2.0], [3.0]], [], [[4.0]]]
+
+
+def both(tf):
+    return tf.ragged.constant(ROWS), tf.ragged.constant(NESTED)
+
+
+@program()
+def operators(tf, np):
+    x, y = both(tf)
+    i = tf.ragged.constant([[5, 2], [], [-3]])
+    b = tf.ragged.constant([[True, False], [], [True]])
+    return [
+        [x + 1.0, 1.0 + x, x - x, 2.0 - x, x * x, x / 2.0, 1.0 / x, x // 2.0, x % 2.0, x**2.0, 2.0**x],
+        [-x, abs(x), y + y, y * 2.0, -y, i // 2, i % 3, i / 2, 7 // i],
+        [x < 0.0, x <= x, x > 0.0, x >= 1.0, x == 1.0, x != 1.0, x == x],
+        [~b, b & True, b | b, b ^ b],
+        [tf.constant(2.0) * x, tf.constant(2.0) - x, x + np.float32(1.0), tf.Variable(2.0) * x],
+    ]
+
+
+@program()
+def broadcasting(tf, np):
+    x, y = both(tf)
+    inner = tf.ragged.constant([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]], ragged_rank=1)
+    column, row, columns = [[10.0], [20.0], [30.0]], [10.0, 20.0], [[[10.0]], [[20.0]]]
+    uniform = tf.RaggedTensor.from_uniform_row_length(tf.ragged.constant([[1.0], [2.0, 3.0], [4.0]]), 1)
+    return [
+        x + column,
+        column + x,
+        x + tf.constant([[10.0]]),
+        x + tf.constant([10.0]),
+        y + tf.constant([[[10.0]], [[20.0]], [[30.0]]]),
+        y + tf.constant([[10.0]]),
+        y + tf.ragged.constant([[[10.0], [20.0]], [], [[30.0]]], ragged_rank=1),
+        inner + row,
+        inner + columns,
+        inner * tf.ragged.constant([[[1.0]], [[2.0], [3.0]]], ragged_rank=1),
+        uniform + tf.ragged.constant([[[1.0]], [[2.0, 3.0]], [[4.0]]]),
+        tf.ragged.constant([[1.0], [2.0], [3.0]]) + column,
+    ]
+
+
+@program()
+def rows_that_do_not_broadcast(tf, np):
+    x, _ = both(tf)
+    return [
+        raises(lambda: x + tf.ragged.constant([[1.0], [], [3.0]])),
+        raises(lambda: x + tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])),
+        raises(lambda: x + tf.constant([[1.0], [2.0]])),
+        raises(lambda: x + tf.ragged.constant([[1.0, 2.0], [3.0]])),
+    ]
+
+
+@program()
+def functions_of_each_element(tf, np):
+    x, y = both(tf)
+    z = tf.ragged.constant([[0.5, 0.25], [], [0.125]])
+    unary = [
+        tf.sqrt,
+        tf.exp,
+        tf.math.log,
+        tf.sin,
+        tf.tanh,
+        tf.sigmoid,
+        tf.square,
+        tf.negative,
+        tf.math.erf,
+        tf.math.lgamma,
+    ]
+    activations = [tf.nn.relu, tf.nn.elu, tf.nn.selu, tf.nn.silu, tf.nn.gelu, tf.nn.softplus, tf.nn.leaky_relu]
+    tests = [tf.math.is_nan, tf.math.is_finite, tf.sign, tf.round, tf.floor, tf.math.ceil, tf.abs]
+    return [
+        [f(z) for f in unary],
+        [f(x) for f in activations],
+        [f(x) for f in tests],
+        [tf.exp(y), tf.math.log_sigmoid(x), tf.math.reciprocal_no_nan(x), tf.clip_by_value(x, -1.0, 1.0)],
+        [tf.cast(x, tf.int32), tf.cast(x, tf.float32), tf.dtypes.saturate_cast(x, tf.int8), tf.identity(x)],
+        [tf.zeros_like(x), tf.ones_like(y), tf.ones_like(x, dtype=tf.int32), tf.stop_gradient(x)],
+    ]
+
+
+@program()
+def functions_of_two(tf, np):
+    x, _ = both(tf)
+    z = tf.ragged.constant([[0.5, 0.25], [], [0.125]])
+    i = tf.ragged.constant([[5, 2], [], [-3]])
+    two = [tf.add, tf.subtract, tf.multiply, tf.divide, tf.maximum, tf.minimum, tf.math.squared_difference, tf.atan2]
+    return [
+        [f(x, z) for f in two],
+        [f(x, 2.0) for f in two],
+        [
+            tf.math.divide_no_nan(x, tf.zeros_like(x)),
+            tf.math.xlogy(z, z),
+            tf.pow(z, 2.0),
+            tf.math.multiply_no_nan(x, z),
+        ],
+        [tf.equal(x, z), tf.not_equal(x, 1.0), tf.less(x, z), tf.greater_equal(x, 1.0)],
+        [tf.math.floormod(i, 3), tf.math.floordiv(i, 2), tf.truediv(i, 2), tf.bitwise.bitwise_and(i, 1)],
+        [tf.logical_and(x > 0.0, z > 0.2), tf.logical_not(x > 0.0), tf.logical_or(x > 0.0, True)],
+        [tf.add_n([x, z, x]), tf.nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x)],
+        [tf.math.scalar_mul(2.0, x), tf.complex(x, z), tf.math.real(tf.complex(x, z))],
+    ]
+
+
+@program()
+def sums_and_extremes(tf, np):
+    x, y = both(tf)
+    functions = [tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_min, tf.reduce_prod]
+    return [
+        [f(x) for f in functions],
+        [f(x, axis=1) for f in functions],
+        [f(x, axis=0) for f in functions],
+        [f(x, axis=-1, keepdims=True) for f in functions],
+        [f(x, axis=0, keepdims=True) for f in functions],
+        [f(x, keepdims=True) for f in functions],
+        [f(y, axis=2) for f in functions],
+        [f(y, axis=1) for f in functions],
+        [f(y, axis=0) for f in functions],
+        [f(y, axis=[1, 2]) for f in functions],
+        [f(y, axis=[0, -1]) for f in functions],
+        [f(y, axis=2, keepdims=True) for f in functions],
+        tf.reduce_mean(tf.ragged.constant([[1, 2], [4]]), axis=1),
+        raises(lambda: tf.reduce_sum(x, axis=2)),
+    ]
+
+
+@program()
+def truths_and_deviations(tf, np):
+    x, y = both(tf)
+    b = tf.ragged.constant([[True, False], [], [True]])
+    return [
+        [tf.reduce_any(b, axis=1), tf.reduce_all(b, axis=1), tf.reduce_any(b), tf.reduce_all(b, axis=0)],
+        [tf.math.reduce_variance(x, axis=1), tf.math.reduce_std(x, axis=1), tf.math.reduce_variance(x)],
+        [tf.math.reduce_variance(y, axis=2), tf.math.reduce_std(y, axis=-1, keepdims=True)],
+        tf.reduce_all(tf.ragged.constant([[[True], [False]], [[True]]]), axis=2),
+    ]
+
+
+@program()
+def inner_axes_reduced(tf, np):
+    inner = tf.ragged.constant([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]], []], ragged_rank=1, inner_shape=(2,))
+    functions = [tf.reduce_sum, tf.reduce_mean, tf.reduce_max]
+    return [[f(inner, axis=axis) for axis in (0, 1, 2, -1)] for f in functions]
+
+
+@program()
+def softmax_over_rows(tf, np):
+    x, y = both(tf)
+    return [tf.nn.softmax(x), tf.nn.softmax(x, axis=1), tf.nn.softmax(y)]
+
+
+@program()
+def running_sums(tf, np):
+    x, y = both(tf)
+    inner = tf.ragged.constant([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]], ragged_rank=1)
+    sums = tf.cumsum
+    return [
+        [sums(x, axis=1), sums(x, axis=1, exclusive=True), sums(x, axis=1, reverse=True), sums(x)],
+        [sums(y, axis=2), sums(inner, axis=2), sums(inner, axis=1)],
+        sums(x, axis=-1, exclusive=True, reverse=True),
+    ]
+
+
+@program()
+def rows_joined(tf, np):
+    x, y = both(tf)
+    dense = tf.constant([[7.0], [8.0], [9.0]])
+    return [
+        [tf.concat([x, x], axis=0), tf.concat([x, x], axis=1), tf.concat([x, x], axis=-1), tf.concat([x], axis=0)],
+        [tf.concat([x, dense], axis=1), tf.concat([dense, x], axis=0), tf.concat([x, dense, x], axis=1)],
+        [tf.concat([y, y], axis=0), tf.concat([y, y], axis=1), tf.concat([y, y], axis=2)],
+        raises(lambda: tf.concat([x, y], axis=0)),
+        raises(lambda: tf.concat([x, x], axis=2)),
+        raises(lambda: tf.concat([x, x[:2]], axis=1)),
+    ]
+
+
+@program()
+def rows_stacked(tf, np):
+    x, y = both(tf)
+    return [
+        [tf.stack([x, x]), tf.stack([x, x], axis=1), tf.stack([x, x], axis=2), tf.stack([x, x], axis=-1)],
+        [tf.stack([y, y]), tf.stack([y, y], axis=1)],
+        tf.stack([x, tf.constant([[7.0], [8.0], [9.0]])]),
+    ]
+
+
+@program()
+def axes_added_and_removed(tf, np):
+    x, y = both(tf)
+    one = tf.ragged.constant([[[1.0], [2.0]], [[3.0]]])
+    expanded = [tf.expand_dims(x, axis) for axis in (0, 1, 2, -1)]
+    return [
+        expanded,
+        [each.shape for each in expanded],
+        [tf.expand_dims(y, 3), tf.expand_dims(y, 2)],
+        [tf.squeeze(one, axis=2), tf.squeeze(tf.expand_dims(x, 0), axis=0), tf.squeeze(tf.expand_dims(x, 1), axis=[1])],
+        raises(lambda: tf.squeeze(x, axis=1), "is not squeezable"),
+        raises(lambda: tf.squeeze(x), "Ragged.squeeze must have an axis argument."),
+        raises(lambda: tf.expand_dims(x, 4)),
+    ]
+
+
+@program()
+def repeated_and_turned(tf, np):
+    x, y = both(tf)
+    return [
+        [tf.tile(x, [2, 1]), tf.tile(x, [1, 2]), tf.tile(x, [2, 3]), tf.tile(x, [0, 1])],
+        [tf.tile(y, [1, 1, 2]), tf.tile(y, [1, 2, 1]), tf.tile(y, [2, 2, 2])],
+        [tf.reverse(x, [0]), tf.reverse(x, [1]), tf.reverse(x, [0, 1]), tf.reverse(y, [2]), tf.reverse(y, [0, 1])],
+        raises(lambda: tf.reverse(x, [2])),
+    ]
+
+
+@program()
+def pieces(tf, np):
+    x = tf.ragged.constant([[1.0, 2.0], [], [3.0], [4.0, 5.0, 6.0]])
+    return [
+        tf.split(x, 2),
+        tf.split(x, [1, 3]),
+        raises(lambda: tf.split(x, 3)),
+    ]
+
+
+@program()
+def rows_gathered(tf, np):
+    x, y = both(tf)
+    table = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    index = tf.ragged.constant([[0, 2], [], [1]])
+    return [
+        [tf.gather(x, [2, 0]), tf.gather(x, [[2, 0], [1, 1]]), tf.gather(x, 0), tf.gather(y, [0, 0, 2])],
+        [tf.gather(table, index), tf.gather(x, index), tf.gather(tf.constant([7, 8, 9]), index)],
+        [tf.nn.embedding_lookup(table, index), tf.gather(x, tf.ragged.constant([[0], [2, 2]]))],
+        raises(lambda: tf.gather(x, [3])),
+    ]
+
+
+@program()
+def elements_gathered(tf, np):
+    x, y = both(tf)
+    index = tf.ragged.constant([[1, 0, 0], [], [0]])
+    dense = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    return [
+        [tf.gather(x, index, batch_dims=1), tf.gather(dense, index, batch_dims=1)],
+        [tf.gather_nd(x, [[0, 1], [2, 0]]), tf.gather_nd(x, [[0], [2]]), tf.gather_nd(y, [[0, 0, 1], [2, 0, 0]])],
+        tf.gather_nd(y, [[0, 1]]),
+    ]
+
+
+@program()
+def chosen_where(tf, np):
+    x, _ = both(tf)
+    condition = x > 0.0
+    return [
+        [tf.where(condition, x, 0.0), tf.where(condition, x, -x), tf.where(condition, 1.0, tf.zeros_like(x))],
+        [tf.where(condition), tf.where(tf.ragged.constant([[[True], []], [[False, True]]]))],
+        tf.where(tf.constant([[True], [False], [True]]), x, -x),
+    ]
+
+
+@program()
+def sizes_and_ranks(tf, np):
+    x, y = both(tf)
+    return [tf.size(x), tf.size(y, out_type=tf.int64), tf.rank(x), tf.rank(y), tf.rank(tf.expand_dims(x, 2))]
+
+
+@program()
+def classes_as_numbers(tf, np):
+    index = tf.ragged.constant([[0, 2], [], [1]])
+    return [
+        tf.one_hot(index, 3),
+        tf.one_hot(index, depth=2, on_value=5, off_value=-1),
+        tf.one_hot(index, 3, dtype=tf.int32),
+        raises(lambda: tf.one_hot(index, 3, axis=1)),
+    ]
+
+
+@program()
+def dropped_elements(tf, np):
+    x = tf.ragged.constant([[1.0, 2.0], [], [3.0, 4.0, 5.0]])
+    tf.random.set_seed(3)
+    return [
+        tf.nn.dropout(x, rate=0.0),
+        tf.nn.dropout(x, rate=0.5, seed=7),
+        tf.nn.experimental.stateless_dropout(x, rate=0.5, seed=[1, 2]),
+        raises(lambda: tf.nn.dropout(x, rate=0.5, noise_shape=[3, 1]), "noise_shape is not supported yet"),
+    ]
+
+
+@program()
+def segments_of_rows(tf, np):
+    x = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
+    ids = tf.ragged.constant([[0, 2], [], [0]])
+    return [
+        tf.math.unsorted_segment_sum(x, ids, 3),
+        tf.math.unsorted_segment_max(x, ids, 3),
+        tf.math.unsorted_segment_mean(x, ids, 3),
+        tf.dynamic_partition(tf.constant([1, 2, 3]), tf.constant([1, 0, 1]), 2),
+    ]
+
+
+@program()
+def products_of_matrices(tf, np):
+    a = tf.ragged.constant([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]], ragged_rank=1)
+    b = tf.constant([[[1.0], [2.0]], [[3.0], [4.0]]])
+    return [
+        tf.matmul(a, b),
+        tf.matmul(a, tf.constant([[[1.0, 2.0]], [[3.0, 4.0]]]), transpose_b=True),
+        raises(lambda: tf.matmul(tf.ragged.constant([[1.0], [2.0, 3.0]]), b[0])),
+    ]
+
+
+@program()
+def structures(tf, np):
+    x, y = both(tf)
+    nest = tf.nest
+    doubled = nest.map_structure(lambda a: a * 2.0, {"x": x, "y": [y]})
+    return [
+        [nest.flatten([x, 1]), nest.flatten([x, 1], expand_composites=True), nest.flatten(x, expand_composites=True)],
+        doubled,
+        nest.pack_sequence_as([x, 1], nest.flatten([x, 1], expand_composites=True), expand_composites=True),
+        nest.map_structure(tf.identity, [x, y], expand_composites=True),
+        nest.is_nested(x),
+    ]
+
+
+@program()
+def functions_take_and_return_rows(tf, np):
+    x, y = both(tf)
+
+    @tf.function
+    def doubled(rows):
+        return rows * 2.0
+
+    @tf.function
+    def several(rows, scale):
+        return {"rows": rows + scale, "means": tf.reduce_mean(rows, axis=1), "sum": tf.reduce_sum(rows)}
+
+    @tf.function
+    def dense(rows):
+        return rows.to_tensor()
+
+    @tf.function
+    def captured():
+        return x + 1.0, tf.concat([x, x], axis=1)
+
+    return [doubled(x), doubled(y), several(x, 1.0), dense(x), dense(y), captured(), doubled(x[1:])]
+
+
+@program()
+def branches_of_rows(tf, np):
+    x, _ = both(tf)
+
+    @tf.function
+    def chosen(flag):
+        return tf.cond(flag, lambda: x * 2.0, lambda: x + 1.0)
+
+    return [
+        tf.cond(tf.constant(True), lambda: x * 2.0, lambda: x + 1.0),
+        chosen(tf.constant(False)),
+    ]
+
+
+@program()
+def rows_mapped(tf, np):
+    x, _ = both(tf)
+    row, numbers = (tf.RaggedTensorSpec([None], dtype, ragged_rank=0) for dtype in (tf.float32, tf.int32))
+    scale = tf.constant([1.0, 2.0, 3.0])
+    return [
+        tf.map_fn(tf.reduce_sum, x, fn_output_signature=tf.float32),
+        tf.map_fn(lambda r: r * 2.0, x, fn_output_signature=row),
+        tf.map_fn(lambda r: r * 2.0, x),
+        tf.map_fn(tf.range, tf.constant([1, 3, 0]), fn_output_signature=numbers),
+        tf.map_fn(lambda pair: tf.reduce_sum(pair[0]) + pair[1], (x, scale), fn_output_signature=tf.float32),
+    ]
+
+
+@program()
+def assertions(tf, np):
+    x, _ = both(tf)
+    check = tf.debugging
+    check.assert_equal(x, x)
+    check.assert_less(x, x + 1.0)
+    check.assert_near(x, x)
+    return [
+        raises(lambda: check.assert_equal(x, x + 1.0)),
+        raises(lambda: check.assert_greater(x, 0.0)),
+        check.check_numerics(x, "message"),
+    ]
+
+
+@program()
+def strings(tf, np):
+    words = tf.ragged.constant([["A b", "c"], [], ["De"]])
+    s = tf.strings
+    return [
+        [s.lower(words), s.upper(words), s.length(words), s.strip(words), s.substr(words, 0, 1)],
+        [s.join([words, "-"]), s.join([words, words], separator="+"), s.regex_replace(words, "[a-z]", ".")],
+        [s.reduce_join(words, axis=1), s.reduce_join(words, axis=-1, separator=" "), s.to_hash_bucket_fast(words, 10)],
+        [s.as_string(tf.ragged.constant([[1, 2], [3]])), s.to_number(tf.ragged.constant([["1"], ["2.5", "3"]]))],
+        [s.regex_full_match(words, "[a-z]"), words == "c"],
+    ]
+
+
+@program()
+def strings_divided(tf, np):
+    s = tf.strings
+    return [
+        s.split(["a b c", "", "d"]),
+        s.split(["a,b", "c"], sep=","),
+        s.split("a b"),
+        s.split([["a b", "c"], ["d", "e f"]]),
+        s.split(tf.ragged.constant([["a b"], ["c", "d e"]])),
+        s.split(["a b c"], maxsplit=1),
+        s.bytes_split(["ab", "c"]),
+        s.bytes_split(tf.ragged.constant([["ab"], ["c", ""]])),
+        s.ngrams(tf.ragged.constant([["a", "b", "c"], ["d"]]), 2),
+        s.ngrams(tf.ragged.constant([["a", "b", "c"], ["d"]]), 2, pad_values=("<", ">")),
+    ]
+
+
+@program()
+def vocabulary_of_rows(tf, np):
+    words = tf.strings.split(["the cat sat", "the dog"])
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(["the", "cat", "dog"], tf.constant([1, 2, 3], tf.int64)), 0
+    )
+    ids = table.lookup(words)
+    return [words, ids, ids.to_tensor(), tf.sequence_mask(ids.row_lengths())]
