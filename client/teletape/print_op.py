@@ -19,6 +19,7 @@ import numpy as np
 from teletape.functions.tracing_session import TracingSession
 from teletape.logs import get_logger
 from teletape.ops import dispatch
+from teletape.ragged_tensors.tensor import RaggedTensor
 from teletape.sessions.current import current
 from teletape.tensors import nest
 from teletape.tensors.indexed_slices import IndexedSlices
@@ -100,13 +101,24 @@ def _text(inputs: Sequence[Any], sep: str, summarize: Any) -> str:
             marked = [placeholder if _is_tensor(leaf) else leaf for leaf in leaves]
             templates.append(pprint.pformat(nest.pack_sequence_as(item, marked)))
     template = sep.join(templates).replace(f"'{placeholder}'", placeholder)
-    arrays = values(tensors)
-    if len(inputs) == 1 and len(tensors) == 1 and template == placeholder and _is_string_scalar(arrays[0]):
+    arrays = values([tensor for tensor in tensors if not isinstance(tensor, RaggedTensor)])
+    if (
+        len(inputs) == 1
+        and len(tensors) == len(arrays) == 1
+        and template == placeholder
+        and _is_string_scalar(arrays[0])
+    ):
         return _decoded(arrays[0].item())  # alone it is the message itself
     if not isinstance(summarize, int | float):
         raise TypeError(f"Expected int for argument 'summarize' not {summarize!r}.")
     parts = template.split(placeholder)
-    shown = [summarized(array, int(summarize)) for array in arrays]
+    rest = iter(arrays)
+    shown = [
+        rows_text(tensor.to_list(), int(summarize))
+        if isinstance(tensor, RaggedTensor)
+        else summarized(next(rest), int(summarize))
+        for tensor in tensors
+    ]
     return parts[0] + "".join(text + part for text, part in zip(shown, parts[1:], strict=True))
 
 
@@ -117,7 +129,7 @@ def values(tensors: Iterable[Any]) -> list[HostArray]:
 
 
 def _is_tensor(leaf: Any) -> bool:
-    return isinstance(leaf, TensorLike | IndexedSlices)
+    return isinstance(leaf, TensorLike | IndexedSlices | RaggedTensor)
 
 
 def _absent_from(text: str) -> str:
@@ -138,6 +150,26 @@ def summarized(array: HostArray, ends: int) -> str:
     if array.ndim == 0:
         return _element(array[()]) if ends else "..."
     return _rows(array, 0, array.ndim, ends)
+
+
+def rows_text(rows: Any, ends: int) -> str:
+    """The elements of a ragged tensor's rows, nested lists; at most `ends` at each end of a list, -1: all of them."""
+    if not isinstance(rows, list):
+        return _python_text(rows)
+    if ends >= 0 and len(rows) > 2 * ends:
+        shown = [*(rows_text(row, ends) for row in rows[:ends]), "..."]
+        shown += [rows_text(row, ends) for row in rows[len(rows) - ends :]]
+    else:
+        shown = [rows_text(row, ends) for row in rows]
+    return f"[{', '.join(shown)}]"
+
+
+def _python_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"'{_escaped(_decoded(value))}'"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:f}" if isinstance(value, float) else str(value)
 
 
 def _rows(part: Any, dim: int, rank: int, ends: int) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 _SPARSE_SPEC: Final = "pass the sparse tensor itself: a function is traced for its shapes"
 _CROSS: Final = "tf.strings.join of the features, then tf.strings.to_hash_bucket_fast"
-_RAGGED_SHAPE: Final = "a ragged tensor's shape, row_lengths() and bounding_shape()"
+_RAGGED_SHAPE: Final = "tf.shape of a ragged tensor, its row_lengths() and bounding_shape()"
 _RAGGED_FEATURE: Final = (
     "tf.io.FixedLenSequenceFeature with allow_missing=True, then tf.RaggedTensor.from_tensor of the padded rows"
 )
@@ -17,7 +17,6 @@ _SAVED: Final = (
     "again in the program that uses it"
 )
 _TPU: Final = "tf.connect to a server with a GPU; there are no TPUs"
-_CHARACTERS: Final = "decode and encode in Python: text.numpy().decode(); tf.strings.length and substr count characters"
 _NO_QUANTIZED: Final = "float16 and bfloat16 tensors; tf.keras's model.quantize"
 _NO_HANDLES: Final = "there are no handles: pass the variable, the TensorArray or the dataset itself"
 _TRACED_FOR_SHAPES: Final = "pass the value itself: a function is traced for its shapes"
@@ -27,6 +26,7 @@ _CHECKED_NUMBERS: Final = (
     "gradients"
 )
 _COUNTED: Final = "tf.random.fixed_unigram_candidate_sampler with unigrams that the program counts"
+_CHARACTERS: Final = "decode with tf.strings.unicode_decode, and look the code points up with Python's unicodedata"
 _OLD_OPTIMIZER: Final = "an optimizer of tf.keras.optimizers"
 _OLD_LOSS: Final = "a loss of tf.keras.losses"
 _OLD_LAYER: Final = "a layer of tf.keras.layers"
@@ -123,13 +123,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "sparse.cross": _CROSS,
     "sparse.cross_hashed": _CROSS,
     "sparse.sampled_addmm": "tf.gather the rows and columns of the places, and tf.reduce_sum their products",
-    "strings.unicode_decode": _CHARACTERS,
-    "strings.unicode_decode_with_offsets": _CHARACTERS,
-    "strings.unicode_encode": _CHARACTERS,
     "strings.unicode_script": _CHARACTERS,
-    "strings.unicode_split": _CHARACTERS,
-    "strings.unicode_split_with_offsets": _CHARACTERS,
-    "strings.unicode_transcode": _CHARACTERS,
     "sysconfig": "nothing is compiled against Teletape",
     "test.Benchmark": _MEASURED,
     "test.assert_equal_graph_def": _NO_GRAPH,

@@ -7,6 +7,12 @@ from teletape.files.ngrams import ngrams as ngrams
 from teletape.files.ngrams import unsorted_segment_join as unsorted_segment_join
 from teletape.files.ragged_strings import bytes_split as bytes_split
 from teletape.files.ragged_strings import split as split
+from teletape.files.ragged_strings import unicode_decode as unicode_decode
+from teletape.files.ragged_strings import unicode_decode_with_offsets as unicode_decode_with_offsets
+from teletape.files.ragged_strings import unicode_encode as unicode_encode
+from teletape.files.ragged_strings import unicode_split as unicode_split
+from teletape.files.ragged_strings import unicode_split_with_offsets as unicode_split_with_offsets
+from teletape.files.ragged_strings import unicode_transcode as unicode_transcode
 from teletape.files.strings import as_string as as_string
 from teletape.files.strings import format as format
 from teletape.files.strings import join as join
@@ -38,6 +44,12 @@ __all__ = [
     "to_hash_bucket_fast",
     "to_hash_bucket_strong",
     "to_number",
+    "unicode_decode",
+    "unicode_decode_with_offsets",
+    "unicode_encode",
+    "unicode_split",
+    "unicode_split_with_offsets",
+    "unicode_transcode",
     "unsorted_segment_join",
     "upper",
 ]

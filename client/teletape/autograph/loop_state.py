@@ -124,7 +124,8 @@ def _check_variable(name: str, entry: Any, last: Any, invariant: TensorShape | N
         nest.assert_same_structure(entry, last)
     except (TypeError, ValueError) as error:
         raise TypeError(f"'{name}' does not have the same nested structure after one iteration.\n\n{error}") from error
-    for first, second in zip(nest.flatten(entry), nest.flatten(last), strict=True):
+    pairs = [nest.flatten(each, expand_composites=True) for each in (entry, last)]
+    for first, second in zip(*pairs, strict=True):
         if second is None and first is not None:
             raise ValueError(f"'{name}' is None at the end of the iteration.")
         if not (is_dynamic(first) and is_dynamic(second)):

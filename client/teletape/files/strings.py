@@ -17,7 +17,8 @@ from teletape.files.host import array_of, bytes_of, each_string, strings_of
 from teletape.files.regular_expressions import compiled
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import convert_to_tensor
-from teletape.print_op import summarized
+from teletape.print_op import rows_text, summarized
+from teletape.ragged_tensors.tensor import RaggedTensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.spec import shape_text
@@ -363,7 +364,12 @@ def format(
             "number of placeholders in template matches inputs length."
         )
     ends = 3 if summarize is None else summarize
-    shown = [summarized(array_of(convert_to_tensor(tensor)), ends) for tensor in tensors]
+    shown = [
+        rows_text(tensor.to_list(), ends)
+        if isinstance(tensor, RaggedTensor)
+        else summarized(array_of(convert_to_tensor(tensor)), ends)
+        for tensor in tensors
+    ]
     return convert_to_tensor(parts[0] + "".join(text + part for text, part in zip(shown, parts[1:], strict=True)))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.ops.dispatch import as_tensor, constant, convert_to_tensor
+from teletape.ragged_tensors.spec import RaggedTensorSpec
 from teletape.tensors import nest
 from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import EagerTensor, TensorLike
@@ -115,6 +116,8 @@ def cast_to(value: Any, spec: Any) -> Any:
     Raises:
         TypeError: It does not fit.
     """
+    if isinstance(spec, RaggedTensorSpec) and not spec.is_compatible_with(value):
+        raise TypeError(f"Can not cast {value!r} to {spec!r}")
     if not isinstance(spec, TensorSpec):
         return value
     tensor = as_tensor(value) if isinstance(value, TensorLike) else convert_to_tensor(value, dtype_hint=spec.dtype)

@@ -1,6 +1,6 @@
 """What Keras imports from TensorFlow outside its public names, or what only has to exist: inert replacements.
 
-Sparse and ragged tensors are classes without instances.
+Sparse tensors are a class without instances.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from teletape.tensors.tensor import EagerTensor
 from teletape.variables.trackable import AutoTrackable, Trackable
 
 
-# -------------------------------------------------------------------------------------------- sparse and ragged tensors
+# ------------------------------------------------------------------------------------------------------ sparse tensors
 class _Absent:
     """A class of TensorFlow that Teletape does not have: nothing is an instance of it."""
 
@@ -55,7 +55,6 @@ class _RefusingModule(ModuleType):
 
 
 _DENSE: Final = "its tensors are dense; use a dense tensor, or tf.IndexedSlices for the rows of a gradient"
-_PADDED: Final = "its tensors are dense; pad the rows to one length and pass a mask"
 
 
 # ----------------------------------------------------------------------------------------------------------- internals
@@ -92,8 +91,6 @@ def _same(function: Any = None, **options: Any) -> Any:
 
 #: By their names without the leading "tensorflow.".
 INERT: Final[dict[str, Any]] = {
-    "RaggedTensor": _absent("RaggedTensor", _PADDED),
-    "RaggedTensorSpec": _absent("RaggedTensorSpec", _PADDED),
     "SparseTensor": _absent("SparseTensor", _DENSE),
     "SparseTensorSpec": _absent("SparseTensorSpec", _DENSE),
     "__internal__.CompositeTensor": _absent("__internal__.CompositeTensor", _DENSE),
@@ -121,7 +118,6 @@ INERT: Final[dict[str, Any]] = {
     "python.framework.config.is_op_determinism_enabled": execution.is_op_determinism_enabled,
     "python.ops.math_ops.is_nan": logic.is_nan,
     "python.ops.linalg.sparse.sparse_csr_matrix_ops": None,
-    "ragged": _RefusingModule("ragged", _PADDED),
     "sets": _RefusingModule("sets", _DENSE),
     "sparse": _RefusingModule("sparse", _DENSE),
     "python.trackable.data_structures.ListWrapper": type("ListWrapper", (list,), {}),

@@ -194,6 +194,10 @@ class RaggedTensor(RaggedValue):
         return form(op, args, attrs)
 
     def __tf_tensor__(self, dtype: Any = None, name: Any = None) -> NoReturn:
+        self.refuse_conversion()
+
+    def refuse_conversion(self) -> NoReturn:
+        """Raises NotDense; it says what to do."""
         raise NotDense(f"a tensor is needed, and a RaggedTensor of shape {self.shape} is none. {_INSTEAD}")
 
     # --------------------------------------------------------------------------------------------------------- values

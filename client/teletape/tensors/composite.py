@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor_shape import TensorShape
@@ -82,6 +82,10 @@ class RaggedValue(Composite):
     def with_elements(self, elements: Any) -> Any:
         """Rows of the same lengths."""
         return self.with_flat_values(elements)
+
+    def refuse_conversion(self) -> NoReturn:
+        """Raises NotDense; it says what to do."""
+        raise NotImplementedError  # pragma: no cover - abstract
 
     def with_flat_values(self, new_values: Any) -> Any:
         """Rows of the same lengths with other values."""

@@ -11,6 +11,7 @@ import numpy as np
 from teletape.network import shared_memory
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
+from teletape.tensors.composite import RaggedValue
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.arrays import HostArray
@@ -90,6 +91,8 @@ def host_array(value: Any, dtype: DType | None = None) -> HostArray:
         return _from_python(value, dtype)
     if hasattr(value, "__array__"):
         return _from_array(np.asarray(value), dtype)
+    if isinstance(value, RaggedValue):
+        value.refuse_conversion()
     if _is_sequence(value):
         return _from_python(value, dtype)
     raise _unsupported(value)
@@ -192,6 +195,8 @@ def _leaves(value: Any) -> tuple[tuple[int, ...], list[Any]]:
             return (), [value]
         if hasattr(value, "__array__"):
             return _leaves(np.asarray(value))
+        if isinstance(value, RaggedValue):
+            value.refuse_conversion()
         if not _is_sequence(value):
             raise _unsupported(value)
         value = [value[place] for place in range(len(value))]

@@ -434,3 +434,119 @@ def vocabulary_of_rows(tf, np):
     )
     ids = table.lookup(words)
     return [words, ids, ids.to_tensor(), tf.sequence_mask(ids.row_lengths())]
+
+
+@program()
+def shapes_of_rows(tf, np):
+    x, y = both(tf)
+    inner = tf.ragged.constant([[[1, 2]], [[3, 4], [5, 6]]], ragged_rank=1)
+    shape = tf.shape(x)
+    return [
+        [repr(shape), repr(tf.shape(y)), repr(tf.shape(inner)), shape.rank, shape.num_row_partitions],
+        [shape[0], tf.shape(inner)[2], tf.shape(x, out_type=tf.int64)[0], list(shape.static_lengths())],
+        raises(lambda: shape[1], "Index 1 is not uniform"),
+    ]
+
+
+@program()
+def numbers_counted(tf, np):
+    x = tf.ragged.constant([[1, 2, 1], [], [0]])
+    count = tf.math.bincount
+    return [
+        [count(x), count(x, axis=0), count(x, axis=-1, minlength=5), count(x, axis=-1, maxlength=2)],
+        count(x, axis=-1, binary_output=True, dtype=tf.float32),
+        count(x, weights=tf.ragged.constant([[1.0, 2.0, 3.0], [], [4.0]]), axis=-1),
+        count(tf.ragged.constant([[], []], dtype=tf.int32), axis=-1, minlength=2),
+    ]
+
+
+@program()
+def written_into_texts(tf, np):
+    x, y = both(tf)
+    long = tf.ragged.constant([list(range(8)), [1], [2], [3], [4], [5], [6]])
+    words = tf.ragged.constant([["a'b"], ["c", "d"]])
+    texts = [tf.strings.format("{}", each) for each in (x, y, long, words, tf.ragged.constant([[True], []]))]
+    return [*texts, tf.strings.format("{} of {}", (long, x), summarize=1)]
+
+
+@program()
+def loops_over_rows(tf, np):
+    x, _ = both(tf)
+
+    @tf.function
+    def doubled(rows):
+        for _ in tf.range(3):
+            rows = rows * 2.0
+        return rows
+
+    @tf.function
+    def chosen(rows, flag):
+        if flag:
+            rows = rows + 1.0
+        return rows
+
+    return [doubled(x), chosen(x, tf.constant(True)), chosen(x, tf.constant(False))]
+
+
+@program()
+def functions_of_specs(tf, np):
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
+    def sums(rows):
+        return tf.reduce_sum(rows, axis=1)
+
+    x, y = both(tf)
+    return [
+        [sums(x), sums(x[1:]), sums(tf.ragged.constant([[5.0]]))],
+        raises(lambda: sums(y)),
+        raises(lambda: sums(tf.ragged.constant([[1]]))),
+    ]
+
+
+TEXTS = ["aé€".encode(), b"", b"a\xffb\xe2\x82", b"\x01x"]
+
+
+@program()
+def characters_of_strings(tf, np):
+    s = tf.strings
+    return [
+        s.unicode_decode(TEXTS, "UTF-8"),
+        s.unicode_decode(TEXTS, "UTF-8", errors="ignore"),
+        s.unicode_decode(TEXTS, "UTF-8", replacement_char=63, replace_control_characters=True),
+        list(s.unicode_decode_with_offsets(TEXTS, "UTF-8")),
+        s.unicode_decode([["a"], ["b"]], "UTF-8"),
+        s.unicode_decode(tf.ragged.constant([["ab"], ["c", "d"]]), "UTF-8"),
+        s.unicode_decode("aé", "UTF-8"),
+        raises(lambda: s.unicode_decode(TEXTS, "UTF-8", errors="strict"), "Invalid formatting on input string"),
+        raises(lambda: s.unicode_decode("a", "nope"), "Could not create converter for input encoding: nope"),
+        raises(lambda: s.unicode_decode("a", "UTF-8", errors="what")),
+    ]
+
+
+@program()
+def strings_split_into_characters(tf, np):
+    s = tf.strings
+    return [
+        s.unicode_split(TEXTS[:2], "UTF-8"),
+        s.unicode_split("héy", "UTF-8"),
+        s.unicode_split_with_offsets(TEXTS[0], "UTF-8")[1],
+        s.unicode_split_with_offsets(TEXTS[:2], "UTF-8")[1],
+    ]
+
+
+@program()
+def strings_of_characters(tf, np):
+    s = tf.strings
+    rows = tf.ragged.constant([[97, 233], [0x20AC]])
+    return [
+        [s.unicode_encode([97, 233, 0x20AC], "UTF-8"), s.unicode_encode([[97, 98], [99, 100]], "UTF-8")],
+        [s.unicode_encode(rows, "UTF-8"), s.unicode_encode(tf.ragged.constant([[[97], [98, 99]], []]), "UTF-8")],
+        s.unicode_encode([97, 0x110000, 0xD800], "UTF-8"),
+        s.unicode_encode([97, 0x110000], "UTF-8", errors="ignore"),
+        s.length(s.unicode_encode([97], "UTF-32-BE")),
+        raises(lambda: s.unicode_encode([0x110000], "UTF-8", errors="strict"), "out of range for Unicode"),
+        raises(lambda: s.unicode_encode([97], "latin1")),
+        raises(lambda: s.unicode_encode(97, "UTF-8"), "input_tensor's rank must be at least 1."),
+        s.unicode_transcode(["a\xe9".encode("latin1")], "ISO-8859-1", "UTF-8"),
+        s.unicode_transcode(TEXTS, "UTF-8", "UTF-8", errors="ignore", replace_control_characters=True),
+        s.unicode_decode(s.unicode_transcode(TEXTS[:1], "UTF-8", "UTF-16-BE"), "UTF-16-BE"),
+    ]

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import numpy as np
+
 from teletape.ops import arguments as to
-from teletape.ops import arrays, create, dropout, partitions, places, sums
-from teletape.ops.dispatch import call
+from teletape.ops import arrays, counting, create, dropout, partitions, places, sums
+from teletape.ops.dispatch import call, constant
 from teletape.ragged_tensors.forms import arrangement, gathering
 from teletape.ragged_tensors.functions import boolean_mask, stack_dynamic_partitions
-from teletape.tensors.composite import NotDense
+from teletape.ragged_tensors.rows import outer_rowids
+from teletape.ragged_tensors.shape import DynamicRaggedShape
+from teletape.ragged_tensors.tensor import RaggedTensor
+from teletape.tensors import dtypes
 from teletape_engine.catalogue.namespace import ops
 
 
@@ -71,11 +76,33 @@ def _scalar_mul(scalar: Any, x: Any, name: Any = None) -> Any:
     return call(ops.mul, (x, to.like(scalar, x)))
 
 
-def _shape(input: Any, out_type: Any = None, name: Any = None) -> Any:
-    raise NotDense(
-        "tf.shape of a RaggedTensor is a DynamicRaggedShape, which is not here. Use x.shape, x.nrows(), "
-        "x.row_lengths() or x.bounding_shape()"
-    )
+def _shape(input: Any, out_type: Any = None, name: Any = None) -> DynamicRaggedShape:
+    return DynamicRaggedShape(input, dtypes.int32 if out_type is None else out_type)
+
+
+def _bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dtypes.int32,
+    name: Any = None,
+    axis: Any = None,
+    binary_output: bool = False,
+) -> Any:
+    """Of all numbers, or with axis -1 of each row: [rows, bins]."""
+    flat = arr.flat_values
+    amounts = None if weights is None else weights.flat_values if isinstance(weights, RaggedTensor) else weights
+    if axis != -1:
+        return counting.bincount(flat, amounts, minlength, maxlength, dtype, None, axis, binary_output)
+    bins = counting.bincount(flat, None, minlength, maxlength).shape.as_list()[0]
+    numbers, rows = np.asarray(flat.numpy()).astype(np.int64), np.asarray(outer_rowids(arr).numpy())
+    places = np.where(numbers < bins, numbers + rows * bins, -1)
+    values = constant(np.ones(numbers.shape, dtypes.as_dtype(dtype).np)) if amounts is None else amounts
+    size = (arr.partition.rows, bins)
+    counts = call(ops.unsorted_segment_sum, (values, constant(places)), num_segments=size[0] * size[1])
+    counts = call(ops.reshape, (counts,), shape=size)
+    return call(ops.cast, (call(ops.greater, (counts, 0)),), dtype=counts.dtype.np) if binary_output else counts
 
 
 #: By the function, none of which reports its errors itself; each form has its arguments.
@@ -85,6 +112,7 @@ FUNCTIONS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
     arrays.shape: _shape,
     arrays.size: _size,
     arrays.split: arrangement.split,
+    counting.bincount: _bincount,
     create.one_hot: _one_hot,
     create.ones_like: _like(create.ones_like),
     create.zeros_like: _like(create.zeros_like),
