@@ -110,7 +110,7 @@ def _loop_step(cond: Callable[..., Any], body: Callable[..., Any], values: Any, 
         result = nest.flatten(following(packing.state(loop_values)))
         hints = nest.flatten(packing.state(leaves))
         typed = [
-            leaf if isinstance(leaf, TensorArray) else convert_to_tensor(leaf, dtype_hint=before.dtype)
+            leaf if isinstance(leaf, TensorArray | Composite) else convert_to_tensor(leaf, dtype_hint=before.dtype)
             for leaf, before in zip(result, hints, strict=True)
         ]
         return tensors_of(typed)[0]

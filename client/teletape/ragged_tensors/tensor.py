@@ -34,14 +34,13 @@ class RaggedTensor(RaggedValue):
     Gradients are those of `flat_values`; `tape.watch` and `tape.gradient` take the ragged tensor itself.
 
     Attributes:
-        values: The rows one after the other, without the outermost division: a tensor, or a ragged tensor.
         partition: The outermost division.
     """
 
     #: The form of an op, or None; `forms.py` sets it.
     form_of: ClassVar[Callable[[Op], Form | None]]
 
-    values: Any
+    _values: Any
     partition: RowPartition
 
     if TYPE_CHECKING:  # methods.py defines them
@@ -83,11 +82,16 @@ class RaggedTensor(RaggedValue):
         """Values under partitions, the outermost one first; nothing is checked."""
         for partition in reversed(partitions):
             ragged = cls.__new__(cls)
-            ragged.values, ragged.partition = values, partition
+            ragged._values, ragged.partition = values, partition
             values = ragged
         return values  # type: ignore[no-any-return]  # at least one partition
 
     # ---------------------------------------------------------------------------------------------------------- parts
+    @property
+    def values(self) -> Any:
+        """The rows one after the other, without the outermost division: a tensor, or a ragged tensor."""
+        return self._values
+
     @property
     def flat_values(self) -> Any:
         """The values under all divisions, a tensor."""

@@ -141,6 +141,8 @@ def _checked(array: HostArray) -> HostArray:
     if array.dtype.kind not in "SUO":
         return array
     for leaf in array.reshape(-1).tolist():
+        if isinstance(leaf, RaggedValue):
+            leaf.refuse_conversion()
         if not isinstance(leaf, _TEXT):
             raise ValueError(
                 f"Failed to convert a NumPy array to a Tensor (Unsupported object type {type(leaf).__name__})."

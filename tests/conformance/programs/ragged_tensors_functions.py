@@ -485,7 +485,12 @@ def loops_over_rows(tf, np):
             rows = rows + 1.0
         return rows
 
-    return [doubled(x), chosen(x, tf.constant(True)), chosen(x, tf.constant(False))]
+    @tf.function
+    def repeated(rows):
+        return tf.while_loop(lambda i, r: i < 3, lambda i, r: (i + 1, r * 2.0), (0, rows))[1]
+
+    eager = tf.while_loop(lambda i, r: i < 2, lambda i, r: (i + 1, r + 1.0), (0, x))
+    return [doubled(x), chosen(x, tf.constant(True)), chosen(x, tf.constant(False)), repeated(x), eager[1]]
 
 
 @program()

@@ -107,6 +107,13 @@ def test_a_function_that_reports_its_own_errors_has_no_second_wrapper() -> None:
     assert not [function.__name__ for function in FUNCTIONS if "report" in function.__code__.co_names]
 
 
+def test_python_calls_and_numpy_functions_refuse_rows() -> None:
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    for refused in (lambda: tf.numpy_function(np.sum, [x], tf.float32), lambda: tf.experimental.numpy.sum(x)):
+        with pytest.raises(NotDense, match=r"x\.to_tensor\(\)"):
+            refused()
+
+
 def test_a_tensor_on_the_left_leaves_the_operator_to_the_rows() -> None:
     x = tf.ragged.constant([[1.0, 2.0], [3.0]])
     assert (tf.constant([[1.0], [2.0]]) - x).to_list() == [[0.0, -1.0], [-1.0]]
