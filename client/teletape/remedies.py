@@ -8,6 +8,7 @@ from typing import Final
 _SPARSE_SPEC: Final = "pass the sparse tensor itself: a function is traced for its shapes"
 _CROSS: Final = "tf.strings.join of the features, then tf.strings.to_hash_bucket_fast"
 _RAGGED_SHAPE: Final = "tf.shape of a ragged tensor, its row_lengths() and bounding_shape()"
+_RAGGED_BATCH: Final = "padded_batch, then tf.RaggedTensor.from_tensor with the lengths of the rows"
 _RAGGED_FEATURE: Final = (
     "tf.io.FixedLenSequenceFeature with allow_missing=True, then tf.RaggedTensor.from_tensor of the padded rows"
 )
@@ -59,6 +60,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "debugging.disable_check_numerics": _CHECKED_NUMBERS,
     "debugging.enable_check_numerics": _CHECKED_NUMBERS,
     "debugging.experimental": "tf.summary, and tf.session().profile() for time by op and by line",
+    "data.experimental.dense_to_ragged_batch": _RAGGED_BATCH,
     "disable_eager_execution": _NO_GRAPH,
     "disable_v2_behavior": _NO_GRAPH,
     "dtensor": "there is one device: leave tensors whole",

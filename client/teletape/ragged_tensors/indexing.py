@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from teletape.ops import arguments as to
-from teletape.ragged_tensors.partition import RowPartition
+from teletape.ragged_tensors.partition import RowPartition, ranges
 from teletape.ragged_tensors.rows import take, take_range
 from teletape.ragged_tensors.tensor import RaggedTensor
 from teletape.tensors.tensor import TensorLike
@@ -92,14 +92,23 @@ def _rows(value: RaggedTensor, key: slice) -> RaggedTensor:
 def _columns(value: RaggedTensor, key: slice) -> RaggedTensor:
     """The part of each row that a slice names."""
     numbers = value.partition.numbers().astype(np.int64)
-    cut = _bounds(key)
-    parts = [range(*cut.indices(length)) for length in np.diff(numbers).tolist()]
-    chosen = [np.arange(part.start, part.stop, part.step) + start for part, start in zip(parts, numbers, strict=False)]
-    lengths = np.array([len(part) for part in parts], np.int64)
-    places = np.concatenate([np.zeros(0, np.int64), *chosen])
+    cut, sizes = _bounds(key), np.diff(numbers)
+    step = 1 if cut.step is None else cut.step
+    if not step:
+        raise ValueError("slice step cannot be zero")
+    first, last = (0, sizes) if step > 0 else (-1, sizes - 1)  # the least and the largest place of a bound
+    start = (first if step > 0 else last) if cut.start is None else np.clip(_from_front(cut.start, sizes), first, last)
+    stop = (last if step > 0 else first) if cut.stop is None else np.clip(_from_front(cut.stop, sizes), first, last)
+    start, stop = np.broadcast_to(start, sizes.shape), np.broadcast_to(stop, sizes.shape)
+    lengths = np.maximum(0, -((start - stop) // step))
+    places = np.repeat(numbers[:-1] + start, lengths) + step * ranges(np.zeros_like(lengths), lengths)
     uniform = value.partition.uniform
     whole = None if uniform is None else len(range(*cut.indices(uniform)))
     return RaggedTensor.of(take(value.values, places), RowPartition.of_lengths(lengths, value.partition.dtype, whole))
+
+
+def _from_front(bound: int, sizes: Any) -> Any:
+    return sizes + bound if bound < 0 else bound
 
 
 def _bounds(key: slice) -> slice:

@@ -183,6 +183,14 @@ def test_the_gradient_of_broadcast_and_padded_rows_is_dense() -> None:
     assert tape.gradient(z, v).numpy().tolist() == [1.0, 1.0, 1.0]
 
 
+@pytest.mark.parametrize("start", [None, 0, 1, 3, -1, -2, -9])
+@pytest.mark.parametrize("stop", [None, 0, 2, 9, -1, -3])
+@pytest.mark.parametrize("step", [None, 1, 2, -1, -2])
+def test_a_slice_of_each_row_is_that_of_a_list(start: int | None, stop: int | None, step: int | None) -> None:
+    rows = [[1, 2, 3, 4], [], [5], [6, 7]]
+    assert tf.ragged.constant(rows)[:, start:stop:step].to_list() == [row[start:stop:step] for row in rows]
+
+
 def test_a_ragged_tensor_of_ten_thousand_rows_takes_few_ops() -> None:
     lengths = np.arange(10_000) % 7
     x = tf.RaggedTensor.from_row_lengths(tf.ones(int(lengths.sum())), lengths)

@@ -10,8 +10,8 @@ import numpy as np
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, constant
-from teletape.ragged_tensors.partition import RowPartition
-from teletape.ragged_tensors.rows import take, take_range, uniform
+from teletape.ragged_tensors.partition import RowPartition, ranges
+from teletape.ragged_tensors.rows import columns, take, take_range, uniform
 from teletape.ragged_tensors.tensor import RaggedTensor, common_splits, tensor_or_ragged
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
@@ -180,10 +180,10 @@ def _tiled(value: Any, counts: Sequence[int]) -> Any:
     rows, partition = RaggedTensor.of(inner, value.partition), value.partition
     if counts[1] != 1:
         numbers = partition.numbers().astype(np.int64)
-        places = [np.tile(np.arange(a, b), counts[1]) for a, b in itertools.pairwise(numbers)]
+        starts, lengths = (np.repeat(each, counts[1]) for each in (numbers[:-1], np.diff(numbers)))
         length = None if partition.uniform is None else partition.uniform * counts[1]
         longer = RowPartition.of_lengths(np.diff(numbers) * counts[1], partition.dtype, length)
-        rows = RaggedTensor.of(take(inner, np.concatenate([np.zeros(0, np.int64), *places]), dense=True), longer)
+        rows = RaggedTensor.of(take(inner, ranges(starts, lengths), dense=True), longer)
     if counts[0] == 1:
         return rows
     return take(rows, np.tile(np.arange(partition.rows), counts[0]), dense=True)
@@ -209,9 +209,8 @@ def _reversed(value: Any, axis: int) -> Any:
     if axis > 1:
         return RaggedTensor.of(_reversed(value.values, axis - 1), value.partition)
     numbers = value.partition.numbers().astype(np.int64)
-    places = [np.arange(a, b)[::-1] for a, b in itertools.pairwise(numbers)]
-    turned = take(value.values, np.concatenate([np.zeros(0, np.int64), *places]), dense=True)
-    return RaggedTensor.of(turned, value.partition)
+    ends = np.repeat(numbers[1:] - 1, np.diff(numbers))
+    return RaggedTensor.of(take(value.values, ends - columns(value.partition), dense=True), value.partition)
 
 
 def split(value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: Any = None) -> list[Any]:
