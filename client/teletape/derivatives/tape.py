@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 from teletape import logs
 from teletape.derivatives.arguments import (
     UnconnectedGradients,
+    as_source,
     cotangents_for,
     in_rows,
     recorded_values,
@@ -319,7 +320,8 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to "
                 "be differentiated, but received None."
             )
-        targets, flat = targets_of(target), sources_of(sources)
+        targets, leaves = targets_of(target), nest.flatten(sources)
+        flat = list(map(as_source, leaves))
         zeros = wants_zeros(unconnected_gradients)
         cotangents = None if output_gradients is None else cotangents_for(targets, output_gradients)
         recorded = recorded_values(flat, owner)
@@ -346,5 +348,4 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
         results = [None if source.spec.dtype.hasobject else wrap(next(gradients), owner) for source in recorded]
         if any(result is None for result in results):
             none_gradients.remember(self, targets, flat, results)
-        leaves = nest.flatten(sources)
-        return nest.pack_sequence_as(sources, [in_rows(*pair) for pair in zip(leaves, results, strict=True)])
+        return nest.pack_sequence_as(sources, list(map(in_rows, leaves, results)))
