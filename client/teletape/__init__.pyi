@@ -74,7 +74,6 @@ from teletape.keras import metrics as metrics
 from teletape.keras import optimizers as optimizers
 from teletape.logs import get_logger as get_logger
 from teletape.namespace import is_symbolic_tensor as is_symbolic_tensor
-from teletape.namespace import is_tensor as is_tensor
 from teletape.ops.arrays import boolean_mask as boolean_mask
 from teletape.ops.arrays import broadcast_dynamic_shape as broadcast_dynamic_shape
 from teletape.ops.arrays import broadcast_static_shape as broadcast_static_shape
