@@ -396,3 +396,9 @@ def specs(tf, np):
         raises(lambda: spec(None, tf.int32), "Must specify ragged_rank or a shape with a known rank."),
         raises(lambda: spec([2], tf.int32, ragged_rank=2)),
     ]
+
+
+@program()
+def the_spec_of_a_value(tf, np):
+    spec = tf.type_spec_from_value(tf.ragged.constant([[1.0, 2.0], [], [3.0]]))
+    return [spec.shape, spec.dtype, spec.ragged_rank, spec.row_splits_dtype, isinstance(spec, tf.RaggedTensorSpec)]
