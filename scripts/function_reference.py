@@ -34,6 +34,7 @@ MODULES = {
     "random": "tf.random",
     "random.experimental": "tf.random.experimental",
     "strings": "tf.strings",
+    "ragged": "tf.ragged",
     "sparse": "tf.sparse",
     "sets": "tf.sets",
     "bitwise": "tf.bitwise",
@@ -64,7 +65,10 @@ HOMES = tuple(
         "files",
         "linear_operators",
         "ops",
+        "ragged_tensors.forms",
+        "ragged_tensors.functions",
         "sparse_tensors",
+        "text",
         "variables.generator",
     )
 )

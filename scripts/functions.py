@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from teletape_engine import ops as engine_ops
 from teletape_engine.catalogue.op import CATALOGUE, Op
 from teletape_engine.catalogue.signature import INPUTS, REQUIRED, Argument, Conversion, Function, filled
 from teletape_engine.ops import FAMILIES
@@ -27,6 +28,7 @@ Written by `make reference` from the catalogue: change the ops' records there, n
 
 from __future__ import annotations
 '''
+FOLDER_HEAD = '"""TensorFlow\'s functions of teletape_engine.ops.{folder}, written by `make reference`."""\n'
 TYPES = {
     **dict.fromkeys(INPUTS, "to.TensorInput"),
     Conversion.TENSORS: "Iterable[to.TensorInput]",
@@ -77,14 +79,17 @@ def files() -> dict[Path, str]:
         ]
         if records:
             modules[family.__name__] = records
-    texts = {f"{_last(module)}.py": _module(module, records) for module, records in modules.items()}
-    texts["__init__.py"] = _index(modules)
-    return {FOLDER / name: formatted(text, FOLDER / name, "F401,I") for name, text in texts.items()}
+    texts = {
+        FOLDER.joinpath(*_place(module)).with_suffix(".py"): _module(module, rows) for module, rows in modules.items()
+    }
+    texts |= {path.parent / "__init__.py": FOLDER_HEAD.format(folder=path.parent.name) for path in texts}
+    texts[FOLDER / "__init__.py"] = _index(modules)
+    return {path: formatted(text, path, "F401,I") for path, text in texts.items()}
 
 
 def others(texts: Collection[Path]) -> list[Path]:
     """Files of the folder that are not among these."""
-    return sorted(path for path in FOLDER.glob("*.py") if path not in texts)
+    return sorted(path for path in FOLDER.rglob("*.py") if path not in texts)
 
 
 def formatted(text: str, path: Path, rules: str) -> str:
@@ -100,6 +105,11 @@ def _last(dotted: str) -> str:
     return dotted.rpartition(".")[2]
 
 
+def _place(module: str) -> list[str]:
+    """Where the functions of a family are, below the folder: as the family is below the engine's ops."""
+    return module.removeprefix(f"{engine_ops.__name__}.").split(".")
+
+
 def _index(modules: Mapping[str, list[tuple[Op, Function]]]) -> str:
     """The text of `__init__.py`: every function by its public names."""
     names = {
@@ -113,7 +123,10 @@ def _index(modules: Mapping[str, list[tuple[Op, Function]]]) -> str:
         "from __future__ import annotations",
         "from collections.abc import Callable",
         "from typing import Any, Final",
-        f"from teletape.ops.derived import {', '.join(sorted(map(_last, modules)))}",
+        *(
+            f"from {'.'.join(['teletape.ops.derived', *_place(module)[:-1]])} import {_last(module)}"
+            for module in modules
+        ),
         "#: The functions by TensorFlow's names without the leading `tf.`.",
         "DERIVED: Final[dict[str, Callable[..., Any]]] = {",
         *(f"    {name!r}: {function}," for name, function in sorted(names.items())),

@@ -41,5 +41,5 @@ if __name__ == "__main__":
     for path in _others(texts):
         path.unlink()
     for path, text in texts.items():
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -1,8 +1,8 @@
 """What `tf.dtypes` holds. Written by `make reference` from teletape.namespace."""
 
-from teletape.ops.derived.arithmetic import saturate_cast as saturate_cast
-from teletape.ops.derived.cast import cast as cast
-from teletape.ops.derived.complex import complex as complex
+from teletape.ops.derived.elementwise.arithmetic import saturate_cast as saturate_cast
+from teletape.ops.derived.elementwise.complex import complex as complex
+from teletape.ops.derived.shapes.cast import cast as cast
 from teletape.tensors.dtypes import DType as DType
 from teletape.tensors.dtypes import as_dtype as as_dtype
 from teletape.tensors.dtypes import bfloat16 as bfloat16

@@ -42,18 +42,7 @@ from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape
 from teletape.distribution import public as distribution
-from teletape.files import (
-    audio,
-    buckets,
-    contents,
-    gfile,
-    jpeg_quality,
-    ngrams,
-    ragged_strings,
-    strings,
-    tensor_messages,
-    tensor_proto,
-)
+from teletape.files import audio, contents, gfile, jpeg_quality, tensor_messages, tensor_proto
 from teletape.files import images as image_files
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec
@@ -64,47 +53,28 @@ from teletape.lookup_tables import mutable, static, vocabulary
 from teletape.missing_names import PAGE, ModuleAnswer, answer, answer_for_objects, nearest_names
 from teletape.numpy_api import random_numbers
 from teletape.numpy_api import types as numpy_types
-from teletape.ops import (
-    arrays,
-    bands,
-    boxes,
+from teletape.ops import dispatch, initializers, raw
+from teletape.ops.arrays import counting, create, paddings, partitions, places, rearrange, segments, sorting, sums
+from teletape.ops.derived import DERIVED
+from teletape.ops.images import boxes, colors, measures, random_boxes, random_changes, sizes
+from teletape.ops.linalg import bands, clip, decompositions, diagonals, norms
+from teletape.ops.nn import (
+    attention,
     candidates,
-    clip,
     convolutions,
-    counting,
-    create,
-    decompositions,
-    diagonals,
-    dispatch,
     dropout,
     embeddings,
-    image_colors,
-    image_measures,
-    images,
-    initializers,
-    linalg,
+    isotonic,
+    losses,
     morphology,
-    nn,
-    paddings,
-    partitions,
-    places,
+    normalization,
     pools,
-    random,
-    random_boxes,
-    random_images,
-    raw,
-    segments,
-    signal,
-    signal_windows,
-    sorting,
-    spectral,
-    stateless_random,
-    sums,
-    truncated_normals,
 )
-from teletape.ops.derived import DERIVED
 from teletape.ops.operators import give_operators
+from teletape.ops.random import stateful, stateless, truncated
+from teletape.ops.signal import short_time, spectral, windows
 from teletape.ops.static_values import get_static_value
+from teletape.program import registered_conversions
 from teletape.program.tracebacks import report, reports, retries
 from teletape.ragged_tensors import functions as ragged
 from teletape.ragged_tensors import methods as ragged_methods
@@ -114,11 +84,12 @@ from teletape.sessions import current as sessions
 from teletape.sessions.session import Session
 from teletape.sparse_tensors import arithmetic, conversions, ctc, distances, lookups, parts, reductions, sets
 from teletape.sparse_tensors.tensor import SparseTensor
-from teletape.tensors import dlpack, dtypes, nest, registered_conversions
+from teletape.tensors import dlpack, dtypes, nest
 from teletape.tensors.composite import NotDense, TypeSpec
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
+from teletape.text import buckets, ngrams, ragged_strings, strings
 from teletape.variables import (
     generator,
     moving_average,
@@ -144,22 +115,22 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     for path, module in (
         *(
             ("", module)
-            for module in (create, arrays, paddings, partitions, places, clip, eager, folds, maps, ordering)
+            for module in (create, rearrange, paddings, partitions, places, clip, eager, folds, maps, ordering)
         ),
-        *(("linalg.", module) for module in (linalg, decompositions, bands, diagonals)),
-        *(("nn.", module) for module in (nn, convolutions, morphology, pools)),
-        *(("image.", module) for module in (images, image_colors, image_measures, boxes, random_boxes, random_images)),
+        *(("linalg.", module) for module in (norms, decompositions, bands, diagonals)),
+        *(
+            ("nn.", module)
+            for module in (attention, convolutions, embeddings, isotonic, losses, morphology, normalization, pools)
+        ),
+        *(("image.", module) for module in (sizes, colors, measures, boxes, random_boxes, random_changes)),
         *(("math.", module) for module in (segments, counting, sums)),
-        ("signal.", signal),
-        ("signal.", signal_windows),
-        ("signal.", spectral),
+        *(("signal.", module) for module in (short_time, spectral, windows)),
         *(("sparse.", module) for module in (arithmetic, conversions, parts, reductions)),
         ("ragged.", ragged),
         ("sets.", sets),
         ("nn.", ctc),
         ("nn.", lookups),
         ("", distances),
-        ("nn.", embeddings),
         ("compat.v1.", compat_v1),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}
@@ -207,14 +178,14 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "nn.approx_max_k": sorting.approx_max_k,
         "nn.approx_min_k": sorting.approx_min_k,
         "nn.top_k": sorting.top_k,
-        "norm": linalg.norm,
+        "norm": norms.norm,
         "numpy_function": python_calls.numpy_function,
         "print": print_op.tf_print,
         "py_function": python_calls.py_function,
         "repeat": sorting.repeat,
         "scalar_mul": sums.scalar_mul,
         "sequence_mask": counting.sequence_mask,
-        "tensordot": linalg.tensordot,
+        "tensordot": norms.tensordot,
         "timestamp": python_calls.timestamp,
         "unique": sorting.unique,
         "unique_with_counts": sorting.unique_with_counts,
@@ -257,10 +228,10 @@ def names() -> dict[str, Any]:
     entries: dict[str, Any] = dict(surface())
     for path, module in (
         ("nest.", nest),
-        ("random.", random),
+        ("random.", stateful),
         ("", initializers),
-        ("random.", stateless_random),
-        ("random.", truncated_normals),
+        ("random.", stateless),
+        ("random.", truncated),
         ("random.", generator),
         ("random.experimental.", generator),
         ("dtypes.", dtypes),
@@ -324,11 +295,11 @@ def names() -> dict[str, Any]:
         "random.fixed_unigram_candidate_sampler": candidates.fixed_unigram_candidate_sampler,
         "random.log_uniform_candidate_sampler": candidates.log_uniform_candidate_sampler,
         "random.uniform_candidate_sampler": candidates.uniform_candidate_sampler,
-        "random.experimental.stateless_fold_in": stateless_random.fold_in,
-        "random.experimental.index_shuffle": stateless_random.index_shuffle,
-        "random_index_shuffle": stateless_random.random_index_shuffle,
-        "random.experimental.stateless_shuffle": stateless_random.stateless_shuffle,
-        "random.experimental.stateless_split": stateless_random.split,
+        "random.experimental.stateless_fold_in": stateless.fold_in,
+        "random.experimental.index_shuffle": stateless.index_shuffle,
+        "random_index_shuffle": stateless.random_index_shuffle,
+        "random.experimental.stateless_shuffle": stateless.stateless_shuffle,
+        "random.experimental.stateless_split": stateless.split,
         "recompute_grad": custom_gradient.recompute_grad,
     }
 

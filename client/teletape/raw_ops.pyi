@@ -2,9 +2,9 @@
 
 import typing
 
-from teletape.ops.derived.blocks import extract_volume_patches as ExtractVolumePatches
-from teletape.ops.derived.cast import no_gradient as no_gradient
-from teletape.ops.derived.projective import ImageProjectiveTransformV3 as ImageProjectiveTransformV3
+from teletape.ops.derived.images.projective import ImageProjectiveTransformV3 as ImageProjectiveTransformV3
+from teletape.ops.derived.nn.blocks import extract_volume_patches as ExtractVolumePatches
+from teletape.ops.derived.shapes.cast import no_gradient as no_gradient
 from teletape.ops.derived.sorting import Bucketize as Bucketize
 
 def Abs(*, x: typing.Any, name: typing.Any = ...) -> typing.Any: ...

@@ -26,6 +26,7 @@ REFUSALS = (
 OTHER = {
     "conversions.places": "x.gpu() moves nothing, where the session has a GPU",
     "ops_argument_forms.factors_and_inverses_of_float16": "a cast to bfloat16 is refused before what it is cast for",
+    "ops_linalg_forms.dtypes_that_functions_refuse": "a tensor of bfloat16 is refused before the function refuses it",
 }
 
 #: Subjects that are the client's: how it reads programs, files and settings. What they compute, others compute too.

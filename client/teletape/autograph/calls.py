@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from teletape.autograph import conditionals, conversion, loops, ranges, state
 from teletape.autograph.conditionals import staged
-from teletape.ops import create
+from teletape.ops.arrays import create
 from teletape.ops.derived import DERIVED
 from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
 from teletape.program.tracebacks import unwrapped

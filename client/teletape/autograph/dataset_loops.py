@@ -15,7 +15,7 @@ from teletape.functions import methods
 from teletape.functions.function import MOST_TRACED
 from teletape.functions.step_log import Capture, bind_captures
 from teletape.functions.trace import NotTraceable, Traced, trace
-from teletape.ops.create import zeros
+from teletape.ops.arrays.create import zeros
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.sessions.current import current, inside
 from teletape.sessions.session import Session

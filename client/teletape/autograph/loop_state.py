@@ -10,7 +10,7 @@ from teletape.autograph.state import Undefined, UndefinedReturnValue, is_undefin
 from teletape.control_flow.packing import has_unknown_elements, is_dynamic, tensor_of, tensors_of
 from teletape.control_flow.tensor_array import TensorArray
 from teletape.functions.trace import NotTraceable, trace
-from teletape.ops.create import zeros
+from teletape.ops.arrays.create import zeros
 from teletape.ops.dispatch import as_tensor
 from teletape.tensors import nest
 from teletape.tensors.tensor import Tensor, TensorLike

@@ -1,9 +1,9 @@
 """What `tf.compat` holds. Written by `make reference` from teletape.namespace."""
 
 from teletape.compat import v1 as v1
-from teletape.files.strings import as_bytes as as_bytes
-from teletape.files.strings import as_str_any as as_str_any
-from teletape.files.strings import as_text as as_str
-from teletape.files.strings import as_text as as_text
+from teletape.text.strings import as_bytes as as_bytes
+from teletape.text.strings import as_str_any as as_str_any
+from teletape.text.strings import as_text as as_str
+from teletape.text.strings import as_text as as_text
 
 __all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "v1"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from teletape.errors import InvalidArgumentError, OutOfRangeError
-from teletape.ops.create import zeros
+from teletape.ops.arrays.create import zeros
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.tensors import dtypes, nest
 from teletape.tensors.composite import RaggedValue

@@ -19,7 +19,7 @@ from teletape.control_flow.elements import (
 )
 from teletape.control_flow.loop_commands import as_one_command
 from teletape.functions.tensor_spec import spec_of
-from teletape.ops.arrays import concat
+from teletape.ops.arrays.rearrange import concat
 from teletape.ops.dispatch import constant, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import nest

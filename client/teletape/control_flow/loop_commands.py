@@ -16,7 +16,7 @@ from teletape import logs
 from teletape.control_flow.purity import impurity
 from teletape.functions.step_log import Capture, bind_captures
 from teletape.functions.trace import NotTraceable, Traced, trace
-from teletape.ops.create import zeros
+from teletape.ops.arrays.create import zeros
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes

@@ -16,7 +16,7 @@ from teletape.control_flow.loop_commands import as_one_command
 from teletape.errors import InvalidArgumentError
 from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.functions.trace import NotTraceable, trace
-from teletape.ops.create import zeros
+from teletape.ops.arrays.create import zeros
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.ragged_tensors.factories import from_nested_row_splits
 from teletape.ragged_tensors.forms.arrangement import stack as stacked

@@ -67,12 +67,14 @@ _BUILTINS: Final = frozenset(
 _MODULES: Final = frozenset(
     """
     teletape.namespace teletape.control_flow.compat_v1 teletape.control_flow.eager teletape.control_flow.folds
-    teletape.control_flow.maps teletape.ops.arrays teletape.ops.clip teletape.ops.create teletape.ops.dispatch
-    teletape.ops.linalg teletape.ops.operators teletape.ops.segments
+    teletape.control_flow.maps teletape.ops.arrays.create teletape.ops.arrays.rearrange teletape.ops.arrays.segments
+    teletape.ops.dispatch teletape.ops.linalg.clip teletape.ops.linalg.norms teletape.ops.operators
     """.split()
 )
 #: Functions that only compute, of modules that have others as well.
-_FUNCTIONS: Final = frozenset(("teletape.ops.nn.batch_normalization", "teletape.ops.nn.moments"))
+_FUNCTIONS: Final = frozenset(
+    ("teletape.ops.nn.normalization.batch_normalization", "teletape.ops.nn.normalization.moments")
+)
 #: Attributes of tensors, shapes and dtypes that only compute.
 _ATTRIBUTES: Final = frozenset("as_list device dtype get_shape is_floating is_integer ndim rank shape".split())
 _VALUES: Final = (TensorLike, TensorShape, DType, bool, int, float, complex, str, np.generic, ModuleType)

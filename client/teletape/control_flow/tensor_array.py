@@ -12,8 +12,8 @@ from typing import Any
 from teletape.control_flow.elements import elements_of
 from teletape.errors import InvalidArgumentError, OutOfRangeError
 from teletape.functions.trace import NotTraceable
-from teletape.ops.arrays import concat
-from teletape.ops.create import zeros
+from teletape.ops.arrays.create import zeros
+from teletape.ops.arrays.rearrange import concat
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.ops.operators import element_at
 from teletape.sessions.current import current

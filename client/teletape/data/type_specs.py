@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from teletape.data.dataset import Dataset, DatasetSpec
-from teletape.functions.tensor_spec import TensorSpec, TypeSpec, spec_of
+from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.ragged_tensors.spec import RaggedTensorSpec
-from teletape.tensors.composite import RaggedValue
+from teletape.tensors.composite import RaggedValue, TypeSpec
 
 __all__ = ["type_spec_from_value"]
 

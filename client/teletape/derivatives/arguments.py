@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from teletape.ops import dispatch
-from teletape.ops.derived.shape import reshape
+from teletape.ops.derived.shapes.shape import reshape
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest

@@ -9,7 +9,7 @@ import numpy as np
 
 from teletape.derivatives.tape import GradientTape
 from teletape.errors import GradientMismatch
-from teletape.ops.derived.cast import cast
+from teletape.ops.derived.shapes.cast import cast
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest

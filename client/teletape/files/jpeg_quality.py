@@ -6,9 +6,9 @@ from teletape.errors import InvalidArgumentError
 from teletape.files.images import decode_jpeg, encode_jpeg
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import convert_to_tensor
-from teletape.ops.image_colors import convert_image_dtype
-from teletape.ops.random import Draw, OpSeed, within
-from teletape.ops.stateless_random import state
+from teletape.ops.images.colors import convert_image_dtype
+from teletape.ops.random.stateful import Draw, OpSeed, within
+from teletape.ops.random.stateless import state
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 

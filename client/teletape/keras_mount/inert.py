@@ -15,7 +15,7 @@ import numpy as np
 from teletape.configuration import execution
 from teletape.control_flow import eager
 from teletape.keras_mount.variable import KerasVariableBase
-from teletape.ops.derived import logic
+from teletape.ops.derived.elementwise import logic
 from teletape.tensors.tensor import EagerTensor
 from teletape.variables.trackable import AutoTrackable, Trackable
 

@@ -10,11 +10,11 @@ from typing import Any
 from teletape.control_flow import loop_commands
 from teletape.functions.not_traceable import NotTraceable
 from teletape.functions.trace import trace
-from teletape.ops.arrays import where
-from teletape.ops.create import range as integers
-from teletape.ops.create import zeros, zeros_like
-from teletape.ops.derived.cast import cast
-from teletape.ops.derived.shape import expand_dims, transpose
+from teletape.ops.arrays.create import range as integers
+from teletape.ops.arrays.create import zeros, zeros_like
+from teletape.ops.arrays.rearrange import where
+from teletape.ops.derived.shapes.cast import cast
+from teletape.ops.derived.shapes.shape import expand_dims, transpose
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.tensors.dtypes import as_dtype
 from teletape.tensors.tensor import Tensor, TensorLike

@@ -19,10 +19,10 @@ from teletape.data import Dataset
 from teletape.data.elements.leaves import Array, Rows, Source
 from teletape.errors import OutOfRangeError
 from teletape.keras_mount import optimizers, output_specs, reading, recurrent, surface
-from teletape.ops.derived.nd import tensor_scatter_nd_update
-from teletape.ops.derived.shape import transpose
+from teletape.ops.derived.shapes.nd import tensor_scatter_nd_update
+from teletape.ops.derived.shapes.shape import transpose
 from teletape.ops.dispatch import convert_to_tensor
-from teletape.ops.nn import scaled_dot_product_attention
+from teletape.ops.nn.attention import scaled_dot_product_attention
 from teletape.sessions.current import current
 from teletape.tensors.indexed_slices import IndexedSlices
 

@@ -15,7 +15,7 @@ from teletape.linear_operators.diagonals import (
     LinearOperatorZeros,
 )
 from teletape.linear_operators.operator import LinearOperator
-from teletape.ops.derived.shape import expand_dims
+from teletape.ops.derived.shapes.shape import expand_dims
 
 _DIAGONAL = LinearOperatorDiag | LinearOperatorScaledIdentity
 

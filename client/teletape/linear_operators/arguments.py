@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from teletape.ops.arrays import broadcast_static_shape
-from teletape.ops.derived.shape import broadcast_to
-from teletape.ops.derived.solve import solve
+from teletape.ops.arrays.rearrange import broadcast_static_shape
+from teletape.ops.derived.linalg.solve import solve
+from teletape.ops.derived.shapes.shape import broadcast_to
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.tensors.tensor import Tensor
 from teletape.tensors.tensor_shape import TensorShape

@@ -13,11 +13,11 @@ from teletape.errors import InvalidArgumentError
 from teletape.linear_operators.arguments import agreed, common_batch, parameters_of, same_batch
 from teletape.linear_operators.hints import check_dtypes
 from teletape.linear_operators.operator import LinearOperator
-from teletape.ops.arrays import concat, split
-from teletape.ops.create import zeros
-from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.composites import matrix_transpose
-from teletape.ops.derived.shape import broadcast_to, expand_dims, reshape, squeeze
+from teletape.ops.arrays.create import zeros
+from teletape.ops.arrays.rearrange import concat, split
+from teletape.ops.derived.linalg.composites import adjoint as adjoint_of
+from teletape.ops.derived.linalg.composites import matrix_transpose
+from teletape.ops.derived.shapes.shape import broadcast_to, expand_dims, reshape, squeeze
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.tensors.tensor import Tensor
 from teletape.tensors.tensor_shape import TensorShape

@@ -10,20 +10,20 @@ import numpy as np
 from teletape import debugging
 from teletape.linear_operators.arguments import agreed, common_batch, kept, parameters_of
 from teletape.linear_operators.operator import LinearOperator
-from teletape.ops.arrays import concat
-from teletape.ops.create import ones, zeros_like
+from teletape.ops.arrays.create import ones, zeros_like
+from teletape.ops.arrays.rearrange import concat
 from teletape.ops.derived import fourier
-from teletape.ops.derived.cast import cast
-from teletape.ops.derived.complex import abs as modulus
-from teletape.ops.derived.complex import complex as complex_of
-from teletape.ops.derived.complex import conj, imag, real
-from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.composites import matrix_transpose
-from teletape.ops.derived.index import gather
-from teletape.ops.derived.math import log
-from teletape.ops.derived.rearrange import reverse
+from teletape.ops.derived.elementwise.complex import abs as modulus
+from teletape.ops.derived.elementwise.complex import complex as complex_of
+from teletape.ops.derived.elementwise.complex import conj, imag, real
+from teletape.ops.derived.elementwise.math import log
+from teletape.ops.derived.linalg.composites import adjoint as adjoint_of
+from teletape.ops.derived.linalg.composites import matrix_transpose
 from teletape.ops.derived.reduce import reduce_max, reduce_min, reduce_prod, reduce_sum
-from teletape.ops.derived.shape import broadcast_to, reshape
+from teletape.ops.derived.shapes.cast import cast
+from teletape.ops.derived.shapes.index import gather
+from teletape.ops.derived.shapes.rearrange import reverse
+from teletape.ops.derived.shapes.shape import broadcast_to, reshape
 from teletape.ops.dispatch import constant, convert_to_tensor
 from teletape.tensors import dtypes
 from teletape.tensors.tensor_shape import TensorShape

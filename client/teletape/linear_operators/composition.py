@@ -9,9 +9,9 @@ from teletape.linear_operators.arguments import agreed, common_batch, parameters
 from teletape.linear_operators.dense import LinearOperatorLowerTriangular
 from teletape.linear_operators.hints import check_dtypes, inherited, is_square_of_factor
 from teletape.linear_operators.operator import LinearOperator
-from teletape.ops.derived.complex import conj, sign
-from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.shape import expand_dims
+from teletape.ops.derived.elementwise.complex import conj, sign
+from teletape.ops.derived.linalg.composites import adjoint as adjoint_of
+from teletape.ops.derived.shapes.shape import expand_dims
 from teletape.tensors.tensor_shape import TensorShape
 
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from teletape.control_flow.eager import while_loop
 from teletape.linear_operators.arguments import common_batch
 from teletape.linear_operators.operator import LinearOperator
-from teletape.ops.create import zeros
-from teletape.ops.derived.complex import conj, real
-from teletape.ops.derived.logic import greater
+from teletape.ops.arrays.create import zeros
+from teletape.ops.derived.elementwise.complex import conj, real
+from teletape.ops.derived.elementwise.logic import greater
 from teletape.ops.derived.reduce import reduce_any, reduce_sum
-from teletape.ops.derived.shape import broadcast_to, expand_dims
+from teletape.ops.derived.shapes.shape import broadcast_to, expand_dims
 from teletape.ops.dispatch import constant, convert_to_tensor
-from teletape.ops.linalg import norm
+from teletape.ops.linalg.norms import norm
 from teletape.tensors.tensor import Tensor
 
 

@@ -7,15 +7,15 @@ from typing import Any, Final
 from teletape import debugging
 from teletape.linear_operators.arguments import kept, parameters_of
 from teletape.linear_operators.operator import LinearOperator
-from teletape.ops.derived.complex import abs as modulus
-from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.diagonal import band_part
-from teletape.ops.derived.math import log
-from teletape.ops.derived.matrix import triangular_solve
-from teletape.ops.derived.products import matmul
+from teletape.ops.derived.elementwise.complex import abs as modulus
+from teletape.ops.derived.elementwise.math import log
+from teletape.ops.derived.linalg.composites import adjoint as adjoint_of
+from teletape.ops.derived.linalg.diagonal import band_part
+from teletape.ops.derived.linalg.matrix import triangular_solve
+from teletape.ops.derived.linalg.products import matmul
 from teletape.ops.derived.reduce import reduce_prod, reduce_sum
-from teletape.ops.diagonals import diag_part
 from teletape.ops.dispatch import convert_to_tensor
+from teletape.ops.linalg.diagonals import diag_part
 from teletape.tensors import dtypes
 from teletape.tensors.tensor_shape import TensorShape
 

@@ -11,17 +11,17 @@ from teletape import debugging
 from teletape.errors import InvalidArgumentError
 from teletape.linear_operators.arguments import agreed, batch, common_batch, kept, length, parameters_of
 from teletape.linear_operators.operator import LinearOperator
-from teletape.ops.create import ones, zeros, zeros_like
-from teletape.ops.derived.cast import cast
-from teletape.ops.derived.complex import abs as modulus
-from teletape.ops.derived.complex import conj, imag, real
-from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.math import log, sqrt
+from teletape.ops.arrays.create import ones, zeros, zeros_like
+from teletape.ops.derived.elementwise.complex import abs as modulus
+from teletape.ops.derived.elementwise.complex import conj, imag, real
+from teletape.ops.derived.elementwise.math import log, sqrt
+from teletape.ops.derived.linalg.composites import adjoint as adjoint_of
 from teletape.ops.derived.reduce import reduce_max, reduce_min, reduce_prod, reduce_sum
-from teletape.ops.derived.shape import broadcast_to, expand_dims
-from teletape.ops.diagonals import diag as diagonal_matrix
-from teletape.ops.diagonals import diag_part, set_diag
+from teletape.ops.derived.shapes.cast import cast
+from teletape.ops.derived.shapes.shape import broadcast_to, expand_dims
 from teletape.ops.dispatch import convert_to_tensor
+from teletape.ops.linalg.diagonals import diag as diagonal_matrix
+from teletape.ops.linalg.diagonals import diag_part, set_diag
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape.tensors.tensor_shape import TensorShape

@@ -8,21 +8,21 @@ from teletape.errors import InvalidArgumentError
 from teletape.linear_operators.arguments import agreed, common_batch, kept, parameters_of, solved
 from teletape.linear_operators.diagonals import LinearOperatorDiag, LinearOperatorIdentity
 from teletape.linear_operators.operator import LinearOperator
-from teletape.ops.arrays import concat
-from teletape.ops.create import ones, zeros
-from teletape.ops.derived.cast import cast
-from teletape.ops.derived.complex import abs as modulus
-from teletape.ops.derived.complex import conj
-from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.math import exp, log
-from teletape.ops.derived.matrix import cholesky, cholesky_solve
-from teletape.ops.derived.normalization import l2_normalize
-from teletape.ops.derived.products import matmul
+from teletape.ops.arrays.create import ones, zeros
+from teletape.ops.arrays.rearrange import concat
+from teletape.ops.derived.elementwise.complex import abs as modulus
+from teletape.ops.derived.elementwise.complex import conj
+from teletape.ops.derived.elementwise.math import exp, log
+from teletape.ops.derived.linalg.composites import adjoint as adjoint_of
+from teletape.ops.derived.linalg.matrix import cholesky, cholesky_solve
+from teletape.ops.derived.linalg.products import matmul
+from teletape.ops.derived.linalg.solve import det
+from teletape.ops.derived.nn.normalization import l2_normalize
 from teletape.ops.derived.reduce import reduce_sum
-from teletape.ops.derived.shape import expand_dims
-from teletape.ops.derived.solve import det
-from teletape.ops.diagonals import diag_part, set_diag
+from teletape.ops.derived.shapes.cast import cast
+from teletape.ops.derived.shapes.shape import expand_dims
 from teletape.ops.dispatch import convert_to_tensor
+from teletape.ops.linalg.diagonals import diag_part, set_diag
 from teletape.tensors.tensor_shape import TensorShape
 
 

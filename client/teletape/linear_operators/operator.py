@@ -12,20 +12,20 @@ import numpy as np
 
 from teletape import debugging
 from teletape.linear_operators.arguments import solved
-from teletape.ops.decompositions import svd
-from teletape.ops.derived.cast import cast
-from teletape.ops.derived.complex import abs as modulus
-from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.create import eye
-from teletape.ops.derived.eigen import eigvalsh
-from teletape.ops.derived.math import exp, log
-from teletape.ops.derived.matrix import cholesky, cholesky_solve
+from teletape.ops.derived.elementwise.complex import abs as modulus
+from teletape.ops.derived.elementwise.math import exp, log
+from teletape.ops.derived.linalg.composites import adjoint as adjoint_of
+from teletape.ops.derived.linalg.eigen import eigvalsh
+from teletape.ops.derived.linalg.matrix import cholesky, cholesky_solve
+from teletape.ops.derived.linalg.solve import det
 from teletape.ops.derived.reduce import reduce_max, reduce_min, reduce_sum
-from teletape.ops.derived.shape import expand_dims, squeeze
-from teletape.ops.derived.solve import det
-from teletape.ops.diagonals import diag_part
+from teletape.ops.derived.shapes.cast import cast
+from teletape.ops.derived.shapes.create import eye
+from teletape.ops.derived.shapes.shape import expand_dims, squeeze
 from teletape.ops.dispatch import constant, convert_to_tensor
-from teletape.ops.linalg import slogdet
+from teletape.ops.linalg.decompositions import svd
+from teletape.ops.linalg.diagonals import diag_part
+from teletape.ops.linalg.norms import slogdet
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape.tensors.tensor_shape import TensorShape

@@ -9,21 +9,21 @@ import numpy as np
 from teletape import debugging
 from teletape.linear_operators.arguments import agreed, common_batch, kept, parameters_of
 from teletape.linear_operators.operator import LinearOperator
-from teletape.ops.arrays import concat, stack, unstack
-from teletape.ops.bands import tridiagonal_matmul, tridiagonal_solve
-from teletape.ops.create import ones, zeros, zeros_like
-from teletape.ops.create import range as range_of
-from teletape.ops.derived.cast import cast
-from teletape.ops.derived.complex import conj, imag
-from teletape.ops.derived.composites import adjoint as adjoint_of
-from teletape.ops.derived.index import gather
-from teletape.ops.derived.logic import equal
-from teletape.ops.derived.rearrange import roll
-from teletape.ops.derived.shape import broadcast_to, expand_dims
+from teletape.ops.arrays.create import ones, zeros, zeros_like
+from teletape.ops.arrays.create import range as range_of
+from teletape.ops.arrays.rearrange import concat, stack, unstack
+from teletape.ops.derived.elementwise.complex import conj, imag
+from teletape.ops.derived.elementwise.logic import equal
+from teletape.ops.derived.linalg.composites import adjoint as adjoint_of
+from teletape.ops.derived.shapes.cast import cast
+from teletape.ops.derived.shapes.index import gather
+from teletape.ops.derived.shapes.rearrange import roll
+from teletape.ops.derived.shapes.shape import broadcast_to, expand_dims
 from teletape.ops.derived.sorting import argsort
-from teletape.ops.diagonals import diag as diagonal_matrix
-from teletape.ops.diagonals import diag_part, set_diag
 from teletape.ops.dispatch import convert_to_tensor
+from teletape.ops.linalg.bands import tridiagonal_matmul, tridiagonal_solve
+from teletape.ops.linalg.diagonals import diag as diagonal_matrix
+from teletape.ops.linalg.diagonals import diag_part, set_diag
 from teletape.tensors import dtypes
 from teletape.tensors.tensor_shape import TensorShape
 

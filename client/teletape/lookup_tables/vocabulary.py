@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from teletape.files.hashes import farmhash64
 from teletape.lookup_tables.entries import Initializer
 from teletape.lookup_tables.static import StaticHashTable
 from teletape.lookup_tables.table import Table
@@ -18,6 +17,7 @@ from teletape.program.tracebacks import reports_methods
 from teletape.tensors import dtypes
 from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import Tensor
+from teletape.text.hashes import farmhash64
 
 __all__ = ["StaticVocabularyTable"]
 

@@ -1,22 +1,22 @@
 """What `tf.math.special` holds. Written by `make reference` from teletape.namespace."""
 
-from teletape.ops.derived.bessel import bessel_i0 as bessel_i0
-from teletape.ops.derived.bessel import bessel_i0e as bessel_i0e
-from teletape.ops.derived.bessel import bessel_i1 as bessel_i1
-from teletape.ops.derived.bessel import bessel_i1e as bessel_i1e
-from teletape.ops.derived.bessel import bessel_j0 as bessel_j0
-from teletape.ops.derived.bessel import bessel_j1 as bessel_j1
-from teletape.ops.derived.bessel import bessel_k0 as bessel_k0
-from teletape.ops.derived.bessel import bessel_k0e as bessel_k0e
-from teletape.ops.derived.bessel import bessel_k1 as bessel_k1
-from teletape.ops.derived.bessel import bessel_k1e as bessel_k1e
-from teletape.ops.derived.bessel import bessel_y0 as bessel_y0
-from teletape.ops.derived.bessel import bessel_y1 as bessel_y1
-from teletape.ops.derived.integrals import dawsn as dawsn
-from teletape.ops.derived.integrals import expint as expint
-from teletape.ops.derived.integrals import fresnel_cos as fresnel_cos
-from teletape.ops.derived.integrals import fresnel_sin as fresnel_sin
-from teletape.ops.derived.integrals import spence as spence
+from teletape.ops.derived.elementwise.bessel import bessel_i0 as bessel_i0
+from teletape.ops.derived.elementwise.bessel import bessel_i0e as bessel_i0e
+from teletape.ops.derived.elementwise.bessel import bessel_i1 as bessel_i1
+from teletape.ops.derived.elementwise.bessel import bessel_i1e as bessel_i1e
+from teletape.ops.derived.elementwise.bessel import bessel_j0 as bessel_j0
+from teletape.ops.derived.elementwise.bessel import bessel_j1 as bessel_j1
+from teletape.ops.derived.elementwise.bessel import bessel_k0 as bessel_k0
+from teletape.ops.derived.elementwise.bessel import bessel_k0e as bessel_k0e
+from teletape.ops.derived.elementwise.bessel import bessel_k1 as bessel_k1
+from teletape.ops.derived.elementwise.bessel import bessel_k1e as bessel_k1e
+from teletape.ops.derived.elementwise.bessel import bessel_y0 as bessel_y0
+from teletape.ops.derived.elementwise.bessel import bessel_y1 as bessel_y1
+from teletape.ops.derived.elementwise.integrals import dawsn as dawsn
+from teletape.ops.derived.elementwise.integrals import expint as expint
+from teletape.ops.derived.elementwise.integrals import fresnel_cos as fresnel_cos
+from teletape.ops.derived.elementwise.integrals import fresnel_sin as fresnel_sin
+from teletape.ops.derived.elementwise.integrals import spence as spence
 
 __all__ = [
     "bessel_i0",

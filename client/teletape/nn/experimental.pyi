@@ -1,6 +1,6 @@
 """What `tf.nn.experimental` holds. Written by `make reference` from teletape.namespace."""
 
-from teletape.ops.dropout import general_dropout as general_dropout
-from teletape.ops.dropout import stateless_dropout as stateless_dropout
+from teletape.ops.nn.dropout import general_dropout as general_dropout
+from teletape.ops.nn.dropout import stateless_dropout as stateless_dropout
 
 __all__ = ["general_dropout", "stateless_dropout"]

@@ -13,9 +13,10 @@ import numpy as np
 from teletape.errors import InvalidArgumentError
 from teletape.numpy_api import elementwise
 from teletape.numpy_api.promotion import OPS, array, promoted
-from teletape.ops import arrays as tf_arrays
-from teletape.ops import create, diagonals, paddings, sorting
+from teletape.ops.arrays import create, paddings, sorting
+from teletape.ops.arrays import rearrange as tf_arrays
 from teletape.ops.dispatch import constant
+from teletape.ops.linalg import diagonals
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 

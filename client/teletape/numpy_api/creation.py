@@ -8,7 +8,7 @@ import numpy as np
 
 from teletape.numpy_api.promotion import OPS, Preference, common_dtype, dtype_of, promoted
 from teletape.numpy_api.promotion import array as tensor_of
-from teletape.ops import create
+from teletape.ops.arrays import create
 from teletape.ops.dispatch import constant
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor

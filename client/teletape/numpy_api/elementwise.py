@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.numpy_api.promotion import OPS, Preference, array, dtype_of, inexact, promoted
-from teletape.ops import create
-from teletape.ops.arrays import where as choose
+from teletape.ops.arrays import create
+from teletape.ops.arrays.rearrange import where as choose
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 

@@ -9,8 +9,8 @@ import numpy as np
 from teletape.numpy_api.arranging import diagonal, moveaxis
 from teletape.numpy_api.promotion import OPS, array, promoted
 from teletape.numpy_api.reductions import sum as total
-from teletape.ops import arrays as tf_arrays
-from teletape.ops import linalg
+from teletape.ops.arrays import rearrange as tf_arrays
+from teletape.ops.linalg import norms
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 
@@ -43,9 +43,9 @@ def matmul(x1: Any, x2: Any) -> Tensor:
     if not len(a.shape) or not len(b.shape):
         raise ValueError("matmul: Input operand does not have enough dimensions")
     if len(b.shape) == 1:
-        return linalg.tensordot(a, b, [[-1], [-1]]) if len(a.shape) > 1 else dot(a, b)
+        return norms.tensordot(a, b, [[-1], [-1]]) if len(a.shape) > 1 else dot(a, b)
     if len(a.shape) == 1:
-        return linalg.tensordot(a, b, [[-1], [-2]])
+        return norms.tensordot(a, b, [[-1], [-2]])
     return OPS["matmul"](a, b)
 
 
@@ -54,7 +54,7 @@ def dot(a: Any, b: Any) -> Tensor:
     a, b = promoted(a, b)
     if not len(a.shape) or not len(b.shape):
         return OPS["multiply"](a, b)
-    return linalg.tensordot(a, b, [[-1], [-1 if len(b.shape) == 1 else -2]])
+    return norms.tensordot(a, b, [[-1], [-1 if len(b.shape) == 1 else -2]])
 
 
 def inner(a: Any, b: Any) -> Tensor:
@@ -62,7 +62,7 @@ def inner(a: Any, b: Any) -> Tensor:
     a, b = promoted(a, b)
     if not len(a.shape) or not len(b.shape):
         return OPS["multiply"](a, b)
-    return linalg.tensordot(a, b, [[-1], [-1]])
+    return norms.tensordot(a, b, [[-1], [-1]])
 
 
 def outer(a: Any, b: Any) -> Tensor:
@@ -81,7 +81,7 @@ def vdot(a: Any, b: Any) -> Tensor:
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """Returns the sum of products over pairs of axes, or over the last of `a` and the first of `b`."""
     a, b = promoted(a, b)
-    return linalg.tensordot(a, b, axes)
+    return norms.tensordot(a, b, axes)
 
 
 def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:

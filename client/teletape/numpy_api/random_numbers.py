@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from teletape.numpy_api.promotion import OPS, Preference, array, dtype_of
-from teletape.ops import random
+from teletape.ops.random import stateful
 from teletape.tensors.tensor import Tensor
 
 __all__ = ["poisson", "rand", "randint", "randn", "seed", "standard_normal", "uniform"]
@@ -15,7 +15,7 @@ __all__ = ["poisson", "rand", "randint", "randn", "seed", "standard_normal", "un
 
 def seed(s: int) -> None:
     """Sets the program's seed, as `tf.random.set_seed` does."""
-    random.set_seed(int(s))
+    stateful.set_seed(int(s))
 
 
 def randn(*args: int) -> Tensor:
@@ -25,7 +25,7 @@ def randn(*args: int) -> Tensor:
 
 def standard_normal(size: Any = None) -> Tensor:
     """Returns normal numbers in a shape; None: one."""
-    return random.normal(_shape(size), dtype=Preference.floats)
+    return stateful.normal(_shape(size), dtype=Preference.floats)
 
 
 def rand(*size: int) -> Tensor:
@@ -39,19 +39,19 @@ def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Tensor:
     shape = (
         np.broadcast_shapes(tuple(first.shape.as_list()), tuple(last.shape.as_list())) if size is None else _shape(size)
     )
-    return random.uniform(shape, dtype=Preference.floats) * (last - first) + first
+    return stateful.uniform(shape, dtype=Preference.floats) * (last - first) + first
 
 
 def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = np.int64) -> Tensor:
     """Returns whole numbers from `low` up to and without `high`; with one bound from 0 up to it."""
     first, last = (0, low) if high is None else (low, high)
     kind = dtype_of(dtype)
-    return OPS["cast"](random.uniform(_shape(size), int(first), int(last), dtype="int64"), kind)
+    return OPS["cast"](stateful.uniform(_shape(size), int(first), int(last), dtype="int64"), kind)
 
 
 def poisson(lam: Any = 1.0, size: Any = None) -> Tensor:
     """Returns Poisson numbers of a rate, as int64."""
-    return OPS["cast"](random.poisson(_shape(size), array(lam, Preference.floats)), "int64")
+    return OPS["cast"](stateful.poisson(_shape(size), array(lam, Preference.floats)), "int64")
 
 
 def _shape(size: Any) -> list[int]:

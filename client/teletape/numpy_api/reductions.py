@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from teletape.numpy_api.promotion import OPS, Preference, array, common_dtype, dtype_of, inexact
-from teletape.ops.arrays import where as choose
+from teletape.ops.arrays.rearrange import where as choose
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.program.call_site import Where, latest_code, new_call_site
+from teletape.program.registered_conversions import converted
 from teletape.program.tracebacks import report
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
@@ -16,7 +17,6 @@ from teletape.tensors.composite import Composite, RaggedValue
 from teletape.tensors.convert import fits, host_array, wrapped
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import IndexedSlices
-from teletape.tensors.registered_conversions import converted
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, from_host
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.tensors.variable_wrapper import unwrapped

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from teletape.ops import create
+from teletape.ops.arrays import create
 from teletape.ops.dispatch import constant
-from teletape.ops.random import normal, uniform
-from teletape.ops.stateless_random import stateless_normal, stateless_uniform
+from teletape.ops.random.stateful import normal, uniform
+from teletape.ops.random.stateless import stateless_normal, stateless_uniform
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType, as_dtype
 from teletape.tensors.tensor import Tensor

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.ops.arrays import boolean_mask
-from teletape.ops.derived.arithmetic import truediv
+from teletape.ops.arrays.rearrange import boolean_mask
+from teletape.ops.derived.elementwise.arithmetic import truediv
 from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor, operand, took
 from teletape.program.call_site import latest_code, new_call_site
 from teletape.program.tracebacks import report, reports

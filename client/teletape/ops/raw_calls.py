@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from teletape.ops import arguments as to
-from teletape.ops import convolutions, counting, create, decompositions, pools, stateless_random, windows
-from teletape.ops.derived import activations, arithmetic, complex, eigen, logic, loss, math, shape
-from teletape.ops.derived import einsum as sums_of_products
+from teletape.ops.arrays import counting, create
 from teletape.ops.derived import sorting as ordered
+from teletape.ops.derived.elementwise import arithmetic, complex, logic, math
+from teletape.ops.derived.linalg import eigen
+from teletape.ops.derived.linalg import einsum as sums_of_products
+from teletape.ops.derived.nn import activations, loss
+from teletape.ops.derived.shapes import shape
 from teletape.ops.dispatch import call, constant, convert_to_tensor
+from teletape.ops.linalg import decompositions
+from teletape.ops.nn import convolutions, pools, windows
+from teletape.ops.random import stateless
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.ops.nn.activations import SELU_ALPHA, SELU_SCALE
@@ -151,7 +157,7 @@ def upper_bound(sorted_inputs: Any, values: Any, out_type: Any) -> Tensor:
 
 def stateless_uniform_int(shape: Any, seed: Any, minval: Any, maxval: Any) -> Tensor:
     """Integers evenly distributed in [minval, maxval), of the dtype of the bounds."""
-    return stateless_random.stateless_uniform(shape, seed, minval, maxval, convert_to_tensor(minval).dtype)
+    return stateless.stateless_uniform(shape, seed, minval, maxval, convert_to_tensor(minval).dtype)
 
 
 def _pairs(padding: str, explicit_paddings: Sequence[int]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from teletape.ops.derived.arithmetic import truediv
+from teletape.ops.derived.elementwise.arithmetic import truediv
 from teletape.ops.dispatch import call, constant
 from teletape.program.tracebacks import reports, reports_methods
 from teletape.ragged_tensors import conversions, factories

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from teletape.ops.arrays.places import entries_at
 from teletape.ops.dispatch import call, constant
-from teletape.ops.places import entries_at
 from teletape.ragged_tensors.partition import RowPartition, ranges
 from teletape.ragged_tensors.tensor import RaggedTensor
 from teletape_engine.arrays import HostArray

@@ -1,10 +1,10 @@
 """What `tf.random.experimental` holds. Written by `make reference` from teletape.namespace."""
 
-from teletape.ops.algorithms import Algorithm as Algorithm
-from teletape.ops.stateless_random import fold_in as stateless_fold_in
-from teletape.ops.stateless_random import index_shuffle as index_shuffle
-from teletape.ops.stateless_random import split as stateless_split
-from teletape.ops.stateless_random import stateless_shuffle as stateless_shuffle
+from teletape.ops.random.algorithms import Algorithm as Algorithm
+from teletape.ops.random.stateless import fold_in as stateless_fold_in
+from teletape.ops.random.stateless import index_shuffle as index_shuffle
+from teletape.ops.random.stateless import split as stateless_split
+from teletape.ops.random.stateless import stateless_shuffle as stateless_shuffle
 from teletape.variables.generator import Generator as Generator
 from teletape.variables.generator import create_rng_state as create_rng_state
 from teletape.variables.generator import get_global_generator as get_global_generator

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from teletape.ops import arguments as to
+from teletape.ops.arrays.places import entries_at
 from teletape.ops.dispatch import call, constant, convert_to_tensor
-from teletape.ops.places import entries_at
 from teletape.sessions.current import current
 from teletape.sparse_tensors.places import check, places_of, positions
 from teletape.sparse_tensors.tensor import SparseTensor, sparse

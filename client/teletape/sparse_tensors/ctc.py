@@ -14,7 +14,7 @@ import numpy as np
 
 from teletape.errors import FailedPreconditionError
 from teletape.ops import arguments as to
-from teletape.ops.derived.shape import transpose
+from teletape.ops.derived.shapes.shape import transpose
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors import dtypes

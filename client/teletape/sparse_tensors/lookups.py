@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from teletape.ops import arguments as to
-from teletape.ops.clip import clip_by_norm
+from teletape.ops.arrays.sorting import unique
 from teletape.ops.dispatch import call, constant
-from teletape.ops.embeddings import joined
-from teletape.ops.sorting import unique
+from teletape.ops.linalg.clip import clip_by_norm
+from teletape.ops.nn.embeddings import joined
 from teletape.sparse_tensors.conversions import reshape
 from teletape.sparse_tensors.parts import fill_empty_rows, retain
 from teletape.sparse_tensors.tensor import SparseTensor

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from teletape.ops.arrays.places import entries_at
 from teletape.ops.dispatch import call, constant
-from teletape.ops.places import entries_at
 from teletape.sparse_tensors.tensor import SparseTensor
 from teletape.tensors.tensor import Tensor
 from teletape_engine.arrays import HostArray

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.errors import InvalidArgumentError
-from teletape.ops.derived.cast import cast
+from teletape.ops.derived.shapes.cast import cast
 from teletape.ops.dispatch import constant, convert_to_tensor
 from teletape.summary import events
 from teletape.summary.conditions import condition_holds, step_or_default

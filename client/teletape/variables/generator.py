@@ -11,9 +11,9 @@ import threading
 from typing import Any, Final, TypeVar
 
 from teletape.ops import arguments as to
-from teletape.ops.algorithms import SIZES, Algorithm, draws, number_of
 from teletape.ops.dispatch import call, convert_to_tensor
-from teletape.ops.random import dims_of, scaled, within
+from teletape.ops.random.algorithms import SIZES, Algorithm, draws, number_of
+from teletape.ops.random.stateful import dims_of, scaled, within
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.variables import name_scope

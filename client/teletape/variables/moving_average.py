@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from teletape.ops.derived.arithmetic import minimum
-from teletape.ops.derived.cast import cast
+from teletape.ops.derived.elementwise.arithmetic import minimum
+from teletape.ops.derived.shapes.cast import cast
 from teletape.ops.dispatch import as_tensor, convert_to_tensor
 from teletape.sessions.current import outside_traces
 from teletape.tensors import dtypes

@@ -37,7 +37,6 @@ class Conversion(enum.StrEnum):
     FLOAT = "float_tensor"  #: a tensor; integers become float32
     SINGLE = "single_tensor"  #: as VALUE; what is no tensor, an array too, becomes float32
     COMPLEX = "complex_tensor"  #: as VALUE; what is no tensor, an array too, becomes complex64
-    SCALAR = "scalar"  #: a tensor with one element, as rank 0
     TENSORS = "tensors"  #: a list of tensors, variables and IndexedSlices, at least one
     EACH = "each"  #: any number of arguments, or one list of them; as OPERAND
     # Attributes.

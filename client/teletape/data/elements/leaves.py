@@ -15,9 +15,9 @@ import numpy as np
 from teletape import environment
 from teletape.errors import DataLossError
 from teletape.functions.tensor_spec import TensorSpec
-from teletape.ops.arrays import stack
+from teletape.ops.arrays.paddings import pad
+from teletape.ops.arrays.rearrange import stack
 from teletape.ops.dispatch import call, constant
-from teletape.ops.paddings import pad
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes

@@ -5,45 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from teletape.ops.derived import (
-    activations,
-    arithmetic,
+from teletape.ops.derived import counting, cumulative, fourier, reduce, segment, sorting
+from teletape.ops.derived.elementwise import arithmetic, bessel, complex, integrals, logic, math, special
+from teletape.ops.derived.images import color, projective, quality
+from teletape.ops.derived.linalg import (
     bands,
-    bessel,
-    blocks,
-    cast,
-    color,
-    complex,
     composites,
-    counting,
-    create,
-    cumulative,
     diagonal,
     eigen,
     einsum,
-    fourier,
-    gelu,
-    index,
-    integrals,
-    logic,
-    loss,
-    math,
     matrix,
     matrix_functions,
-    nd,
-    normalization,
     products,
-    projective,
-    quality,
-    rearrange,
-    reduce,
-    segment,
-    shape,
-    sobol,
     solve,
-    sorting,
-    special,
 )
+from teletape.ops.derived.nn import activations, blocks, gelu, loss, normalization
+from teletape.ops.derived.random import sobol
+from teletape.ops.derived.shapes import cast, create, index, nd, rearrange, shape
 
 #: The functions by TensorFlow's names without the leading `tf.`.
 DERIVED: Final[dict[str, Callable[..., Any]]] = {

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape.ops.arrays.places import entries_at
 from teletape.ops.dispatch import call
-from teletape.ops.places import entries_at
 from teletape.ragged_tensors.partition import RowPartition, ranges
 from teletape.ragged_tensors.rows import outer_rowids, take
 from teletape.ragged_tensors.tensor import RaggedTensor, common_splits, tensor_or_ragged

@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.ops import arguments as to
-from teletape.ops import arrays, counting, create, dropout, partitions, places, sums
+from teletape.ops.arrays import counting, create, partitions, places, rearrange, sums
 from teletape.ops.dispatch import call, constant
+from teletape.ops.nn import dropout
 from teletape.ragged_tensors.forms import arrangement, gathering
 from teletape.ragged_tensors.functions import boolean_mask, stack_dynamic_partitions
 from teletape.ragged_tensors.rows import outer_rowids
@@ -33,11 +34,11 @@ def _like(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _size(input: Any, out_type: Any = None, name: Any = None) -> Any:
-    return arrays.size(input.flat_values, out_type)
+    return rearrange.size(input.flat_values, out_type)
 
 
 def _rank(input: Any, name: Any = None) -> Any:
-    return arrays.rank(input.flat_values) + input.ragged_rank
+    return rearrange.rank(input.flat_values) + input.ragged_rank
 
 
 def _one_hot(
@@ -107,11 +108,11 @@ def _bincount(
 
 #: By the function, none of which reports its errors itself; each form has its arguments.
 FUNCTIONS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
-    arrays.boolean_mask: _boolean_mask,
-    arrays.rank: _rank,
-    arrays.shape: _shape,
-    arrays.size: _size,
-    arrays.split: arrangement.split,
+    rearrange.boolean_mask: _boolean_mask,
+    rearrange.rank: _rank,
+    rearrange.shape: _shape,
+    rearrange.size: _size,
+    rearrange.split: arrangement.split,
     counting.bincount: _bincount,
     create.one_hot: _one_hot,
     create.ones_like: _like(create.ones_like),

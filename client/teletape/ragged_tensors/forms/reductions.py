@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.ops import arguments as to
-from teletape.ops.derived.arithmetic import truediv
+from teletape.ops.arrays.places import entries_at
+from teletape.ops.derived.elementwise.arithmetic import truediv
 from teletape.ops.dispatch import call, constant
-from teletape.ops.places import entries_at
 from teletape.ragged_tensors.conversions import from_tensor
 from teletape.ragged_tensors.forms.arrangement import expand_dims
 from teletape.ragged_tensors.partition import RowPartition, ranges

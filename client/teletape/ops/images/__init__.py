@@ -1,0 +1,1 @@
+"""`tf.image`: functions that are more than one call of an op."""

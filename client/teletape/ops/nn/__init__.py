@@ -1,0 +1,1 @@
+"""`tf.nn` functions that are more than one call of an op."""

@@ -1,0 +1,107 @@
+"""`tf.random.stateless_parameterized_truncated_normal`: normal numbers between bounds, each with parameters of its own.
+
+By hand: it takes several ops. The numbers are not TensorFlow's, which draws until a number is between the bounds: here
+each is one uniform number, mapped by the inverse of the distribution function.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from teletape.ops import arguments as to
+from teletape.ops.arrays.rearrange import where
+from teletape.ops.derived.elementwise.arithmetic import clip_by_value, maximum
+from teletape.ops.derived.elementwise.logic import logical_and
+from teletape.ops.derived.elementwise.math import exp, log, sqrt
+from teletape.ops.derived.elementwise.special import erfc, ndtri
+from teletape.ops.derived.shapes.cast import cast, stop_gradient
+from teletape.ops.derived.shapes.shape import broadcast_to
+from teletape.ops.dispatch import call
+from teletape.ops.random import stateful
+from teletape.ops.random.stateless import state
+from teletape.tensors import dtypes
+from teletape.tensors.tensor import Tensor
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.errors import InvalidArgumentError
+
+__all__ = ["stateless_parameterized_truncated_normal"]
+
+#: Bounds that are both further out than this, in standard deviations, lie where the distribution function of float64
+#: is 0. There exp(-z² / 2) is nearly z exp(-z² / 2), whose inverse is elementary: the error of a share is 1 / 30².
+_FAR: Final = -30.0
+_FARTHEST: Final = 1e100  #: Its square is finite.
+_HALF_STEP: Final = 2.0**-53  #: Of uniform numbers of float64, so that none is 0: its number would be infinite.
+
+
+def stateless_parameterized_truncated_normal(
+    shape: to.IntsInput,
+    seed: to.TensorInput,
+    means: to.TensorInput = 0.0,
+    stddevs: to.TensorInput = 1.0,
+    minvals: to.TensorInput = -2.0,
+    maxvals: to.TensorInput = 2.0,
+    name: str | None = None,
+) -> Tensor:
+    """Normally distributed numbers of `shape` between bounds. The parameters broadcast to `shape`, and have gradients.
+
+    Other numbers than TensorFlow's, of the same distribution; the gradients are TensorFlow's: those of a number that
+    moves with its mean and its deviation, and at a fixed share of what lies between the bounds.
+
+    Args:
+        shape: Of the result.
+        seed: Integers [2].
+        means: Floating; the dtype of the result.
+        stddevs: More than 0, of that dtype.
+        minvals: Less than `maxvals`, of that dtype; may be -inf.
+        maxvals: May be inf.
+        name: Accepted, without effect.
+
+    Raises:
+        InvalidArgumentError: A parameter has another dtype, does not broadcast to `shape`, or is out of range.
+
+    Example:
+        tf.random.stateless_parameterized_truncated_normal([3], seed=[1, 2], minvals=0.0, maxvals=[1.0, 2.0, 9.0])
+    """
+    mean = to.float_tensor(means)
+    deviation, lowest, highest = (to.like(value, mean) for value in (stddevs, minvals, maxvals))
+    for value, argument in ((deviation, "stddevs"), (lowest, "minvals"), (highest, "maxvals")):
+        if value.dtype is not mean.dtype:
+            raise InvalidArgumentError(f"{argument} must be {mean.dtype.name} as means are, found {value.dtype.name}")
+    valid = logical_and(deviation > 0, lowest < highest)
+    call(ops.ensure, (valid,), message="Invalid parameters")
+    dims = stateful.dims_of(shape)
+    wide = [broadcast_to(cast(value, dtypes.float64), dims) for value in (mean, deviation, lowest, highest)]
+    centre, spread = (stop_gradient(value) for value in wide[:2])
+    low, high = ((value - centre) / spread for value in wide[2:])
+    share = stateful.fractions(dims, state(seed), dtypes.float64) + _HALF_STEP
+    standard = _between(low, high, share)
+    drawn = wide[0] + wide[1] * standard
+    return cast(clip_by_value(drawn, stop_gradient(wide[2]), stop_gradient(wide[3])), mean.dtype)
+
+
+def _between(low: Tensor, high: Tensor, share: Tensor) -> Tensor:
+    """The standard normal numbers below which that share of what lies between the bounds is; all float64."""
+    is_right = low + high > 0  # mirrored: the distribution function is exact on the left
+    left, right = where(is_right, -high, low), where(is_right, -low, high)
+    is_far = right < _FAR
+    near = _near(where(is_far, -1.0, left), where(is_far, 1.0, right), share)
+    far = _far(where(is_far, left, _FAR - 1), where(is_far, right, _FAR), share)
+    standard = where(is_far, far, near)
+    return where(is_right, -standard, standard)
+
+
+def _near(low: Tensor, high: Tensor, share: Tensor) -> Tensor:
+    below, above = (_distribution(bound) for bound in (low, high))
+    return ndtri(below + share * (above - below))
+
+
+def _distribution(x: Tensor) -> Tensor:
+    """The share of the standard normal distribution that is less than x."""
+    return 0.5 * erfc(-x / math.sqrt(2.0))
+
+
+def _far(low: Tensor, high: Tensor, share: Tensor) -> Tensor:
+    finite = maximum(low, -_FARTHEST)
+    reached = exp((high * high - finite * finite) / 2)  # of the density at `high` what is left at `low`
+    return -sqrt(high * high - 2.0 * log(reached + share * (1.0 - reached)))

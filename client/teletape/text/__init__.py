@@ -1,0 +1,1 @@
+"""`tf.strings`: strings cut, joined, compared, hashed and counted, all in this process."""
