@@ -144,6 +144,8 @@ def bounds_fit(t: Any, clip_value_min: Any, clip_value_max: Any) -> None:
     own = _shape_of(t)
     for bound in (clip_value_min, clip_value_max):
         shape = _shape_of(bound)
+        if None in own or None in shape:  # rows of several lengths, which the op broadcasts itself
+            return
         try:
             widened = np.broadcast_shapes(own, shape)
         except ValueError:
@@ -152,7 +154,7 @@ def bounds_fit(t: Any, clip_value_min: Any, clip_value_max: Any) -> None:
             raise ValueError(f"Shapes {TensorShape(own)} and {TensorShape(shape)} are incompatible")
 
 
-def _shape_of(x: Any) -> tuple[int, ...]:
+def _shape_of(x: Any) -> tuple[Any, ...]:
     return tuple(x.shape) if hasattr(x, "shape") else np.shape(x)
 
 

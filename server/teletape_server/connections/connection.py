@@ -29,6 +29,7 @@ from teletape_server.problems import problem_response
 
 MAX_HEAD: Final = 64 << 10  #: Bytes of a request's line and headers.
 MAX_HEADERS: Final = 100  #: Headers of a request.
+_LINE_END: Final = b"\r\n"
 _PIECE: Final = 8 << 10  # bytes of a head that are parsed at once
 _MAX_UNPARSED: Final = 1 << 20  # bytes of further requests that may wait for the answer to the one before
 _LINGER_SECONDS: Final = 2.0  # in which a caller can read an answer that did not need all of its request
@@ -189,6 +190,9 @@ class Connection(HttpToolsProtocol):
         """Returns where to stop parsing: after a body, a head, or the part of it that is parsed at once."""
         if self.stage is Stage.BODY and self.left_of_body() > 0:
             return min(len(data), position + self.left_of_body())
+        if self.stage is Stage.START and data[position] in _LINE_END:  # empty lines before a request, all at once
+            part = data[position : position + _PIECE]
+            return position + len(part) - len(part.lstrip(_LINE_END))
         end = data.find(b"\r\n\r\n", position, position + _PIECE)
         return min(len(data), position + _PIECE) if end < 0 else end + 4
 

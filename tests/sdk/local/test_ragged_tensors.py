@@ -28,6 +28,7 @@ _OTHER_REASONS = (
     "image.total_variation",
     "logical_not",
     "math.logical_not",
+    "parallel_stack",
     "sparse.map_values",
 )
 #: Functions of a list of tensors, which take the rows of a ragged tensor for one.
