@@ -39,7 +39,7 @@ def loop(iterations: int, to: str = "last", **more: Any) -> list[dict[str, Any]]
     return [*functions(iterations), count]
 
 
-LONG = 300_000  # iterations, of some microseconds each
+LONG = 100_000  # iterations of some 10 µs each: longer than progress takes to be reported
 
 
 @pytest.fixture
