@@ -1,1 +1,1 @@
-"""A session and what it holds: values by id, batches of commands, the stream of its owner's sessions."""
+"""A session, also one for a request alone: values by id, ops and their catalogue, batches, the owner's sessions."""

@@ -4,6 +4,7 @@
 methods.
 """
 
-from teletape_server.worker.handlers.functions import function_questions, functions, loops, training  # noqa: F401  # importing them registers their methods
-from teletape_server.worker.handlers.session import batches, ops, run, tensors, variables  # noqa: F401  # importing them registers their methods
-from teletape_server.worker.handlers.tapes import checks, explain, graphs, nodes, questions, tapes  # noqa: F401  # importing them registers their methods
+# ruff: noqa: F401  # importing the modules registers their methods
+from teletape_server.worker.handlers.functions import function_questions, functions, loops, training
+from teletape_server.worker.handlers.session import batches, ops, run, tensors, variables
+from teletape_server.worker.handlers.tapes import checks, explain, graphs, nodes, questions, tapes

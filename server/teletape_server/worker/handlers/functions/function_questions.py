@@ -30,7 +30,7 @@ from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, 
 from teletape_server.worker.execution import command, described, execute
 from teletape_server.worker.handlers.functions.bound_calls import BoundCall, bound_call, check_names, in_order
 from teletape_server.worker.handlers.recording import CONTEXT
-from teletape_server.worker.handlers.tapes.checks import report
+from teletape_server.worker.handlers.tapes.checks import check_report
 from teletape_server.worker.handlers.tapes.questions import PARTS, blocks, hessian_outputs, kept_outputs, sparse_entry
 from teletape_server.worker.methods import Request, Result, json_result, method
 from teletape_server.worker.models.base import Body
@@ -306,4 +306,4 @@ def check_function(session: Session, request: Request) -> Result:
     function = path_id(request.params["id"])
     inputs = in_order(function, described(session, function, "functions"), body.inputs)
     settings = body.settings.model_dump(exclude_none=True)
-    return report(session, request, CheckGradients(function, tuple(inputs), settings))
+    return check_report(session, request, CheckGradients(function, tuple(inputs), settings))

@@ -1,1 +1,1 @@
-"""Methods about a session's tapes: recording, derivatives, explanations, graphs."""
+"""Methods about a session's tapes: derivatives, explanations, graphs."""

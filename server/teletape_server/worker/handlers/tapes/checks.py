@@ -18,10 +18,10 @@ def check_tape(session: Session, request: Request) -> Result:
     tape = path_id(request.params["id"])
     described(session, tape, "tapes")
     settings = body.settings.model_dump(exclude_none=True)
-    return report(session, request, TapeCheckGradients(tape, tuple(body.targets), tuple(body.sources), settings))
+    return check_report(session, request, TapeCheckGradients(tape, tuple(body.targets), tuple(body.sources), settings))
 
 
-def report(session: Session, request: Request, check: Command) -> Result:
+def check_report(session: Session, request: Request, check: Command) -> Result:
     """Runs a check of derivatives, and returns its report."""
     [checked] = execute(session, request, [check]).results
     assert isinstance(checked, Facts)
