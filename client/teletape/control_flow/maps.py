@@ -143,7 +143,8 @@ class RaggedResults:
         """Returns all of them as the rows of a ragged tensor."""
         if self._rows:
             return stacked(self._rows).with_row_splits_dtype(self._spec.row_splits_dtype)
-        inner = self._spec.shape.as_list()[self._spec.ragged_rank + 1 :]
+        shape = self._spec.shape
+        inner = [] if shape.rank is None else shape.as_list()[self._spec.ragged_rank + 1 :]
         values = zeros([0, *(length or 0 for length in inner)], self._spec.dtype)
         splits = [constant(np.zeros(1, self._spec.row_splits_dtype.np))] * (self._spec.ragged_rank + 1)
         return from_nested_row_splits(values, splits)

@@ -74,7 +74,15 @@ def cast(x: Any, other: Any) -> Tensor:
 
 
 def bool_tensor(x: Any) -> Tensor:
-    """A bool tensor; ValueError for a tensor of another dtype, TypeError for another value."""
+    """A bool tensor; ValueError for a tensor of another dtype, TypeError for another value.
+
+    Raises:
+        InvalidArgumentError: A ragged tensor of another dtype.
+    """
+    if isinstance(x, RaggedValue):
+        if x.dtype is not dtypes.bool:
+            raise InvalidArgumentError(f"an input was expected to be a bool tensor but is a {x.dtype.name} tensor")
+        return x  # type: ignore[return-value]  # as if it were a tensor
     return convert_to_tensor(x, dtypes.bool)
 
 

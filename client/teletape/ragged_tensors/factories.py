@@ -32,7 +32,7 @@ def from_row_splits(values: Any, row_splits: Any, name: str | None = None, valid
         ValueError: No splits; splits of another dtype or rank.
         InvalidArgumentError: They do not divide the values.
     """
-    splits = _integers(row_splits, "row_splits")
+    splits = _integers(row_splits, "row_splits", values)
     if splits.shape.as_list() == [0]:
         raise ValueError("row_splits tensor may not be empty.")
     return _divided(values, splits, "from_row_splits", validate)
@@ -40,7 +40,7 @@ def from_row_splits(values: Any, row_splits: Any, name: str | None = None, valid
 
 def from_row_lengths(values: Any, row_lengths: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
     """Rows of these lengths; arguments and errors as from_row_splits."""
-    lengths = _integers(row_lengths, "row_lengths")
+    lengths = _integers(row_lengths, "row_lengths", values)
     if validate:
         _ensure(lengths, lambda numbers: bool((numbers >= 0).all()), lambda n: n >= 0, "from_row_lengths")
     return _divided(values, _splits_of(lengths), "_from_row_partition", validate)
@@ -53,8 +53,9 @@ def from_value_rowids(
 
     Arguments and errors as from_row_splits. Without `nrows` the last number is read.
     """
-    ids = _integers(value_rowids, "value_rowids")
+    ids = _integers(value_rowids, "value_rowids", values)
     inner = tensor_or_ragged(values)
+    _check_dtype(inner, ids)
     TensorShape(inner.shape.as_list()[:1]).assert_is_compatible_with(ids.shape)
     known = _known(ids)
     if nrows is None:
@@ -83,7 +84,7 @@ def from_value_rowids(
 
 def from_row_starts(values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
     """Rows that begin at these places, each up to the next one; arguments and errors as from_row_splits."""
-    starts, inner = _integers(row_starts, "row_starts"), tensor_or_ragged(values)
+    starts, inner = _integers(row_starts, "row_starts", values), tensor_or_ragged(values)
     end = np.array(inner.shape.as_list()[:1], starts.dtype.np)
     known = _known(starts)
     splits = constant(np.concatenate([known, end])) if known is not None else call(ops.concat, (starts, end), axis=0)
@@ -92,7 +93,7 @@ def from_row_starts(values: Any, row_starts: Any, name: str | None = None, valid
 
 def from_row_limits(values: Any, row_limits: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
     """Rows that end before these places, each from the end of the one before; arguments as from_row_splits."""
-    limits, zero = _integers(row_limits, "row_limits"), np.zeros(1, np.int64)
+    limits, zero = _integers(row_limits, "row_limits", values), np.zeros(1, np.int64)
     known = _known(limits)
     zero = zero.astype(limits.dtype.np)
     splits = constant(np.concatenate([zero, known])) if known is not None else call(ops.concat, (zero, limits), axis=0)
@@ -179,16 +180,15 @@ def _several(nested: Any, name: str) -> list[Any]:
     return list(nested)
 
 
-def _integers(value: Any, name: str) -> Tensor:
-    """An int32 or int64 tensor [n]; Python numbers are int64."""
+def _integers(value: Any, name: str, values: Any) -> Tensor:
+    """An int32 or int64 tensor [n] that divides `values`; Python numbers get the dtype of their splits, or int64."""
+    hint = values.row_splits.dtype if isinstance(values, RaggedTensor) else dtypes.int64
     if isinstance(value, TensorLike):
         tensor = as_tensor(value)
     elif isinstance(value, np.ndarray):
         tensor = convert_to_tensor(value)
     else:
-        tensor = convert_to_tensor(
-            np.asarray(value, np.int64) if not np.size(value) else value, dtype_hint=dtypes.int64
-        )
+        tensor = convert_to_tensor(np.asarray(value, hint.np) if not np.size(value) else value, dtype_hint=hint)
     if tensor.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError(f"{name} must have dtype int32 or int64")
     if tensor.ndim != 1:
@@ -213,11 +213,7 @@ def _divided(values: Any, splits: Tensor, function: str, validate: bool) -> Ragg
     shape = inner.shape.as_list()
     if not shape:
         raise InvalidArgumentError("slice index 0 of dimension 0 out of bounds: values must have at least one axis")
-    if isinstance(inner, RaggedTensor) and inner.partition.dtype != splits.dtype.np:
-        raise ValueError(
-            f"row_splits of {splits.dtype.name} over values whose row_splits are {inner.row_splits.dtype.name}; use "
-            "RaggedTensor.with_row_splits_dtype() to convert them to compatible dtypes."
-        )
+    _check_dtype(inner, splits)
     if validate:
         count = shape[0]
         checks: tuple[tuple[Any, Any, str], ...] = (
@@ -228,6 +224,15 @@ def _divided(values: Any, splits: Tensor, function: str, validate: bool) -> Ragg
         for numbers_hold, tensor_holds, names in checks:
             _ensure(splits, numbers_hold, tensor_holds, names)
     return RaggedTensor.of(inner, RowPartition(splits))
+
+
+def _check_dtype(values: Any, partition: Tensor) -> None:
+    """ValueError unless what divides values has the dtype of their own row splits."""
+    if isinstance(values, RaggedTensor) and values.partition.dtype != partition.dtype.np:
+        raise ValueError(
+            f"rows of dtype {partition.dtype.name} over values whose row_splits are {values.row_splits.dtype.name}; "
+            "use RaggedTensor.with_row_splits_dtype() to convert them to compatible dtypes."
+        )
 
 
 def _ensure(tensor: Tensor, numbers_hold: Any, tensor_holds: Any, function: str) -> None:

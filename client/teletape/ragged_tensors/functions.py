@@ -92,9 +92,7 @@ _range = range
 def _as_lists(value: Any) -> Any:
     """Nested lists, with arrays and tuples among them as lists."""
     if isinstance(value, np.ndarray):
-        return (
-            value.tolist() if value.dtype == object else [_as_lists(row) for row in value] if value.ndim else value[()]
-        )
+        return [_as_lists(row) for row in value] if value.ndim else value[()]
     return [_as_lists(element) for element in value] if isinstance(value, list | tuple) else value
 
 
@@ -175,7 +173,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     """The row of each value, from where the rows begin and end: [0, 2, 2, 3] gives [0, 0, 2]. The splits are read.
 
     Raises:
-        ValueError: No splits, or of another dtype.
+        ValueError: No splits, or of another dtype or rank.
 
     Example:
         tf.ragged.row_splits_to_segment_ids([0, 2, 2, 3])
@@ -183,7 +181,9 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     tensor = convert_to_tensor(splits, dtype_hint=dtypes.int64)
     if tensor.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError("splits must have dtype int32 or int64")
-    if tensor.ndim != 1 or not tensor.shape.as_list()[0]:
+    if tensor.ndim != 1:
+        raise ValueError(f"Shape {tensor.shape} must have rank 1")
+    if not tensor.shape.as_list()[0]:
         raise ValueError("Invalid row_splits: []")
     wanted = tensor.dtype.np if out_type is None else dtypes.as_dtype(out_type).np
     numbers = np.asarray(tensor.numpy())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from teletape.ops.derived.elementwise.arithmetic import truediv
+from teletape.ops.derived.elementwise.logic import logical_xor
 from teletape.ops.dispatch import call, constant
 from teletape.program.tracebacks import reports, reports_methods
 from teletape.ragged_tensors import conversions, factories
@@ -22,7 +23,6 @@ _BINARY: Final = {
     "mod": "floormod",
     "and": "logical_and",
     "or": "logical_or",
-    "xor": "not_equal",
 }
 _COMPARISONS: Final = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 _UNARY: Final = {"neg": "neg", "abs": "abs", "invert": "logical_not"}
@@ -56,6 +56,11 @@ def _truediv(self: Any, other: Any) -> Any:
 @reports
 def _rtruediv(self: Any, other: Any) -> Any:
     return truediv(other, self)
+
+
+@reports
+def _xor(self: Any, other: Any) -> Any:
+    return logical_xor(self, other)
 
 
 @reports
@@ -153,6 +158,8 @@ def give_methods() -> None:
         "__ne__": _not_equal,
         "__truediv__": _truediv,
         "__rtruediv__": _rtruediv,
+        "__xor__": _xor,
+        "__rxor__": _xor,
         "__getitem__": reports(item),
         "__array_priority__": 100,
         "form_of": staticmethod(form_of),

@@ -136,6 +136,13 @@ def constants_of_nested_lists(tf, np):
 
 
 @program()
+def constants_of_their_own_arrays(tf, np):
+    constant = tf.ragged.constant
+    lists = [[1, 2], [3]], [[[1], [2, 3]], []], [["a", "b"], ["c"]], [[1, 2], [3, 4]]
+    return [constant(constant(each).numpy()) for each in lists]
+
+
+@program()
 def constants_that_are_refused(tf, np):
     constant = tf.ragged.constant
     return [
@@ -284,6 +291,16 @@ def rows_and_segment_ids(tf, np):
 
 
 @program()
+def splits_that_are_refused(tf, np):
+    ids = tf.ragged.row_splits_to_segment_ids
+    return [
+        raises(lambda: ids([[0, 1]]), "Shape (1, 2) must have rank 1"),
+        raises(lambda: ids(3), "Shape () must have rank 1"),
+        raises(lambda: ids([]), "Invalid row_splits: []"),
+    ]
+
+
+@program()
 def functions_of_flat_values(tf, np):
     x, y = both(tf)
     deep = tf.ragged.constant([[[1.0, 2.0], [3.0]]])
@@ -363,6 +380,21 @@ def factories_that_are_refused(tf, np):
         raises(lambda: ragged.from_tensor([[1]], ragged_rank=2), "must have rank at least 3"),
         ragged.from_row_splits([1, 2, 3], [0, 1, 3], validate=False),
     ]
+
+
+@program()
+def divisions_of_one_dtype(tf, np):
+    ragged = tf.RaggedTensor
+    wide = ragged.from_row_splits([1, 2, 3], [0, 2, 3])
+    narrow = wide.with_row_splits_dtype(tf.int32)
+    makers = [
+        (ragged.from_row_splits, [0, 1, 2]),
+        (ragged.from_row_lengths, [1, 1]),
+        (ragged.from_value_rowids, [0, 1]),
+        (ragged.from_row_starts, [0, 1]),
+        (ragged.from_row_limits, [1, 2]),
+    ]
+    return [[raises(lambda: make(wide, np.array(rows, np.int32))), make(narrow, rows)] for make, rows in makers]
 
 
 @program()

@@ -318,6 +318,48 @@ def products_of_matrices(tf, np):
 
 
 @program()
+def products_of_matrices_of_several_lengths(tf, np):
+    ragged = tf.RaggedTensor
+    a = ragged.from_row_lengths(tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), [2, 1])
+    even = ragged.from_row_lengths(tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]), [2, 2])
+    narrow = a.with_row_splits_dtype(tf.int32)
+    return [
+        [tf.matmul(a, a, transpose_a=True), tf.matmul(even, tf.ones([2, 2, 3]), transpose_a=True)],
+        [tf.matmul(tf.ones([2, 3, 2]), even), tf.matmul(tf.ones([2, 2, 3]), even, transpose_a=True)],
+        [tf.matmul(narrow, tf.ones([2, 2, 3])), tf.matmul(narrow, even)],
+        tf.matmul(tf.ones([2, 3, 2]), even.with_row_splits_dtype(tf.int32)),
+    ]
+
+
+@program()
+def matrices_that_do_not_fit(tf, np):
+    ragged = tf.RaggedTensor
+    a = ragged.from_row_lengths(tf.ones([3, 2]), [2, 1])
+    even = ragged.from_row_lengths(tf.ones([4, 2]), [2, 2])
+    return [
+        raises(lambda: tf.matmul(tf.ones([2, 3, 2]), a), "Matrix size-incompatible"),
+        raises(lambda: tf.matmul(a, even, transpose_a=True), "Matrix size-incompatible"),
+        raises(lambda: tf.matmul(a, tf.ones([2, 2, 3]), transpose_a=True), "Matrix size-incompatible"),
+        raises(lambda: tf.matmul(a, tf.ones([2, 3, 3])), "Matrix size-incompatible"),
+        raises(lambda: tf.matmul(tf.ones([3, 3, 2]), even), "Dimensions 3 and 2 are not compatible"),
+        raises(lambda: tf.matmul(tf.ones([1, 3, 2]), even), "Dimensions 1 and 2 are not compatible"),
+    ]
+
+
+@program()
+def exclusive_truths(tf, np):
+    flags, numbers = tf.ragged.constant([[True, False], [True]]), tf.ragged.constant([[1, 2], [3]])
+    xor, text = tf.math.logical_xor, "was expected to be a bool tensor but is a int32 tensor"
+    return [
+        [flags ^ flags, flags ^ True, True ^ flags, flags ^ [[True], [False]]],
+        [xor(flags, flags), xor(flags, [[True], [False]]), xor(False, flags)],
+        raises(lambda: numbers ^ numbers, text),
+        raises(lambda: 1 ^ numbers, text),
+        raises(lambda: xor(numbers, numbers), text),
+    ]
+
+
+@program()
 def structures(tf, np):
     x, y = both(tf)
     nest = tf.nest
@@ -379,6 +421,31 @@ def rows_mapped(tf, np):
         tf.map_fn(lambda r: r * 2.0, x),
         tf.map_fn(tf.range, tf.constant([1, 3, 0]), fn_output_signature=numbers),
         tf.map_fn(lambda pair: tf.reduce_sum(pair[0]) + pair[1], (x, scale), fn_output_signature=tf.float32),
+    ]
+
+
+@program()
+def nothing_mapped_to_rows(tf, np):
+    def mapped(ragged_rank):
+        spec = tf.RaggedTensorSpec(None, tf.float32, ragged_rank=ragged_rank)
+        return tf.map_fn(lambda row: row, tf.zeros([0, 2]), fn_output_signature=spec)
+
+    return [[mapped(rank).shape.as_list(), mapped(rank)] for rank in (0, 1, 2)]
+
+
+@program()
+def embeddings_of_bounded_norm(tf, np):
+    table = tf.constant([[3.0, 4.0], [1.0, 0.0]])
+    ids = tf.ragged.constant([[0, 1], [], [1]])
+    pairs = tf.RaggedTensor.from_row_lengths([[0, 1], [1, 0]], [1, 1])
+    deep = tf.ragged.constant([[[0], [1, 1]], [[1]]])
+    look_up = tf.nn.embedding_lookup
+    with tf.GradientTape() as tape:
+        tape.watch(table)
+        rows = look_up(table, ids, max_norm=2.0)
+    return [
+        [rows, look_up(table, pairs, max_norm=1.0), look_up(tf.ones([2, 2, 2]), deep, max_norm=1.0)],
+        tf.convert_to_tensor(tape.gradient(rows, table)),
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call
 from teletape.ops.linalg.clip import clip_by_norm
+from teletape.tensors.composite import RaggedValue
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 
@@ -29,7 +30,7 @@ def embedding_lookup(
 
     Args:
         params: The embeddings [n, *embedding], or a list of parts of them: as equal as possible, the longer ones first.
-        ids: Integers in [0, n); a ragged tensor of them, without `max_norm`, gives rows of rows.
+        ids: Integers in [0, n); a ragged tensor of them gives rows of rows.
         max_norm: Rows with a larger norm are scaled to it; None: none are.
         name: Accepted, without effect.
 
@@ -41,6 +42,9 @@ def embedding_lookup(
         tf.nn.embedding_lookup(tf.constant([[1.0, 2.0], [3.0, 4.0]]), [1, 0])
     """
     places = to.tensor(ids)
+    if isinstance(places, RaggedValue):
+        ragged: Tensor = places.with_flat_values(embedding_lookup(params, places.flat_values, max_norm))
+        return ragged  # as if it were a tensor
     rows = call(ops.gather, (joined(params), places))
     if max_norm is None:
         return rows
