@@ -75,7 +75,7 @@ def _shared(ragged: Sequence[RaggedTensor]) -> list[RowPartition]:
 
 
 def _alike(first: RaggedTensor, other: RaggedTensor) -> bool:
-    """Whether two ragged tensors have the same rows, as far as their splits are known."""
+    """Whether two ragged tensors have the same rows; if that does not show, the splits of both are read."""
     if first.ragged_rank != other.ragged_rank or len(first.shape) != len(other.shape):
         return False
     pairs = list(zip(first.partitions, other.partitions, strict=True))
