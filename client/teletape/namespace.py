@@ -78,7 +78,7 @@ from teletape.program import registered_conversions
 from teletape.program.tracebacks import report, reports, retries
 from teletape.ragged_tensors import functions as ragged
 from teletape.ragged_tensors import methods as ragged_methods
-from teletape.ragged_tensors.forms.of_functions import FUNCTIONS
+from teletape.ragged_tensors.forms import of_functions
 from teletape.remedies import remedy
 from teletape.sessions import current as sessions
 from teletape.sessions.session import Session
@@ -327,7 +327,7 @@ def _reporting(path: str, name: str, value: Any) -> Any:
         return value
     if report.__name__ in value.__code__.co_names:
         return value
-    form = FUNCTIONS.get(value) or ragged_strings.FORMS.get(value)
+    form = of_functions.FORMS.get(value) or ragged_strings.FORMS.get(value)
     function = reports(value) if form is None else retries(value, NotDense, form)
     function.__module__, function.__qualname__ = path, name  # where pickle finds it
     function.__name__ = name

@@ -28,7 +28,7 @@ from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import nest
-from teletape.tensors.composite import Composite, RaggedValue
+from teletape.tensors.composite import Composite
 from teletape.tensors.indexed_slices import IndexedSlices, wrap
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.variable_wrapper import unwrapped
@@ -344,7 +344,7 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
             result = None if recorded[0].spec.dtype.hasobject else wrap(next(gradients), owner)
             if result is None:
                 none_gradients.remember(self, targets, flat, [result])
-            return result if not isinstance(sources, RaggedValue) else in_rows(sources, result)
+            return in_rows(sources, result)
         results = [None if source.spec.dtype.hasobject else wrap(next(gradients), owner) for source in recorded]
         if any(result is None for result in results):
             none_gradients.remember(self, targets, flat, results)

@@ -75,7 +75,13 @@ def reports(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def retries(function: Callable[..., Any], refusal: type[Exception], form: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a function as `reports` does; if it refuses its arguments with such an exception, its form gets them."""
+    """Wraps a function as `reports` does, and retries what it refuses.
+
+    Args:
+        function: The function.
+        refusal: What it raises for arguments that it does not take.
+        form: What is called instead, with the same arguments.
+    """
 
     @functools.wraps(function)
     def retrying(*args: Any, **kwargs: Any) -> Any:

@@ -14,7 +14,7 @@ from teletape.ragged_tensors.factories import from_value_rowids
 from teletape.ragged_tensors.forms import arrangement
 from teletape.ragged_tensors.forms.gathering import boolean_mask
 from teletape.ragged_tensors.partition import RowPartition
-from teletape.ragged_tensors.rows import take
+from teletape.ragged_tensors.rows import columns, take
 from teletape.ragged_tensors.tensor import RaggedTensor, checked_splits_dtype, tensor_or_ragged
 from teletape.tensors import dtypes
 from teletape.tensors.convert import host_array
@@ -164,8 +164,7 @@ def range(
         raise InvalidArgumentError("Requires delta != 0 [Op:RaggedRange]")
     lengths = np.maximum(0, np.ceil((last.astype(np.float64) - first) / step)).astype(np.int64)
     partition = RowPartition.of_lengths(lengths, checked_splits_dtype(row_splits_dtype))
-    places = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    numbers = np.repeat(first, lengths) + (np.repeat(step, lengths) * places).astype(result)
+    numbers = np.repeat(first, lengths) + (np.repeat(step, lengths) * columns(partition)).astype(result)
     return RaggedTensor.of(dense_constant(numbers.astype(result)), partition)
 
 

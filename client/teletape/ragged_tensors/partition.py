@@ -92,6 +92,10 @@ class RowPartition:
             return False
         return bool(np.array_equal(self.numbers(), other.numbers()))
 
+    def without_length(self) -> RowPartition:
+        """The same rows as a division into rows of any length."""
+        return RowPartition(self.splits, None, self.known())
+
     def with_dtype(self, dtype: Any) -> RowPartition:
         """The same rows with splits of another NumPy dtype."""
         if dtype == self.dtype:

@@ -43,9 +43,9 @@ def take_range(value: Any, start: int, end: int) -> Any:
     return call(ops.strided_slice, (value,), index=((start, end, None),))
 
 
-def outer_rowids(value: RaggedTensor, outer: int = 0) -> Any:
-    """For each flat value the number of the row in axis `outer` that has it, as a tensor."""
-    partitions = value.partitions[outer:]
+def outer_rowids(value: RaggedTensor) -> Any:
+    """For each flat value the number of the row in axis 0 that has it, as a tensor."""
+    partitions = value.partitions
     counts = [partition.rows for partition in partitions[1:]] + [value.flat_values.shape.as_list()[0]]
     ids = partitions[0].rowids(counts[0])
     for partition, count in zip(partitions[1:], counts[1:], strict=True):

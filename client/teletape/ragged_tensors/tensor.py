@@ -37,7 +37,7 @@ class RaggedTensor(RaggedValue):
         partition: The outermost division.
     """
 
-    #: The form of an op, or None; `forms.py` sets it.
+    #: The form of an op, or None; `methods.py` sets it.
     form_of: ClassVar[Callable[[Op], Form | None]]
 
     _values: Any
@@ -193,8 +193,8 @@ class RaggedTensor(RaggedValue):
         """
         form = type(self).form_of(op)
         if form is None:
-            functions = " and ".join(f"tf.{name}" for name in op.functions[0].names[:1]) if op.functions else op.name
-            raise NotDense(f"{functions} takes no RaggedTensor. {_INSTEAD}")
+            function = f"tf.{op.functions[0].names[0]}" if op.functions else op.name
+            raise NotDense(f"{function} takes no RaggedTensor. {_INSTEAD}")
         return form(op, args, attrs)
 
     def __tf_tensor__(self, dtype: Any = None, name: Any = None) -> NoReturn:

@@ -13,7 +13,7 @@ import teletape as tf
 from teletape.namespace import surface
 from teletape.ops.dispatch import call
 from teletape.ragged_tensors.forms.elementwise import acts_on_elements
-from teletape.ragged_tensors.forms.of_functions import FUNCTIONS
+from teletape.ragged_tensors.forms.of_functions import FORMS
 from teletape.ragged_tensors.forms.of_ops import OPS
 from teletape.tensors.composite import NotDense
 from teletape_engine.catalogue.op import CATALOGUE
@@ -105,7 +105,7 @@ def test_no_op_has_a_form_and_is_elementwise() -> None:
 
 
 def test_a_function_that_reports_its_own_errors_has_no_second_wrapper() -> None:
-    assert not [function.__name__ for function in FUNCTIONS if "report" in function.__code__.co_names]
+    assert not [function.__name__ for function in FORMS if "report" in function.__code__.co_names]
 
 
 def test_python_calls_and_numpy_functions_refuse_rows() -> None:

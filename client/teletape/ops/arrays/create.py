@@ -81,8 +81,6 @@ def fill(dims: to.IntsInput, value: to.TensorInput, name: str | None = None, lay
 def _full(shape: Any, number: int, dtype: Any) -> Tensor:
     wanted = dtypes.as_dtype(dtype)
     dims = to.lengths(shape, "Fill")
-    if wanted is dtypes.string and number:
-        raise TypeError(f"Cannot convert {number} to EagerTensor of dtype string")
     if wanted is dtypes.string:
         if number:
             raise TypeError(f"Cannot convert {number} to EagerTensor of dtype string")

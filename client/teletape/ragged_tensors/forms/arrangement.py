@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from teletape.ops import arguments as to
-from teletape.ops.dispatch import call, constant
+from teletape.ops.dispatch import call
 from teletape.ragged_tensors.partition import RowPartition, ranges
 from teletape.ragged_tensors.rows import columns, take, take_range, uniform
 from teletape.ragged_tensors.tensor import RaggedTensor, common_splits, tensor_or_ragged
@@ -26,7 +26,7 @@ def positive(axis: Any, rank: int) -> int:
 
 
 # ------------------------------------------------------------------------------------------------------------ joining
-def concat(values: Any, axis: Any, name: Any = None) -> Any:
+def concat(values: Any, axis: Any) -> Any:
     """Ragged tensors and tensors of one rank, joined along an axis; the rows of several are joined row by row.
 
     Raises:
@@ -37,7 +37,7 @@ def concat(values: Any, axis: Any, name: Any = None) -> Any:
     return _joined(_operands(several), to.ints(axis, "axis")[0], stacks=False)
 
 
-def stack(values: Any, axis: Any = 0, name: Any = None) -> Any:
+def stack(values: Any, axis: Any = 0) -> Any:
     """Ragged tensors and tensors of one rank along a new axis; arguments and errors as concat."""
     several = list(values) if isinstance(values, list | tuple) else [values]
     return _joined(_operands(several), to.whole(axis), stacks=True)
@@ -81,7 +81,7 @@ def _divided(value: Any, divisions: int, dtype: Any) -> Any:
         return value
     if not isinstance(value, RaggedTensor):
         whole = uniform(value, divisions, dtype)
-        return RaggedTensor.of(whole.flat_values, *(RowPartition(p.splits, None, p.known()) for p in whole.partitions))
+        return RaggedTensor.of(whole.flat_values, *(each.without_length() for each in whole.partitions))
     return RaggedTensor.of(_divided(value.values, divisions - 1, dtype), value.partition)
 
 
@@ -242,9 +242,3 @@ def split(value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any 
     if at == 0:
         return [take_range(value, a, b) for a, b in itertools.pairwise(ends)]
     return [value[(*key, slice(a, b))] for a, b in itertools.pairwise(ends)]
-
-
-def constant_like(value: RaggedTensor, number: Any, dtype: Any) -> RaggedTensor:
-    """A ragged tensor with the rows of another one, and one number in all places."""
-    array = np.full(value.flat_values.shape.as_list(), number, dtype)
-    return value.with_flat_values(constant(array))

@@ -10,8 +10,8 @@ import numpy as np
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.ragged_tensors.forms.arrangement import positive
-from teletape.ragged_tensors.partition import RowPartition, ranges
-from teletape.ragged_tensors.rows import take
+from teletape.ragged_tensors.partition import RowPartition
+from teletape.ragged_tensors.rows import columns, take, uniform
 from teletape.ragged_tensors.tensor import RaggedTensor, common_splits, tensor_or_ragged
 from teletape.tensors import dtypes
 from teletape.tensors.tensor_shape import TensorShape
@@ -61,7 +61,7 @@ def _rows_at(values: Any, index: Any) -> Any:
     if not shape:
         return rows[0]
     nested = _in_rows(rows, tuple(shape), values.partition.dtype)
-    divisions = [RowPartition(each.splits, None, each.known()) for each in nested.partitions[: len(shape) - 1]]
+    divisions = [each.without_length() for each in nested.partitions[: len(shape) - 1]]
     return RaggedTensor.of(rows, *divisions)
 
 
@@ -124,11 +124,7 @@ def _owners(value: RaggedTensor) -> HostArray:
 
 def _divided(value: Any) -> RaggedTensor:
     """A ragged tensor as it is; a tensor as rows of one length."""
-    if isinstance(value, RaggedTensor):
-        return value
-    rows, length, *inner = value.shape.as_list()
-    flat = call(ops.reshape, (value,), shape=(rows * length, *inner))
-    return RaggedTensor.of(flat, RowPartition.of_length(length, rows, np.int64))
+    return value if isinstance(value, RaggedTensor) else uniform(value, 1)
 
 
 def _along(values: Any, index: Any, axis: int) -> Any:
@@ -236,7 +232,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
 def _masked_rows(values: RaggedTensor, flags: RaggedTensor) -> RaggedTensor:
     """The rows of `values`, each without what the mask's row leaves out."""
     if len(flags.shape) > 2:
-        return RaggedTensor.of(boolean_mask(values.values, flags.values), _freed(values.partition))
+        return RaggedTensor.of(boolean_mask(values.values, flags.values), values.partition.without_length())
     present = np.asarray(flags.flat_values.numpy(), bool)
     before = np.concatenate([[0], np.cumsum(present)])
     splits = before[flags.partition.numbers().astype(np.int64)]
@@ -244,18 +240,13 @@ def _masked_rows(values: RaggedTensor, flags: RaggedTensor) -> RaggedTensor:
     return RaggedTensor.of(take(values.values, np.flatnonzero(present)), partition)
 
 
-def _freed(partition: RowPartition) -> RowPartition:
-    return RowPartition(partition.splits, None, partition.known())
-
-
 def nonzero(condition: RaggedTensor) -> Any:
     """Where a ragged tensor is true: int64 [n, rank]."""
     ids = np.arange(condition.flat_values.shape.as_list()[0])
     indices = []
     for division in reversed(condition.partitions):
-        numbers = division.numbers().astype(np.int64)
-        indices.append(ranges(np.zeros(division.rows, np.int64), np.diff(numbers))[ids])
-        ids = np.repeat(np.arange(division.rows), np.diff(numbers))[ids]
+        indices.append(columns(division)[ids])
+        ids = np.repeat(np.arange(division.rows), np.diff(division.numbers()))[ids]
     outer = np.stack([ids, *reversed(indices)], axis=1)
     inner = np.argwhere(np.asarray(condition.flat_values.numpy()))
     places = np.concatenate([outer[inner[:, 0]], inner[:, 1:]], axis=1)

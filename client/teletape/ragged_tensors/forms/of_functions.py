@@ -107,7 +107,7 @@ def _bincount(
 
 
 #: By the function, none of which reports its errors itself; each form has its arguments.
-FUNCTIONS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
+FORMS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
     rearrange.boolean_mask: _boolean_mask,
     rearrange.rank: _rank,
     rearrange.shape: _shape,
