@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from teletape.functions.signature import as_spec, key_of
+from teletape.functions.signature import as_spec, in_parts, key_of
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.trace import Traced, values_of
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.program.tracebacks import reports
+from teletape.ragged_tensors.spec import RaggedTensorSpec
 from teletape.tensors import dtypes, nest
 from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import TensorLike
@@ -27,7 +29,7 @@ class ConcreteFunction:
     """A function traced for one signature. If sizes are not known, it is traced at its first call with each shape.
 
     Attributes:
-        structured_input_signature: (args, kwargs) with a TensorSpec in the place of each tensor.
+        structured_input_signature: (args, kwargs) with the spec of each tensor in its place.
         name: Its name.
     """
 
@@ -40,7 +42,7 @@ class ConcreteFunction:
         self.structured_input_signature = (args, nest.map_structure(as_spec, dict(arguments[1])))
         self.name = f"__inference_{getattr(function.python_function, '__name__', 'function')}"
         leaves: list[Any] = []
-        key_of(arguments, leaves, {}, general=True)
+        key_of(nest.map_structure(in_parts, arguments), leaves, {}, general=True)
         self._input_specs = [spec for leaf in leaves for spec in _tensor_specs(leaf)]
 
     def __repr__(self) -> str:
@@ -153,8 +155,16 @@ class ConcreteFunction:
         if self._only is not None:
             return tensors
         rest = iter(tensors)
-        places = (TensorSpec, TensorLike, Composite)
-        return nest.map_structure(lambda leaf: next(rest) if isinstance(leaf, places) else leaf, self._arguments)
+
+        def filled(leaf: Any) -> Any:
+            if not isinstance(leaf, TensorSpec | RaggedTensorSpec | TensorLike | Composite):
+                return leaf
+            first, whole = next(rest), in_parts(leaf)
+            if isinstance(first, Composite) or not isinstance(whole, Composite):
+                return first
+            return whole.structure().of([first, *itertools.islice(rest, len(whole.parts()) - 1)])
+
+        return nest.map_structure(filled, self._arguments)
 
 
 def _tensor_specs(leaf: Any) -> list[TensorSpec]:
@@ -165,7 +175,12 @@ def _tensor_specs(leaf: Any) -> list[TensorSpec]:
 
 
 def _sized(leaf: Any, size: int) -> Any:
-    """Returns a TensorSpec with this size for unknown ones; other leaves as they are."""
+    """Returns a spec as that of a tensor with this size for unknown ones; other leaves as they are."""
+    if isinstance(leaf, RaggedTensorSpec):
+        whole = in_parts(leaf)
+        if isinstance(whole, TensorSpec):
+            return _sized(whole, size)
+        return whole.structure().of([_sized(part, size) for part in whole.parts()])
     if not isinstance(leaf, TensorSpec) or leaf.shape.is_fully_defined():
         return leaf
     sizes = [] if leaf.shape.rank is None else [size if known is None else known for known in leaf.shape.as_list()]
@@ -174,12 +189,15 @@ def _sized(leaf: Any, size: int) -> Any:
 
 def _common_spec(first: Any, second: Any) -> Any:
     """Returns a result's spec; sizes that differ between two trials are not known."""
-    if not isinstance(first, TensorSpec) or first.shape == second.shape:
+    if not isinstance(first, TensorSpec | RaggedTensorSpec) or first.shape == second.shape:
         return first
-    if first.shape.rank != second.shape.rank:
-        return TensorSpec(None, first.dtype)
-    pairs = zip(first.shape.as_list(), second.shape.as_list(), strict=True)
-    return TensorSpec([size if size == other else None for size, other in pairs], first.dtype)
+    sizes: list[int | None] | None = None
+    if first.shape.rank == second.shape.rank:
+        pairs = zip(first.shape.as_list(), second.shape.as_list(), strict=True)
+        sizes = [size if size == other else None for size, other in pairs]
+    if isinstance(first, RaggedTensorSpec):
+        return RaggedTensorSpec(sizes, first.dtype, first.ragged_rank, first.row_splits_dtype)
+    return TensorSpec(sizes, first.dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------------- text
@@ -214,6 +232,8 @@ def _with_specs(arguments: Any) -> Any:
 def _printed(value: Any) -> str:
     if isinstance(value, TensorSpec):
         return repr(TensorSpec(value.shape, value.dtype))
+    if isinstance(value, RaggedTensorSpec):
+        return repr(value)
     if isinstance(value, Mapping):
         return f"Dict[{', '.join(f'[{name!r}, {_printed(part)}]' for name, part in value.items())}]"
     if isinstance(value, list | tuple):

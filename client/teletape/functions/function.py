@@ -23,6 +23,7 @@ from teletape.functions.signature import (
     as_result,
     as_spec,
     cast_to,
+    in_parts,
     key_of,
     leaves_like,
     shapes_of,
@@ -339,9 +340,9 @@ class Function(Generic[P, R]):
 
     @reports
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """Returns the function traced for such arguments; a TensorSpec replaces a tensor.
+        """Returns the function traced for such arguments; a TensorSpec or RaggedTensorSpec replaces a tensor.
 
-        If sizes of a TensorSpec are not known, it is traced at its first call with each shape.
+        If sizes of a spec are not known, as in every ragged one, it is traced at its first call with each shape.
 
         Raises:
             TypeError: It needs values while it is traced.
@@ -354,12 +355,14 @@ class Function(Generic[P, R]):
         finally:
             self.input_signature = signature
         leaves: list[Any] = []
-        key = key_of(arguments, leaves, {}, general=True)
-        if any(isinstance(leaf, TensorSpec) and not leaf.shape.is_fully_defined() for leaf in leaves):
-            self._count.add(key, [shape for leaf in leaves for shape in shapes_of(leaf)])
+        tensors = nest.map_structure(in_parts, arguments)
+        key = key_of(tensors, leaves, {}, general=True)
+        shapes = [shape for leaf in leaves for shape in shapes_of(leaf)]
+        if not all(shape.is_fully_defined() for shape in shapes):
+            self._count.add(key, shapes)
             self._arguments[key] = nest.map_structure(as_spec, arguments)
             return ConcreteFunction(self, None, arguments)
-        return ConcreteFunction(self, self.traced_for(arguments), arguments)
+        return ConcreteFunction(self, self.traced_for(tensors), arguments)
 
     def traced_for(self, arguments: Any) -> Traced:
         """Returns the function traced for arguments, (args, kwargs) with specs or tensors.

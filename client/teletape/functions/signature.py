@@ -10,7 +10,9 @@ import numpy as np
 
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.ops.dispatch import as_tensor, constant, convert_to_tensor
+from teletape.ragged_tensors.partition import RowPartition
 from teletape.ragged_tensors.spec import RaggedTensorSpec
+from teletape.ragged_tensors.tensor import RaggedTensor
 from teletape.tensors import nest
 from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import EagerTensor, TensorLike
@@ -41,7 +43,7 @@ def key_of(value: Any, leaves: list[Any], variables: dict[int, int], *, general:
         return GeneralSpec(value.dtype.np, shape_key(value.shape)) if general else spec_of_leaf(value)
     if isinstance(value, Composite):
         leaves.append(value)
-        return (value.structure(), *(key_of(part, [], variables) for part in value.parts()))
+        return (value.structure(), *(key_of(part, [], variables, general=general) for part in value.parts()))
     if nest.is_nested(value):
         children = value.items() if isinstance(value, Mapping) else enumerate(value)
         ordered = sorted(children) if isinstance(value, dict) and len(value) > 1 else list(children)
@@ -71,6 +73,8 @@ def shapes_of(leaf: Any) -> list[TensorShape]:
     """Returns the shapes of a tensor, a variable, a TensorSpec, or of the parts of a composite."""
     if isinstance(leaf, TensorSpec):
         return [leaf.shape]
+    if isinstance(leaf, Composite):
+        return [shape for part in leaf.parts() for shape in shapes_of(part)]
     return [TensorShape(spec.shape) for spec in specs_of(leaf)]
 
 
@@ -98,8 +102,25 @@ def spec_of_leaf(leaf: Any) -> Any:
     return leaf
 
 
+def in_parts(leaf: Any) -> Any:
+    """Returns a RaggedTensorSpec as a ragged tensor of the TensorSpecs of its parts; other leaves as they are."""
+    if not isinstance(leaf, RaggedTensorSpec):
+        return leaf
+    divisions = leaf.ragged_rank
+    if not divisions:
+        return TensorSpec(leaf.shape, leaf.dtype)
+    known = leaf.shape.rank is not None
+    rows, *lengths = leaf.shape.as_list() if known else [None] * (divisions + 1)
+    values = TensorSpec([None, *lengths[divisions:]] if known else None, leaf.dtype)
+    ends = [None if rows is None else rows + 1, *[None] * (divisions - 1)]
+    splits = [TensorSpec([end], leaf.row_splits_dtype) for end in ends]
+    return RaggedTensor.of(values, *map(RowPartition, splits, lengths[:divisions]))
+
+
 def as_spec(leaf: Any, name: str | None = None) -> Any:
-    """Returns a tensor's TensorSpec; other leaves as they are."""
+    """Returns a tensor's TensorSpec and a ragged tensor's RaggedTensorSpec; other leaves as they are."""
+    if isinstance(leaf, RaggedTensor):
+        return RaggedTensorSpec.from_value(leaf)
     if isinstance(leaf, TensorLike):
         return TensorSpec(leaf.shape, leaf.dtype, name)
     return TensorSpec.from_spec(leaf, name) if isinstance(leaf, TensorSpec) else leaf

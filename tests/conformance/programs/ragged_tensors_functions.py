@@ -574,6 +574,33 @@ def functions_of_specs(tf, np):
     ]
 
 
+@program()
+def concrete_functions_of_specs(tf, np):
+    @tf.function
+    def more(rows):
+        return rows + 1
+
+    @tf.function
+    def sums(rows, scale):
+        return tf.reduce_sum(rows, axis=1) * scale
+
+    x = tf.ragged.constant([[1, 2], [3]])
+    two = more.get_concrete_function(tf.RaggedTensorSpec([2, None], tf.int32))
+    vectors = more.get_concrete_function(tf.RaggedTensorSpec([2, None, 3], tf.int32, ragged_rank=1))
+    general = sums.get_concrete_function(tf.RaggedTensorSpec([None, None], tf.int32), tf.TensorSpec([], tf.int32))
+    scale = tf.constant(2)
+    return [
+        [two(x), vectors(x.with_values(tf.ones([3, 3], tf.int32))), more.get_concrete_function(x)(x)],
+        [general(x, scale), general(x[:1], scale), general(x.flat_values, x.row_splits, scale)],
+        general(rows=x, scale=scale),
+        [repr(each.structured_input_signature) for each in (two, general, more.get_concrete_function(x))],
+        [two.pretty_printed_signature(), general.pretty_printed_signature()],
+        [[(each.shape.as_list(), each.dtype.name) for each in f.inputs] for f in (two, vectors, general)],
+        [more.experimental_get_tracing_count(), sums.experimental_get_tracing_count()],
+        raises(lambda: general(tf.ragged.constant([[[1]]]), scale)),
+    ]
+
+
 TEXTS = ["aé€".encode(), b"", b"a\xffb\xe2\x82", b"\x01x"]
 
 
