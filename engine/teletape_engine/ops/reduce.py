@@ -17,6 +17,7 @@ from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, Function, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, real, sign
+from teletape_engine.ops.elementwise.logic import greater, where
 from teletape_engine.ops.elementwise.math import exp, sqrt, square
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import ones_like, zeros_like
@@ -232,9 +233,13 @@ def reduce_all(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
 
 # ------------------------------------------------------------------------------------------------------------- norms
 def _weights(x: Any, y: Any, x_spec: Spec, axis: Any) -> Any:
-    """The derivatives of y = log(Σ eˣ): eˣ⁻ʸ, divided by their sum, which is 1 but for the rounding of a large y."""
+    """The derivatives of y = log(Σ eˣ): eˣ⁻ʸ, divided by their sum, which is 1 but for the rounding of a large y.
+
+    A weight that is NaN leaves the others as they are.
+    """
     weights = exp(x - restore(y, x_spec, axis))
-    return weights / reduce_sum(weights, axis=axis, keepdims=True)
+    total = reduce_sum(weights, axis=axis, keepdims=True)
+    return weights / where(greater(total, zeros_like(total)), total, ones_like(total))
 
 
 @reduction(

@@ -156,6 +156,12 @@ def logsumexp_of_minus_infinity(tf, np):
 
 
 @program()
+def logsumexp_of_numbers_that_are_not_finite(tf, np):
+    rows = [[INF, 1.0], [INF, INF], [INF, -INF], [-INF, 1.0], [-INF, -INF], [NAN, 1.0], [NAN, INF], [0.0, 1.0]]
+    return [derivatives(tf, lambda x, axis=axis: tf.reduce_logsumexp(x, axis), rows) for axis in (0, 1)]
+
+
+@program()
 def modulo_and_floor_division(tf, np):
     return [
         derivatives(tf, lambda a, b: a % b, [7.0, -7.0, 7.5], [2.0, 2.0, -2.0]),
