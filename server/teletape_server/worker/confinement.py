@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib.util
 import os
 import re
 import resource
@@ -62,25 +63,40 @@ def name_kernel_folder(environment: MutableMapping[str, str] = os.environ) -> No
     """Names a folder for the kernels that CuPy compiles, which the next processes find there; before CuPy is imported.
 
     A folder that is named already stays. CuPy's own choice is in the home, which a process may not be able to write
-    into; then it is one of this user's in the folder for temporary files.
+    into; then it is one of this user's in the folder for temporary files. Without CuPy, or where none can be made, none
+    is named.
 
     Args:
         environment: In which CuPy looks for CUPY_CACHE_DIR.
     """
-    if _KERNEL_FOLDER in environment:
+    if _KERNEL_FOLDER in environment or importlib.util.find_spec("cupy") is None:
         return
-    home = os.path.expanduser("~/.cupy/kernel_cache")
-    with contextlib.suppress(OSError):
-        os.makedirs(home, exist_ok=True)
-        if os.access(home, os.W_OK | os.X_OK):
-            return
+    if not _is_writable(os.path.expanduser("~/.cupy/kernel_cache")):
+        with contextlib.suppress(OSError):
+            environment[_KERNEL_FOLDER] = _temporary_kernel_folder()
+
+
+def _is_writable(folder: str) -> bool:
+    """Whether this process can write into a folder, or make it if there is none."""
+    folder = os.path.abspath(folder)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _temporary_kernel_folder() -> str:
+    """The folder of this user's in the one for temporary files; one of this process's if others can write into that.
+
+    Raises:
+        OSError: None can be made.
+    """
     folder = os.path.join(tempfile.gettempdir(), f"cupy-{os.getuid()}")
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     facts = os.lstat(folder)
     is_own = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o022
     # Another user could have put kernels into it.
-    environment[_KERNEL_FOLDER] = folder if is_own else tempfile.mkdtemp(prefix="cupy-")
+    return folder if is_own else tempfile.mkdtemp(prefix="cupy-")
 
 
 def limit_memory(memory_limit: int, max_body: int) -> None:
