@@ -1,5 +1,8 @@
 """Eigenvalues, singular values, LU factors and functions of matrices: what the laws do not see."""
 
+import sys
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -96,6 +99,28 @@ def test_square_roots_of_real_matrices_stay_real():
 def test_the_order_of_rows_must_be_a_permutation():
     with pytest.raises(InvalidArgumentError, match="a permutation of 0 to 2"):
         CATALOGUE["permute_rows"](np.ones((3, 1)), np.array([0, 0, 2], np.int32))
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("adjoint", [True, False])
+def test_substitution_in_bands_without_scipy_is_the_same(lower, adjoint, monkeypatch):
+    random = np.random.default_rng(4)
+    bands, rhs = random.normal(size=(2, 3, 6)) + 1j, random.normal(size=(2, 6, 2)) + 2j
+    by_lapack = linalg.banded_solve(np, bands, rhs, lower=lower, adjoint=adjoint)
+    monkeypatch.setitem(sys.modules, "scipy.linalg.lapack", None)
+    np.testing.assert_allclose(linalg.banded_solve(np, bands, rhs, lower=lower, adjoint=adjoint), by_lapack, rtol=1e-9)
+
+
+def test_systems_of_bands_are_never_written_out_as_matrices(monkeypatch):
+    bands, rhs = np.full((2, 20_000), 2.0), np.ones((20_000, 1))
+    monkeypatch.setitem(sys.modules, "scipy.linalg.lapack", None)
+    tracemalloc.start()
+    try:
+        linalg.banded_solve(np, bands, rhs, lower=True, adjoint=True)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * (bands.nbytes + rhs.nbytes)
 
 
 @pytest.mark.parametrize("turn", [1, 1 + 0.5j])

@@ -55,6 +55,11 @@ def cpu_facts() -> DeviceFacts:
     return DeviceFacts("cpu", name or platform.processor(), memory, free)
 
 
+def on_host(array: Any) -> np.ndarray[Any, Any]:
+    """An array of a device, or a number, as an array of NumPy's."""
+    return np.asarray(array.get() if hasattr(array, "get") else array)
+
+
 class Cpu:
     """The CPU backend; see `Backend`."""
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.errors import InvalidArgumentError
 
 _BLOCK: Final = 64  # columns at a time
@@ -196,34 +197,45 @@ def raising(function: Any, *arrays: Any) -> Any:
 def banded_solve(xp: Any, bands: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
     """The x with a x = rhs, or aᴴ x = rhs, of triangular a of bands [..., b, n]; element i is that of row i.
 
-    Of lower triangles the main diagonal is the first band, of upper ones the last.
+    Of lower triangles the main diagonal is the first band, of upper ones the last. NaN goes into the result. The host
+    solves the systems of a GPU too: one unknown needs another, and cuSOLVER would need the matrices written out.
 
     Raises:
         InvalidArgumentError: There is a zero on a main diagonal.
     """
     if rhs.size == 0:
         return xp.zeros_like(rhs)
-    if not bool(xp.all(bands[..., 0 if lower else -1, :])):
+    bands, rhs = on_host(bands), on_host(rhs)
+    if not bands[..., 0 if lower else -1, :].all():
         raise InvalidArgumentError("Input matrix is not invertible.")
     (count, n), k = bands.shape[-2:], rhs.shape[-1]
     pairs = zip(bands.reshape((-1, count, n)), rhs.reshape((-1, n, k)), strict=True)
-    return xp.stack([_banded_solve(xp, *pair, lower, adjoint) for pair in pairs]).reshape(rhs.shape)
+    return xp.asarray(np.stack([_banded_solve(*pair, lower, adjoint) for pair in pairs]).reshape(rhs.shape))
 
 
-def _banded_solve(xp: Any, bands: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
+def _banded_solve(bands: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
     count, n = bands.shape
     offsets = [-i if lower else count - 1 - i for i in range(count)]
-    try:
-        if xp is not np:
-            raise ImportError("LAPACK's solver of bands")
-        from scipy.linalg.lapack import get_lapack_funcs
-    except ImportError:
-        dense = xp.zeros((n, n), bands.dtype)
-        for band, offset in zip(bands, offsets, strict=True):
-            dense += xp.diag(band[max(-offset, 0) : n - max(offset, 0)], offset)
-        return triangular_solve(xp, dense, rhs, lower=lower, adjoint=adjoint)
-    columns = np.zeros_like(bands)  # LAPACK's element j of a band is that of column j
+    columns = np.zeros_like(bands)  # element j of a band is that of column j, as LAPACK has it
     for column, band, offset in zip(columns, bands, offsets, strict=True):
         column[max(offset, 0) : n + min(offset, 0)] = band[max(-offset, 0) : n - max(offset, 0)]
+    try:
+        from scipy.linalg.lapack import get_lapack_funcs
+    except ImportError:
+        if adjoint:  # its rows are the columns
+            return _banded_substituted(columns.conj(), rhs, [-offset for offset in offsets])
+        return _banded_substituted(bands, rhs, offsets)
     (solve,) = get_lapack_funcs(("tbtrs",), (bands, rhs))
     return solve(columns, rhs, uplo="L" if lower else "U", trans="C" if adjoint else "N")[0]
+
+
+def _banded_substituted(bands: Any, rhs: Any, offsets: list[int]) -> Any:
+    """Forward or backward substitution, if SciPy is missing; a band lies `offset` right of the main diagonal."""
+    n = len(rhs)
+    x = np.array(rhs)
+    for i in range(n) if min(offsets) < 0 else reversed(range(n)):
+        for band, offset in zip(bands, offsets, strict=True):
+            if offset and 0 <= i + offset < n:
+                x[i] -= band[i] * x[i + offset]
+        x[i] /= bands[offsets.index(0), i]
+    return x

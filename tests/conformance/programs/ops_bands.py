@@ -102,6 +102,19 @@ def triangular_systems_of_bands(tf, np):
 
 
 @program()
+def bands_with_numbers_that_are_not_finite(tf, np):
+    b = tf.ones([3, 1])
+    solve = tf.linalg.banded_triangular_solve
+    return [
+        solve([[1.0, np.nan, 2.0], [0.0, 1.0, 1.0]], b),
+        solve([[1.0, 2.0, 2.0], [0.0, np.nan, 1.0]], b),
+        solve([[1.0, np.inf, 2.0], [0.0, 1.0, 1.0]], b),
+        solve([[1.0, np.nan, 0.0], [2.0, 4.0, 1.0]], b, lower=False),
+        raises(lambda: solve([[1.0, 0.0, 2.0], [0.0, np.nan, 1.0]], b).numpy(), containing="not invertible"),
+    ]
+
+
+@program()
 def eigenvalues_of_tridiagonal_matrices(tf, np):
     alpha, beta = tf.constant([2.0, 3.0, -1.0, 4.0], tf.float64), tf.constant([0.5, -0.4, 0.3], tf.float64)
     e, v = tf.linalg.eigh_tridiagonal(alpha, beta, eigvals_only=False)

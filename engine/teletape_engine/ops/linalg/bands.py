@@ -190,7 +190,7 @@ def _banded_jvp_bands(t: Any, bands: Any, y: Any, lower: bool, adjoint: bool) ->
     traits=[Trait.SELECTS],
     reach=Reach.MATRICES,
 )
-@on_gpu(waits="whether a matrix is singular")
+@on_gpu(down="bands and right sides", up="the solutions, which the host computes")
 def banded_solve(xp: Any, bands: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:
     """banded_triangular_solve with equal leading axes and no more than n bands.
 
@@ -214,7 +214,8 @@ def banded_triangular_solve(bands: Any, rhs: Any, *, lower: bool = True, adjoint
 
     bands [..., b, n]: the main diagonal first and each lower one below it, or if not `lower` the highest first and the
     main one last. Element i of a band is that of row i of the matrix; those outside of it are ignored. rhs [..., n, k];
-    leading axes broadcast. The matrices are not written out.
+    leading axes broadcast. The matrices are not written out, and the host computes the result of a GPU too. NaN in a
+    band goes into the result.
 
     Raises:
         InvalidArgumentError: A matrix is singular.

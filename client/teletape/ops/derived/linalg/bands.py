@@ -23,7 +23,8 @@ def banded_triangular_solve(
 
     bands [..., b, n]: the main diagonal first and each lower one below it, or if not `lower` the highest first and the
     main one last. Element i of a band is that of row i of the matrix; those outside of it are ignored. rhs [..., n, k];
-    leading axes broadcast. The matrices are not written out.
+    leading axes broadcast. The matrices are not written out, and the host computes the result of a GPU too. NaN in a
+    band goes into the result.
 
     Raises:
         InvalidArgumentError: A matrix is singular.
