@@ -5,6 +5,8 @@ fails, the plan fails, and the interpreter raises the error.
 
 A check of numbers on a GPU waits for them. Labels and indices mostly come from the host, which reads their bounds
 before it copies them; whatever only moves their elements has them too.
+
+The refusal of a dtype is worded here as well, for the binding of a call and for the copy to a GPU.
 """
 
 from __future__ import annotations
@@ -46,6 +48,11 @@ def within(x: Any, length: int) -> bool:
     if inside:  # the gradient checks them again
         note_bounds(x, Bounds(0, length - 1))
     return inside
+
+
+def refusal_of(dtype: str) -> str:
+    """Why a GPU has no arrays of a dtype, and what to use instead."""
+    return f"{dtype} is not available on device gpu; use float16 or float32"
 
 
 # --------------------------------------------------------------------------------------------------------------- bounds

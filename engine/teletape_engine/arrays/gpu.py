@@ -74,11 +74,6 @@ def driver_version(path: str = "/proc/driver/nvidia/version") -> str | None:
     return None
 
 
-def refusal_of(dtype: str) -> str:
-    """Why a GPU has no arrays of a dtype, and what to use instead."""
-    return f"{dtype} is not available on device gpu; use float16 or float32"
-
-
 def _opened(index: int) -> Any:
     """CuPy, if there is a GPU of that number.
 
@@ -138,7 +133,7 @@ class Gpu:
         if array.dtype.kind == "O":
             return array
         if array.dtype.name in self.refused:
-            raise UnimplementedError(refusal_of(array.dtype.name))
+            raise UnimplementedError(checks.refusal_of(array.dtype.name))
         with self.quiet():
             try:
                 if array.size == 1:  # the parameter of a kernel, which no copy has to wait for

@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.arrays import checks
-from teletape_engine.arrays.gpu import refusal_of
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs, keep
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Cut, Kernel, Op, Reach, Trait, Work
@@ -142,7 +141,7 @@ class Bound(Call):
         if not self.spec.size and not (op.refuses or op.dynamic or op.expand or Trait.ASSERTS in op.traits):
             self.forward = partial(_nothing, self.spec)
         elif self.spec.dtype.name == "bfloat16":
-            self.forward = _on_cpu_alone(_rounded(self.forward), op, refusal_of("bfloat16"))
+            self.forward = _on_cpu_alone(_rounded(self.forward), op, checks.refusal_of("bfloat16"))
         elif STRING in (self.spec.dtype, *(spec.dtype for spec in specs)):
             self.forward = _on_host(self.forward, self.spec.dtype)
         elif self.spec.dtype.kind in "iu" and _moves(op):
