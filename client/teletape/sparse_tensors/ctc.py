@@ -252,11 +252,11 @@ def _extended(
         total = _added(*old[labels])
         if total <= least():
             continue
-        begun = frame[:-1] + total
+        label_scores = frame[:-1] + total
         if labels:
-            begun[labels[-1]] = frame[labels[-1]] + old[labels][0]
-        for label in sorted({*np.nonzero(begun > least())[0].tolist(), *children.get(labels, ())}):
-            longer, score = (*labels, label), float(begun[label])
+            label_scores[labels[-1]] = frame[labels[-1]] + old[labels][0]
+        for label in sorted({*np.nonzero(label_scores > least())[0].tolist(), *children.get(labels, ())}):
+            longer, score = (*labels, label), float(label_scores[label])
             if longer in beams:
                 continue
             if score > least():

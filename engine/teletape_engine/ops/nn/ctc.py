@@ -101,10 +101,10 @@ def ctc_loss(logits: Any, labels: Any, label_length: Any, logit_length: Any, *, 
     # A blank is never jumped over to the next one, nor between two equal labels.
     jump = where(same, zeros - math.inf, zeros)
 
-    begun = _frame(observed, 0) + where(greater(number, zeros_like(number) + 1), zeros + _NEVER, zeros)
-    before_all = where(greater(number, zeros_like(number)), zeros - math.inf, zeros)
-    counts = expand_dims(greater(logit_length, zeros_like(logit_length)), axis=1)
-    alpha = where(counts, begun, before_all)
+    first_frame = _frame(observed, 0) + where(greater(number, zeros_like(number) + 1), zeros + _NEVER, zeros)
+    no_frame = where(greater(number, zeros_like(number)), zeros - math.inf, zeros)
+    has_frames = expand_dims(greater(logit_length, zeros_like(logit_length)), axis=1)
+    alpha = where(has_frames, first_frame, no_frame)
     for t in range(1, frames):
         before = pad(alpha, paddings=((0, 0), (2, 0)), constant_value=-math.inf)
         ways = stack(
@@ -113,8 +113,8 @@ def ctc_loss(logits: Any, labels: Any, label_length: Any, logit_length: Any, *, 
             strided_slice(before, index=(_ALL, (0, 2 * length + 1, None))) + jump,
             axis=0,
         )
-        counts = expand_dims(greater(logit_length, zeros_like(logit_length) + t), axis=1)
-        alpha = where(counts, reduce_logsumexp(ways, axis=0) + _frame(observed, t), alpha)
+        has_frames = expand_dims(greater(logit_length, zeros_like(logit_length) + t), axis=1)
+        alpha = where(has_frames, reduce_logsumexp(ways, axis=0) + _frame(observed, t), alpha)
 
     last = expand_dims(cast(label_length, dtype=_I64) * 2, axis=1)
     ends = logical_or(equal(last, number), equal(last - 1, number))

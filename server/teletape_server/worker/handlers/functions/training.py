@@ -49,8 +49,8 @@ def train(session: Session, request: Request) -> Result:
         temporary.append(f"{losses_id}.last")
         written, last, *values = tensor_values(session, request, [losses_id, f"{losses_id}.last", *body.fetch])
     finally:
-        begun = [] if losses else loop.lasting  # nothing of a training that never made a block
-        execute(session, request, (), temporaries=[*temporary, *begun])
+        leftover_ids = [] if losses else loop.lasting  # nothing of a training that never made a block
+        execute(session, request, (), temporaries=[*temporary, *leftover_ids])
     not_finite = np.flatnonzero(~np.isfinite(every_loss.astype(np.float64)))
     bytes_in_use = session.bytes_in_use()
     answer = {
