@@ -117,7 +117,7 @@ def complex_tensor(x: Any) -> TensorLike:
 
 
 def by_default(x: Any, dtype: DType, kinds: str) -> TensorLike:
-    """What is no tensor as an input of an op whose dtype has a default in TensorFlow.
+    """Numbers, lists and arrays as an input of an op that TensorFlow gives a default dtype.
 
     An array gets that `dtype`, whatever its own. Numbers and lists, and arrays in a function, keep theirs if it is of
     the `kinds` that the op takes, NumPy's letters.

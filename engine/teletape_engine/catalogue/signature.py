@@ -27,7 +27,7 @@ class Conversion(enum.StrEnum):
     # Inputs.
     OPERAND = "operand"  #: as it is; a value that is no tensor takes the dtype of the inputs that are
     TENSOR = "tensor"  #: a tensor first, by itself; a variable is read
-    SLICES = "slices_or_tensor"  #: as TENSOR, but IndexedSlices stay IndexedSlices
+    SLICES = "slices_or_tensor"  #: as TENSOR, but composites, such as IndexedSlices, stay as they are
     VALUE = "value"  #: as TENSOR, but a variable stays a variable
     HINTED = "hinted"  #: as VALUE; a value that is no tensor takes the dtype of argument `of` if it fits
     LIKE = "like"  #: as VALUE; a value that is no tensor takes the dtype of argument `of`
@@ -35,8 +35,8 @@ class Conversion(enum.StrEnum):
     BOOL = "bool_tensor"  #: a bool tensor; another dtype is an error
     INT32 = "int32_tensor"  #: a tensor; lists and arrays become int32
     FLOAT = "float_tensor"  #: a tensor; integers become float32
-    SINGLE = "single_tensor"  #: as VALUE; what is no tensor, an array too, becomes float32
-    COMPLEX = "complex_tensor"  #: as VALUE; what is no tensor, an array too, becomes complex64
+    SINGLE = "single_tensor"  #: as VALUE; numbers, lists and arrays by teletape.ops.arguments.by_default as float32
+    COMPLEX = "complex_tensor"  #: as VALUE; numbers, lists and arrays by teletape.ops.arguments.by_default as complex64
     TENSORS = "tensors"  #: a list of tensors, variables and IndexedSlices, at least one
     EACH = "each"  #: any number of arguments, or one list of them; as OPERAND
     # Attributes.
