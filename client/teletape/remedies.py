@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_SPARSE_SPEC: Final = "pass the sparse tensor itself: a function is traced for its shapes"
 _CROSS: Final = "tf.strings.join of the features, then tf.strings.to_hash_bucket_fast"
 _RAGGED_SHAPE: Final = "tf.shape of a ragged tensor, its row_lengths() and bounding_shape()"
 _RAGGED_BATCH: Final = "padded_batch, then tf.RaggedTensor.from_tensor with the lengths of the rows"
@@ -50,7 +49,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "Operation": _NO_GRAPH,
     "OptionalSpec": _TRACED_FOR_SHAPES,
     "Session": "TensorFlow 2 runs ops at once; decorate a function with tf.function to run it as one command",
-    "SparseTensorSpec": _SPARSE_SPEC,
+    "SparseTensorSpec": _TRACED_FOR_SHAPES,
     "TensorArraySpec": _TRACED_FOR_SHAPES,
     "app": "call main() under `if __name__ == '__main__':`",
     "approx_top_k": "tf.math.approx_max_k and tf.math.approx_min_k",

@@ -10,9 +10,8 @@ import numpy as np
 __all__ = ["register_tensor_conversion_function"]
 
 _registered: Final[list[tuple[int, tuple[type, ...], Callable[..., Any]]]] = []  #: In the order of priority.
-_OF_ANYTHING: Final = (
-    200  #: The priority of the conversion that is built in: a function of this or more is never called.
-)
+#: The priority of the conversion that is built in: a function of this or more is never called.
+_OF_ANYTHING: Final = 200
 
 
 def register_tensor_conversion_function(
@@ -66,11 +65,13 @@ def converted(value: Any, dtype: Any, name: str | None) -> Any:
         tensor = function(value, dtype=dtype, name=name, as_ref=False)
         if tensor is NotImplemented:
             continue
-        which = f"Conversion function {function!r} for type {types[0] if len(types) == 1 else types}"
-        own = getattr(tensor, "dtype", None)
-        if own is None or isinstance(tensor, np.ndarray | np.generic):
-            raise RuntimeError(f"{which} returned non-Tensor: {tensor!r}")
-        if dtype is not None and own is not dtype:
-            raise RuntimeError(f"{which} returned incompatible dtype: requested = {dtype.name}, actual = {own.name}")
+        described = f"Conversion function {function!r} for type {types[0] if len(types) == 1 else types}"
+        own_dtype = getattr(tensor, "dtype", None)
+        if own_dtype is None or isinstance(tensor, np.ndarray | np.generic):
+            raise RuntimeError(f"{described} returned non-Tensor: {tensor!r}")
+        if dtype is not None and own_dtype is not dtype:
+            raise RuntimeError(
+                f"{described} returned incompatible dtype: requested = {dtype.name}, actual = {own_dtype.name}"
+            )
         return tensor
     return None
