@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays.checks import known_bounds, within
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import finfo, wide
 
@@ -137,7 +138,7 @@ def change_rows(xp: Any, array: Any, ids: Any, rows: Any, how: str) -> None:
         rows: [n, d], or of a shape that broadcasts to it.
         how: update, add, sub, mul, div, min or max. Integers are divided towards zero.
     """
-    host = np.asarray(ids.get() if hasattr(ids, "get") else ids)
+    host = on_host(ids)
     rows = xp.broadcast_to(rows, (host.size, array.shape[1]))
     order = np.argsort(host, kind="stable")
     ordered = host[order]

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import COMPLEX, FLOATING, Spec
 
@@ -115,4 +116,4 @@ def _counts(piece: Any, edges: np.ndarray[Any, Any], xp: Any) -> np.ndarray[Any,
         return np.array([piece.size])
     places = xp.searchsorted(xp.asarray(edges), piece, side="right") - 1
     counted: Any = xp.bincount(xp.minimum(places, bins - 1), minlength=bins)
-    return np.asarray(counted.get() if hasattr(counted, "get") else counted)
+    return on_host(counted)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.attributes import Ints
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.images.suppression import host
 from teletape_engine.spec import DTYPES, FLOATING, Spec, shape_text
 
 _F32 = DTYPES["float32"]
@@ -62,7 +62,7 @@ def draw_bounding_boxes(xp: Any, images: Any, boxes: Any, colors: Any) -> Any:
     m, height, width, channels = images.shape
     if not height or not width:
         return out
-    corners = np.trunc(host(boxes).astype(_F32) * np.array([height - 1, width - 1] * 2, _F32))
+    corners = np.trunc(on_host(boxes).astype(_F32) * np.array([height - 1, width - 1] * 2, _F32))
     for number in range(m):
         for k, box in enumerate(corners[number].tolist()):
             if not all(map(math.isfinite, box)):
@@ -121,7 +121,7 @@ def extract_glimpse(
     """
     n, height, width, channels = images.shape
     out = xp.zeros((n, *size, channels), images.dtype)
-    at = host(offsets).astype(_F32)
+    at = on_host(offsets).astype(_F32)
     if normalized:
         at = at * np.array([height, width], _F32)
     if centered:

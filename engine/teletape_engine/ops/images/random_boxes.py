@@ -8,13 +8,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.arrays import philox
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.images.suppression import host
 from teletape_engine.ops.random.philox import check_state, unsigned
 from teletape_engine.spec import DTYPES, FLOATING, INTEGER, Spec, shape_text
 
@@ -140,12 +140,12 @@ def philox_box(
     Raises:
         InvalidArgumentError: A coordinate outside [0, 1], or a size that is negative or too large.
     """
-    height, width = (int(length) for length in host(image_size)[:2])
+    height, width = (int(length) for length in on_host(image_size)[:2])
     for what, length in (("height", height), ("width", width)):
         if not 0 <= length < np.iinfo(np.int32).max:
             raise InvalidArgumentError(f"image {what} cannot be >= int32 max, or negative: {length}")
     whole = Box(0, 0, height, width)
-    objects = _objects(host(bounding_boxes).reshape((-1, 4)).astype(_F32), height, width) or [whole]
+    objects = _objects(on_host(bounding_boxes).reshape((-1, 4)).astype(_F32), height, width) or [whole]
     words = _drawn(unsigned(state))
     low, high = np.float32(min_aspect_ratio), np.float32(max_aspect_ratio)
     areas = np.float32(min_area), np.float32(max_area)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.catalogue.signature import by_hand
@@ -24,11 +25,6 @@ BOXES: Final = np.array(
 )
 SCORES: Final = np.array([0.9, 0.75, 0.6, 0.95, 0.5])
 UNCONVERTED = "thresholds and numbers of boxes may be tensors, and there are several results"
-
-
-def host(x: Any) -> Any:
-    """An array of the device as one of NumPy's."""
-    return np.asarray(x.get() if hasattr(x, "get") else x)
 
 
 # --------------------------------------------------------------------------------------------------------------- checks
@@ -201,7 +197,9 @@ def non_max_suppression(
     At most `max_output_size`, with scores above `score_threshold`; two overlap too much above `iou_threshold`. With a
     positive `soft_nms_sigma` a score shrinks by exp(-overlap² / (2 sigma)) for each better box instead.
     """
-    chosen, _ = suppressed(host(boxes), host(scores), max_output_size, iou_threshold, score_threshold, soft_nms_sigma)
+    chosen, _ = suppressed(
+        on_host(boxes), on_host(scores), max_output_size, iou_threshold, score_threshold, soft_nms_sigma
+    )
     return xp.asarray(np.array(chosen, _I32))
 
 
@@ -226,7 +224,9 @@ def non_max_suppression_scores(
     soft_nms_sigma: float = 0.0,
 ) -> Any:
     """The scores of the boxes that non_max_suppression chooses, after they have shrunk."""
-    _, chosen = suppressed(host(boxes), host(scores), max_output_size, iou_threshold, score_threshold, soft_nms_sigma)
+    _, chosen = suppressed(
+        on_host(boxes), on_host(scores), max_output_size, iou_threshold, score_threshold, soft_nms_sigma
+    )
     return xp.asarray(np.array(chosen, scores.dtype))
 
 
@@ -254,11 +254,11 @@ def non_max_suppression_overlaps(
     score_threshold: float = -math.inf,
 ) -> Any:
     """As non_max_suppression, for boxes whose overlaps [n, n] are known, in any measure."""
-    table = host(overlaps)
+    table = on_host(overlaps)
     limit = float(table.dtype.type(overlap_threshold))
 
     def of_places(place: int, others: Any) -> Any:
         return table[others, place]
 
-    chosen = _hard(of_places, host(scores), max_output_size, limit, score_threshold)
+    chosen = _hard(of_places, on_host(scores), max_output_size, limit, score_threshold)
     return xp.asarray(np.array(chosen, _I32))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.rule import NOT_REGISTERED
@@ -18,7 +19,6 @@ from teletape_engine.ops.images.suppression import (
     UNCONVERTED,
     check_count,
     check_threshold,
-    host,
     suppressed,
     workspace_of,
 )
@@ -70,7 +70,7 @@ def non_max_suppression_padded(
     boxes' are the lower ones, unless `canonicalized_coordinates`; a box without a positive coordinate is never chosen.
     With `sorted_input` the best boxes come first, whatever their scores.
     """
-    boxes, scores = host(boxes), host(scores)
+    boxes, scores = on_host(boxes), on_host(scores)
     m, n = scores.shape
     out = np.zeros((m, max_output_size + 1), _I32)
     if not m or not n:
@@ -176,7 +176,7 @@ def combined_non_max_suppression(
     are the result, and zeros follow. k is `max_total_size`, or what the classes can fill if that is less and
     `pad_per_class`. Coordinates are kept in [0, 1] if `clip_boxes`.
     """
-    places, values = host(boxes), host(scores)
+    places, values = on_host(boxes), on_host(scores)
     (m, _, q, _), classes = places.shape, values.shape[2]
     size = _combined_size(classes, max_output_size_per_class, max_total_size, pad_per_class)
     out = np.zeros((m, size, 7), places.dtype)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
@@ -61,7 +62,7 @@ def _segments(row: list[float]) -> list[int]:
 @on_gpu(down="the numbers", up="their segments, which the host finds")
 def isotonic_segments(xp: Any, x: Any) -> Any:
     """The number, int32, of the segment of each element [..., n] in which the regression is constant."""
-    host = np.asarray(x.get() if hasattr(x, "get") else x).astype(wide(x.dtype), copy=False)
+    host = on_host(x).astype(wide(x.dtype), copy=False)
     rows = [_segments(row) for row in host.reshape(-1, host.shape[-1] or 1).tolist()] if host.size else []
     return xp.asarray(np.array(rows, _I32).reshape(host.shape))
 

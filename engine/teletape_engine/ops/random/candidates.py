@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays import philox
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
@@ -120,7 +121,7 @@ def philox_unigrams(xp: Any, state: Any, weights: Any, *, num_sampled: int, uniq
     Raises:
         InvalidArgumentError: Weights that are negative, not finite or all zero, or too few above zero.
     """
-    host = np.asarray(weights.get() if hasattr(weights, "get") else weights)
+    host = on_host(weights)
     if not np.isfinite(host).all() or (host < 0).any() or not host.any():
         raise InvalidArgumentError("weights must be finite, none negative, and some above zero")
     if unique and np.count_nonzero(host) < num_sampled:

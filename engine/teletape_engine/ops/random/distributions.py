@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays import philox, philox_streams
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
@@ -23,11 +24,6 @@ from teletape_engine.spec import DTYPES, FLOATING, INDEX, INTEGER, DType, Shape,
 _F32, _F64, _I64 = DTYPES["float32"], DTYPES["float64"], DTYPES["int64"]
 _STATE: Final = np.array([1234, 0, 7])
 _TOO_LARGE: Final = 2.0**63  #: Counts from there on do not fit int64.
-
-
-def on_host(array: Any) -> Any:
-    """The values of an array in the host's memory."""
-    return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
 def check_fits(op_type: str, parameter: Spec, shape: Shape) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays import philox_streams, special
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise, elementwise_spec, sum_to
 from teletape_engine.catalogue.families import batch_loop
@@ -24,7 +25,6 @@ from teletape_engine.ops.random.distributions import (
     common_shape,
     counts_of,
     listed,
-    on_host,
     stream_bytes,
 )
 from teletape_engine.ops.random.philox import check_state, unsigned

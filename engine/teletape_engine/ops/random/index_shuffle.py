@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.rule import NOT_REGISTERED
@@ -68,9 +69,7 @@ def random_index_shuffle(xp: Any, index: Any, seed: Any, max_index: Any, *, roun
     Raises:
         InvalidArgumentError: An index is negative or above max_index.
     """
-    position, last, keys = (
-        np.asarray(each.get() if hasattr(each, "get") else each) for each in (index, max_index, seed)
-    )
+    position, last, keys = (on_host(each) for each in (index, max_index, seed))
     if ((position < 0) | (position > last)).any():
         raise InvalidArgumentError("each index must be in [0, max_index]")
     shape = np.broadcast_shapes(position.shape, last.shape, keys.shape[:-1])

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays import philox
+from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.op import Trait
@@ -36,7 +37,7 @@ _STATE: Final = np.array([1234, 0, 7])
 
 def unsigned(values: Any) -> list[int]:
     """Returns the 64-bit integers of an array as integers that are not negative."""
-    host = np.asarray(values.get() if hasattr(values, "get") else values)
+    host = on_host(values)
     return [int(value) & (2**64 - 1) for value in host.reshape(-1)]
 
 
