@@ -26,13 +26,13 @@ def _registered(tf, priorities=(100,)):
 def ops_take_objects_of_a_registered_type(tf, np):
     length, _ = _registered(tf)
     x = length(2.5)
-    one = tf.constant(1.0)
+    single = tf.constant(1.0)
     return [
         tf.convert_to_tensor(x),
         tf.convert_to_tensor(x, tf.float64),
         tf.convert_to_tensor(x, dtype_hint=tf.float64),
         tf.add(x, 1.0),
-        one + x,
+        single + x,
         tf.maximum(x, 3.0),
         tf.sin(x),
         tf.cast(x, tf.int32),

@@ -21,10 +21,10 @@ def every_kind_has_a_number(tf, np):
 
 @program()
 def every_class_has_its_number(tf, np):
-    made = {name: getattr(tf.errors, name)(None, None, "a text") for name in _CLASSES}
+    errors = {name: getattr(tf.errors, name)(None, None, "a text") for name in _CLASSES}
     return {
         name: [error.error_code, error.message, str(error), error.op, error.node_def, dict(error.experimental_payloads)]
-        for name, error in made.items()
+        for name, error in errors.items()
     }
 
 

@@ -81,12 +81,12 @@ def a_layer_of_spectral_weights(tf, np):
 
 @program()
 def images_compressed_by_cosines(tf, np):
-    kept = tf.constant(np.triu(np.ones((4, 4)))[::-1].copy())
+    matrix = tf.constant(np.triu(np.ones((4, 4)))[::-1].copy())
 
     def compressed(x):
         rows = tf.signal.dct(x, norm="ortho")
         both = tf.transpose(tf.signal.dct(tf.transpose(rows, [0, 2, 1]), norm="ortho"), [0, 2, 1])
-        return tf.signal.idct(both * kept, norm="ortho")
+        return tf.signal.idct(both * matrix, norm="ortho")
 
     x = tf.constant(numbers(np, 2, 4, 4))
     with tf.GradientTape() as tape:

@@ -195,13 +195,17 @@ def rows_stacked(tf, np):
 @program()
 def axes_added_and_removed(tf, np):
     x, y = both(tf)
-    one = tf.ragged.constant([[[1.0], [2.0]], [[3.0]]])
+    single = tf.ragged.constant([[[1.0], [2.0]], [[3.0]]])
     expanded = [tf.expand_dims(x, axis) for axis in (0, 1, 2, -1)]
     return [
         expanded,
         [each.shape for each in expanded],
         [tf.expand_dims(y, 3), tf.expand_dims(y, 2)],
-        [tf.squeeze(one, axis=2), tf.squeeze(tf.expand_dims(x, 0), axis=0), tf.squeeze(tf.expand_dims(x, 1), axis=[1])],
+        [
+            tf.squeeze(single, axis=2),
+            tf.squeeze(tf.expand_dims(x, 0), axis=0),
+            tf.squeeze(tf.expand_dims(x, 1), axis=[1]),
+        ],
         raises(lambda: tf.squeeze(x, axis=1), "is not squeezable"),
         raises(lambda: tf.squeeze(x), "Ragged.squeeze must have an axis argument."),
         raises(lambda: tf.expand_dims(x, 4)),

@@ -379,18 +379,18 @@ def axes_and_shapes_that_do_not_fit(tf, np):
 
 @program()
 def distances_of_sequences(tf, np):
-    given = tf.SparseTensor([[0, 0], [0, 1], [0, 2], [1, 0], [3, 0]], ["a", "b", "c", "x", "q"], [4, 3])
+    hypothesis = tf.SparseTensor([[0, 0], [0, 1], [0, 2], [1, 0], [3, 0]], ["a", "b", "c", "x", "q"], [4, 3])
     truth = tf.SparseTensor([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]], ["b", "c", "x", "y", "z"], [5, 2])
     numbers = tf.SparseTensor([[0, 0, 0], [0, 0, 1], [1, 1, 0]], [3, 1, 4], [2, 2, 2])
     others = tf.SparseTensor([[0, 0, 0], [1, 0, 1], [1, 1, 0]], [1, 1, 4], [2, 2, 3])
     wide = tf.cast(others, tf.int64)
     return [
-        tf.edit_distance(given, truth),
-        tf.edit_distance(given, truth, normalize=False),
+        tf.edit_distance(hypothesis, truth),
+        tf.edit_distance(hypothesis, truth, normalize=False),
         tf.edit_distance(numbers, others, False),
         tf.function(lambda: tf.edit_distance(numbers, others))(),
         raises(lambda: tf.edit_distance(tf.constant([[1]]), others)),
-        raises(lambda: tf.edit_distance(given, numbers)),
+        raises(lambda: tf.edit_distance(hypothesis, numbers)),
         raises(lambda: tf.edit_distance(numbers, wide)),
         raises(lambda: tf.edit_distance(tf.sparse.from_dense([1, 2]), others)),
     ]

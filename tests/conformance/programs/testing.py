@@ -118,8 +118,8 @@ def a_session_reads_values(tf, np):
     with case.cached_session() as session:
         second = session.run([tf.constant(1.5), tf.constant(2)])
     both = case.evaluate_if_both_tensors(tf.constant(1), tf.constant(2))
-    one = case.evaluate_if_both_tensors(1, 2)
-    return [np.asarray(first["a"]), [float(value) for value in second], [int(value) for value in both], list(one)]
+    single = case.evaluate_if_both_tensors(1, 2)
+    return [np.asarray(first["a"]), [float(value) for value in second], [int(value) for value in both], list(single)]
 
 
 @program()
