@@ -2,19 +2,19 @@
 
 import dataclasses
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from batches import batches, same
+from batches import batches, every, same
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import teletape_wire as wire
 from teletape_engine import commands
 from teletape_engine.catalogue.attributes import Attrs
-from teletape_engine.commands import Batch, Call, Command, DefineFunction, OnFailure
+from teletape_engine.commands import COMMANDS, Batch, Call, Command, DefineFunction, OnFailure
 from teletape_engine.commands.structure import Repetition, structure_of
 from teletape_engine.errors import UnknownStructureError
 from teletape_engine.recording.values import Literal
@@ -49,17 +49,18 @@ class Receiver:
         self.repeats, self.structures = wire.Repeats(), wire.Structures()
         self.forms: list[str] = []
 
-    def send(self, batch: Batch) -> Batch:
+    def send(self, batch: Batch, columns: Sequence[tuple[Any, ...]] | None = None) -> Batch:
         """Sends a batch as a client does, and returns what arrives."""
+        compared = columns or repeats.columns_of(batch) or ()
         try:
-            return self.receive(self.repeats.frame(batch, repeats.columns_of(batch) or (), lambda: batch))
+            return self.receive(self.repeats.frame(batch, compared, lambda: batch))
         except UnknownStructureError:
             self.forms[-1] = "unknown"
-            return self.receive(self.repeats.whole(batch, repeats.columns_of(batch) or ()))
+            return self.receive(self.repeats.whole(batch, compared))
 
-    def check(self, batch: Batch) -> None:
+    def check(self, batch: Batch, columns: Sequence[tuple[Any, ...]] | None = None) -> None:
         """Sends a batch; what arrives must be what arrives of it in full."""
-        assert same(self.send(batch), wire.decode_batch(b"".join(wire.encode_batch(batch).buffers)))
+        assert same(self.send(batch, columns), wire.decode_batch(b"".join(wire.encode_batch(batch).buffers)))
 
     def receive(self, frame: wire.Frame) -> Batch:
         self.forms.append("repeated")
@@ -246,6 +247,21 @@ def with_interned(command: Command) -> Command:
 
 
 _INTERNED: dict[str, Attrs] = {}
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=5)
+@given(data=st.data())
+def test_each_command_arrives_however_often_and_in_whichever_column(verb: str, data: st.DataObject) -> None:
+    command = with_interned(data.draw(every(COMMANDS[verb])))
+    batch = Batch((commands.ContextSwitch(5), command), (), 1, 7, NONCE)
+    by_itself = tuple(zip(*[(each, None, None, (), None) for each in batch.commands], strict=True))
+    for compared in (None, by_itself):
+        receiver = Receiver()
+        for _ in range(4):
+            receiver.check(batch, compared)
+        if isinstance(command, Call) and compared is not None:
+            assert set(receiver.forms) == {"whole"}
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)

@@ -37,7 +37,8 @@ class Columns(NamedTuple):
 
     Attributes:
         commands: The commands; those of ops need not be here.
-        ops: Of each op its name; None: the command is no op, and has nothing in the other columns.
+        ops: Of each op its name; None: the command is compared by itself, and has nothing in the other columns. A batch
+            with an op that is so is always sent in full.
         attrs: Of each op its attributes, which are one object for equal ones.
         inputs: Of each op its inputs.
         outputs: Of each op its result; its call has no call site.
@@ -169,7 +170,7 @@ class _Known:
         refusals: How often the server did not know it.
 
     Raises:
-        ValueError: The batch has no structure, or something in it is no plain value.
+        ValueError: The batch has no structure, an op is not in its columns, or something in it is no plain value.
     """
 
     def __init__(self, number: int, batch: Batch, columns: Columns) -> None:
@@ -182,6 +183,8 @@ class _Known:
         self._others = _picker([place for place, op in enumerate(columns.ops) if op is None])
         others = self._others(columns.commands)
         self._classes = [*map(type, others)]
+        if not _FIELDS.keys() >= {*self._classes}:
+            raise ValueError("an op that is not in the columns of ops")
         self._getters = [_PARTS[cls] for cls in self._classes]
         self._rest_getters = [_RESTS[cls] for cls in self._classes]
         self._rests = self._rests_of(others)

@@ -101,6 +101,15 @@ def functions() -> list[Any]:
     return values
 
 
+def shapes_that_depend_on_values() -> list[Any]:
+    x, values = tf.Variable([0.5, -0.5, 2.0]), []
+    for _ in range(8):
+        y = tf.sin(x * 2.0)
+        values += [tf.where(y > 0).numpy(), tf.boolean_mask(y, y > 0).numpy()]
+        x.assign_add([0.5, 0.5, 0.5])
+    return values
+
+
 PROGRAMS = {
     "a changing rate": training(np.linspace(0.1, 0.01, 9), [4] * 9),
     "a rate that is first an integer": training([1, 1, 1, 0.5, 0.25, 1], [4] * 6),
@@ -111,6 +120,7 @@ PROGRAMS = {
     "sparse gradients": persistent_and_slices,
     "gradients of the program's own": custom,
     "functions": functions,
+    "shapes that depend on values": shapes_that_depend_on_values,
 }
 
 

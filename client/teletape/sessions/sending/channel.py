@@ -25,7 +25,7 @@ from teletape.network.http import Connection, new_key
 from teletape.program.call_site import Where, call_site_of, call_site_text, caller
 from teletape.program.late_errors import error_at
 from teletape.sessions.sending.batch_buffer import BatchBuffer, Name
-from teletape.sessions.sending.sealed_batch import Recording, Reply
+from teletape.sessions.sending.sealed_batch import Recording, Reply, recording_of
 from teletape.sessions.sending.sender import FORKED, Sender, ended
 from teletape_engine.catalogue import describe
 from teletape_engine.catalogue.attributes import Attrs
@@ -138,7 +138,7 @@ class Channel:
         if where is None and self.call_sites:
             where = caller()
         buffer = self.buffer
-        self._record((context, command, where if self.call_sites else None, None, None, (), None))
+        self._record(recording_of(context, command, where if self.call_sites else None))
         buffer.nbytes += nbytes
         if len(buffer.recordings) >= _MOST_COMMANDS or buffer.nbytes >= _MOST_BYTES or not self.lazy:
             self._ask((), Reply(early=self.lazy))
@@ -178,7 +178,7 @@ class Channel:
             TeletapeError: A command failed; a value that a question names was never made.
         """
         where = (caller() if where is None else where) if self.call_sites else None
-        recordings = [(context, question, where, None, None, (), None) for question in questions]
+        recordings = [recording_of(context, question, where) for question in questions]
         return self._ask(recordings, Reply(len(questions), expected=expected))
 
     def sync(self) -> None:

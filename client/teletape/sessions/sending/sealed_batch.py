@@ -29,6 +29,16 @@ Recording: TypeAlias = (
 )
 
 
+def recording_of(context: int, command: Command, where: Where) -> Recording:
+    """Returns a command of a context as it is recorded: an op by its fields, as `Channel.emit_call` records it."""
+    if command.__class__ is Call:
+        assert isinstance(command, Call)
+        if len(command.outputs) == 1 and command.where is None:
+            (output,) = command.outputs
+            return context, None, where, command.op, cast("Attrs", command.attrs), command.inputs, cast("int", output)
+    return context, command, where, None, None, (), None
+
+
 def command_of(recording: Recording) -> Command:
     """Returns the command that was recorded."""
     command = recording[1]
