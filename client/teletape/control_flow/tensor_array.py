@@ -14,8 +14,8 @@ from teletape.errors import InvalidArgumentError, OutOfRangeError
 from teletape.functions.trace import NotTraceable
 from teletape.ops.arrays.create import zeros
 from teletape.ops.arrays.rearrange import concat
-from teletape.ops.dispatch import call, constant, convert_to_tensor
-from teletape.ops.operators import element_at
+from teletape.ops.dispatch import call, constant, convert_to_tensor, known_elements
+from teletape.ops.operators import entry
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.dtypes import DType
@@ -131,7 +131,7 @@ class TensorArray:
         """
         tensor = self._checked(value)
         written = self._target()
-        number = _known(index)
+        number = _known(index) if written._can_be_rows(tensor) else _value(index)
         if number is not None and self._dynamic and written._rows is not None:
             rows = written._rows
             written._elements, written._rows = list(elements_of(rows)) if rows.shape[0] else [], None
@@ -158,9 +158,10 @@ class TensorArray:
             teletape.errors.InvalidArgumentError: It was read before, and `clear_after_read` is true; or it was never
                 written, and its shape is not known.
         """
-        number = _known(index)
+        number = _known(index) if self._can_be_rows() else _value(index)
         if number is None or self._rows is not None:
-            return element_at(self._as_rows(None), convert_to_tensor(index))
+            rows = self._as_rows(None)
+            return entry(rows, self._position(convert_to_tensor(index), rows, "access"))
         if number < 0:
             raise OutOfRangeError(f"Reading from negative indices (index {number}) is not allowed.")
         if number >= len(self._elements):
@@ -184,8 +185,10 @@ class TensorArray:
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """Returns the elements at these indices along a new axis 0."""
         numbers = convert_to_tensor(indices)
-        if self._rows is None and numbers.shape.rank == 1 and _host(numbers) is not None:
-            return call(ops.stack, [self._element(int(number)) for number in numbers.numpy()])
+        if self._rows is None and numbers.shape.rank == 1:
+            known = known_elements(numbers) if self._can_be_rows() else numbers.numpy()
+            if known is not None:
+                return call(ops.stack, [self._element(int(number)) for number in known])
         return call(ops.gather, (self._as_rows(None), numbers), axis=0)
 
     def concat(self, name: str | None = None) -> Tensor:
@@ -312,6 +315,21 @@ class TensorArray:
         array._elements, array._rows, array._cleared = checked, None, set()
         return array
 
+    def _can_be_rows(self, like: Tensor | None = None) -> bool:
+        """Whether an index may stay unknown here, so that all elements become one tensor.
+
+        Outside functions only if no element would be missed, and none must be refused that was cleared.
+
+        Args:
+            like: An element of their shape, before a write.
+        """
+        if current().tracing or self._rows is not None:
+            return True
+        if self._dynamic or self._cleared or not self._infers:
+            return False
+        shape = self._shape if like is None else like.shape
+        return all(shape.is_fully_defined() if each is None else each.shape == shape for each in self._elements)
+
     def _as_rows(self, like: Tensor | None) -> Tensor:
         """Returns all elements as one tensor; `like` is an element of their shape."""
         if self._rows is not None:
@@ -333,26 +351,35 @@ class TensorArray:
                 "writes to a TensorArray of dynamic size in a loop whose length is not known",
                 "a TensorArray with its final size",
             )
-        at = call(ops.reshape, (convert_to_tensor(index),), shape=(1, 1))
-        rows = call(ops.tensor_scatter_nd_update, (self._as_rows(tensor), at, tensor[None]))
-        return self.with_parts([rows])
+        rows = self._as_rows(tensor)
+        at = call(ops.reshape, (self._position(convert_to_tensor(index), rows, "modify"),), shape=(1, 1))
+        self._rows, self._elements = call(ops.tensor_scatter_nd_update, (rows, at, tensor[None])), []
+        self._cleared.clear()
+        return self
 
-
-def _host(tensor: Tensor) -> Any:
-    """Returns the elements of a tensor that are known; while a function is traced None if they are not."""
-    return getattr(tensor.operand(), "host", None) if current().tracing else tensor.numpy()
+    @staticmethod
+    def _position(index: Tensor, rows: Tensor, what: str) -> Tensor:
+        """Returns an index that only the server knows; it refuses one without an element."""
+        length = rows.shape.as_list()[0]
+        message = f"Trying to {what} element {{index}} in a list with {length} elements."
+        return call(ops.element_index, (index,), length=length, wraps=False, message=message)
 
 
 def _known(index: Any) -> int | None:
-    """Returns an index as a number; None: it is not known while a function is traced."""
+    """Returns an index as a number; None: only the server knows it."""
     if not isinstance(index, TensorLike):
         return int(index)
-    host = _host(convert_to_tensor(index))
+    host = known_elements(convert_to_tensor(index))
     return None if host is None else int(host)
 
 
+def _value(index: Any) -> int | None:
+    """Returns an index as a number, and reads it if it is not known; None while a function is traced."""
+    return _known(index) if current().tracing else int(index)
+
+
 def _number(size: Any, what: str) -> int:
-    number = _known(size)
+    number = _value(size)
     if number is None:
         raise NotTraceable(f"makes a TensorArray whose {what} is a tensor", f"a {what} that is a number")
     return number

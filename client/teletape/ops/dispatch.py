@@ -141,6 +141,14 @@ def as_tensor(value: Any) -> Tensor:
     return call(ops.identity, (value,))
 
 
+def known_elements(x: TensorLike) -> Any:
+    """The elements of a tensor as an array, if no request is needed to know them; else None.
+
+    In a function that is traced only constants are known.
+    """
+    return x.numpy() if current().local else getattr(x.operand(), "host", None)
+
+
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a tensor, a variable, IndexedSlices, a sparse or a ragged tensor. By hand: no op.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from teletape.ops.arrays.rearrange import boolean_mask
 from teletape.ops.derived.elementwise.arithmetic import truediv
-from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor, operand, took
+from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor, known_elements, operand, took
 from teletape.program.call_site import latest_code, new_call_site
 from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
@@ -21,8 +21,9 @@ from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.ops.assign import cut_of
 from teletape_engine.recording.values import Literal
-from teletape_engine.spec import DIFFERENTIABLE, NUMERIC
+from teletape_engine.spec import DIFFERENTIABLE, NUMERIC, Shape
 
 _ARITHMETIC: Final = {
     **{name: name for name in ("add", "sub", "mul", "floordiv", "pow", "matmul")},
@@ -197,15 +198,17 @@ def _getitem(self: Any, key: Any) -> Any:
 
 
 def has_unknown_index(key: Any) -> bool:
-    """Whether an index contains a scalar of a function that is traced: its value is known at each call only."""
-    if not current().tracing:
+    """Whether an index contains an integer tensor whose value is not known here: only the server knows it."""
+    if current().local:
         return False
     parts = key if isinstance(key, tuple | list) else (key,)
     return any(_is_unknown(part) for part in parts)
 
 
 def _is_unknown(part: Any) -> bool:
-    return isinstance(part, TensorLike) and not part.shape.rank and getattr(part.operand(), "host", None) is None
+    return (
+        isinstance(part, TensorLike) and part.shape.rank == 0 and part.dtype.is_integer and known_elements(part) is None
+    )
 
 
 def _at_unknown_indices(tensor: Any, parts: list[Any]) -> Any:
@@ -214,23 +217,65 @@ def _at_unknown_indices(tensor: Any, parts: list[Any]) -> Any:
     result = call(ops.strided_slice, (tensor,), index=index_spec(tuple(known)))
     axes = sum(part is not None and part is not Ellipsis for part in parts)
     omitted = tensor.shape.rank - axes
-    axis, positions = 0, []
+    axis, dimension, positions = 0, 0, []
     for part in parts:
         if _is_unknown(part):
-            positions.append((axis, as_tensor(part)))
+            positions.append((axis, dimension, as_tensor(part)))
         axis += omitted if part is Ellipsis else int(part is None or isinstance(part, slice) or _is_unknown(part))
-    for axis, index in reversed(positions):
-        result = element_at(result, index, axis)
+        dimension += omitted if part is Ellipsis else int(part is not None)
+    for axis, dimension, index in reversed(positions):
+        result = element_at(result, index, axis, dimension)
     return result
 
 
-def element_at(tensor: Tensor, index: Tensor, axis: int = 0) -> Tensor:
-    """Returns the element along an axis at a scalar index that may count from the end; its gradient is dense."""
-    length = tensor.shape.as_list()[axis]
-    shift = call(ops.cast, (call(ops.less, (index, 0)),), dtype=index.dtype.name)
-    from_front = call(ops.add, (index, call(ops.mul, (shift, length))))
+def cut_at(shape: Shape, key: Any) -> tuple[Any, tuple[int, ...]]:
+    """Returns start, step and count along each axis of what an index takes, as an array or a tensor; and the counts.
+
+    Args:
+        shape: The shape of what is indexed.
+        key: The index, without masks.
+    """
+    parts = list(key) if isinstance(key, tuple | list) else [key]
+    unknown = [not current().local and _is_unknown(part) for part in parts]
+    index = index_spec([0 if absent else part for part, absent in zip(parts, unknown, strict=True)])
+    cut = cut_of(shape, index)
+    numbers: Any = np.array(cut, np.int64).reshape(-1, 3)
+    axis, omitted = 0, len(shape) - sum(part is not None and part is not Ellipsis for part in parts)
+    for part, absent in zip(parts, unknown, strict=True):
+        if absent:
+            start = element_index(as_tensor(part), shape[axis], axis)
+            at_start = np.zeros_like(cut)
+            at_start[axis, 0] = 1
+            numbers = call(
+                ops.add, (call(ops.mul, (call(ops.cast, (start,), dtype=at_start.dtype), at_start)), numbers)
+            )
+        axis += omitted if part is Ellipsis else int(part is not None)
+    return numbers, tuple(count for _, _, count in cut)
+
+
+def element_at(tensor: Tensor, index: Tensor, axis: int = 0, dimension: int | None = None) -> Tensor:
+    """Returns the element along an axis at a scalar index that may count from the end; its gradient is dense.
+
+    Args:
+        tensor: The tensor.
+        index: The index, an integer scalar.
+        axis: The axis.
+        dimension: The axis that a message names; None: `axis`.
+    """
+    from_front = element_index(index, tensor.shape.as_list()[axis], axis if dimension is None else dimension)
+    return entry(tensor, from_front, axis)
+
+
+def element_index(index: Tensor, length: int, dimension: int) -> Tensor:
+    """Returns an index counted from the front; the server refuses one that is outside of this axis of a tensor."""
+    message = f"slice index {{index}} of dimension {dimension} out of bounds."
+    return call(ops.element_index, (index,), length=length, wraps=True, message=message)
+
+
+def entry(tensor: Tensor, index: Tensor, axis: int = 0) -> Tensor:
+    """Returns the element along an axis at an index that counts from the front; its gradient is dense."""
     inner = call(ops.expand_dims, (tensor,), axis=0)
-    return call(ops.squeeze, (call(ops.gather, (inner, from_front), axis=axis + 1),), axis=(0,))
+    return call(ops.squeeze, (call(ops.gather, (inner, index), axis=axis + 1),), axis=(0,))
 
 
 def _mask(key: Any) -> Any:

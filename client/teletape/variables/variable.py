@@ -14,13 +14,12 @@ import numpy as np
 from teletape import host_memory
 from teletape.errors import OutOfRangeError
 from teletape.ops import dispatch
-from teletape.ops.operators import has_unknown_index
+from teletape.ops.operators import cut_at
 from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
-from teletape.tensors.indexing import index_spec
 from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, elsewhere
 from teletape.tensors.tensor_shape import TensorShape, shape_of
 from teletape.variables import name_scope
@@ -28,7 +27,7 @@ from teletape.variables.scatter import ScatterMethods
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.ops.assign import check_broadcast, check_scatter, cut_of
+from teletape_engine.ops.assign import check_broadcast, check_scatter
 from teletape_engine.recording.values import Variable as Slot
 from teletape_engine.spec import shape_text
 
@@ -329,11 +328,7 @@ class Variable(ScatterMethods):
     def __getitem__(self, key: Any) -> Tensor:
         if isinstance(key, TensorLike | np.ndarray) and dispatch.convert_to_tensor(key).dtype.is_bool:
             return super().__getitem__(key)
-        if has_unknown_index(key):
-            return super().__getitem__(key)
-        index = index_spec(key)
-        read = dispatch.call(ops.strided_slice, (self,), index=index)
-        return _Sliced(read, self, index)
+        return _Sliced(super().__getitem__(key), self, key)
 
     def __hash__(self) -> int:
         raise TypeError(f"Variable is unhashable. Instead, use variable.ref() as the key. (Variable: {self!r})")
@@ -388,7 +383,7 @@ class _Sliced(EagerTensor):
 
     __slots__ = ("_index", "_variable")
 
-    def __init__(self, read: Tensor, variable: Variable, index: tuple[Any, ...]) -> None:
+    def __init__(self, read: Tensor, variable: Variable, index: Any) -> None:
         self.recorded, self.session = read.recorded, read.session
         self._variable, self._index = variable, index
 
@@ -399,11 +394,10 @@ class _Sliced(EagerTensor):
         check_broadcast(tensor.recorded.spec.shape, shape)
         if tensor.recorded.spec.shape != shape:
             tensor = dispatch.call(ops.broadcast_to, (tensor,), shape=shape)
-        cut = cut_of(variable.recorded.spec.shape, self._index)
-        counts = tuple(count for _, _, count in cut)
+        cut, counts = cut_at(variable.recorded.spec.shape, self._index)
         if shape != counts:
             tensor = dispatch.call(ops.reshape, (tensor,), shape=counts)
-        assigned = variable._scattered("slice", np.array(cut, np.int64).reshape(-1, 3), tensor)
+        assigned = variable._scattered("slice", cut, tensor)
         return assigned if read_value else None
 
 

@@ -399,6 +399,9 @@ class _Eigvalsh(Op):
 class _Einsum(Op):
     def __call__(self, *xs: Array, equation: str) -> Any: ...
 
+class _ElementIndex(Op):
+    def __call__(self, index: Array, /, *, length: int, wraps: bool, message: str) -> Any: ...
+
 class _Elu(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -1076,6 +1079,9 @@ class _Sin(Op):
 class _Sinh(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _SliceStart(Op):
+    def __call__(self, begin: Array, /, *, shape: Shape, size: Shape) -> Any: ...
+
 class _SobelEdges(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -1387,6 +1393,7 @@ class Ops:
     eigvals: Final[_Eigvals]
     eigvalsh: Final[_Eigvalsh]
     einsum: Final[_Einsum]
+    element_index: Final[_ElementIndex]
     elu: Final[_Elu]
     ensure: Final[_Ensure]
     equal: Final[_Equal]
@@ -1574,6 +1581,7 @@ class Ops:
     silu: Final[_Silu]
     sin: Final[_Sin]
     sinh: Final[_Sinh]
+    slice_start: Final[_SliceStart]
     sobel_edges: Final[_SobelEdges]
     sobol_sample: Final[_SobolSample]
     softmax: Final[_Softmax]

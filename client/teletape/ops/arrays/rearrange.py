@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from teletape.ops import arguments as to
 from teletape.ops.derived.shapes.index import gather
 from teletape.ops.derived.shapes.shape import reshape, squeeze
-from teletape.ops.dispatch import call, constant, convert_to_tensor, holds_tensors
+from teletape.ops.dispatch import call, constant, convert_to_tensor, holds_tensors, known_elements
 from teletape.program.tracebacks import report
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
@@ -190,14 +191,22 @@ def _sizes(pieces: Any, length: int, axis: int) -> list[int]:
 def slice(input_: to.TensorInput, begin: to.IntsInput, size: to.IntsInput, name: str | None = None) -> Tensor:
     """The block that starts at `begin` and has `size` elements along each axis; -1: up to the end.
 
-    By hand: the index of strided_slice is computed from both and the shape.
+    By hand: the index of strided_slice is computed from both and the shape; a `begin` that only the server knows stays
+    there.
+
+    Raises:
+        InvalidArgumentError: A block that is not inside, or numbers for another rank.
 
     Example:
         tf.slice([1.0, 2.0, 3.0], [1], [2])
     """
     tensor = convert_to_tensor(input_)
     index = []
-    starts, counts = to.ints(begin, "begin"), to.ints(size, "size")
+    counts = to.ints(size, "size")
+    first = _unknown_start(begin)
+    if first is not None and -1 not in counts and first.shape.as_list() == [len(counts)] == [tensor.ndim]:
+        return _block(tensor, first, counts)
+    starts = to.ints(begin, "begin")
     if not len(starts) == len(counts) == tensor.ndim:
         raise InvalidArgumentError(
             f"Expected begin and size arguments to be 1-D tensors of size {tensor.ndim}, but got shapes "
@@ -209,6 +218,27 @@ def slice(input_: to.TensorInput, begin: to.IntsInput, size: to.IntsInput, name:
             raise InvalidArgumentError(f"Expected size[{axis}] in [0, {length - start}], but got {count} [Op:Slice]")
         index.append((start, stop, None))
     return call(ops.strided_slice, (tensor,), index=tuple(index))
+
+
+def _unknown_start(begin: Any) -> Tensor | None:
+    """Returns positions that only the server knows as a tensor; None: they are known here."""
+    parts = begin if isinstance(begin, list | tuple) else [begin]
+    if all(not isinstance(part, TensorLike) or known_elements(part) is not None for part in parts):
+        return None
+    start = convert_to_tensor(begin)
+    return start if start.dtype.is_integer else None
+
+
+def _block(tensor: Tensor, begin: Tensor, size: Sequence[int]) -> Tensor:
+    """Returns the block of this size that starts at `begin`, an integer for each axis; its gradient is dense."""
+    shape = tuple(tensor.shape.as_list())
+    start = call(ops.slice_start, (begin,), shape=shape, size=tuple(size))
+    result = call(ops.expand_dims, (tensor,), axis=0)
+    for axis, (count, length) in enumerate(zip(size, shape, strict=True)):
+        if count < length:
+            positions = call(ops.strided_slice, (start,), index=(axis,)) + np.arange(count, dtype=start.dtype.np)
+            result = call(ops.gather, (result, positions), axis=axis + 1)
+    return call(ops.squeeze, (result,), axis=(0,))
 
 
 # ------------------------------------------------------------------------------------------------------ choosing an op
