@@ -14,11 +14,11 @@ import httpx
 from teletape_engine.errors import InvalidArgumentError
 
 CONNECT_LIMIT: Final = 10.0  #: Seconds in which a connection must open, and a part of a request be taken.
-_UNIX: Final = "unix://"
-_PORT: Final = 8470  #: Where `teletape serve` listens unless it is set otherwise.
+UNIX: Final = "unix://"  #: Begins the address of a Unix socket.
+PORT: Final = 8470  #: Where `teletape serve` listens unless it is set otherwise.
 _ADDRESS: Final = re.compile(
     r"(?:(?P<scheme>https?)://)?"
-    r"(?P<place>(?:[^\s/@?#]*@)?(?:\[[0-9a-f:.%]+\]|[^\s/@?#:\[\]-][^\s/@?#:\[\]]*)(?::(?P<port>[0-9]{1,5}))?)"
+    r"(?P<place>(?:\[[0-9a-f:.%]+\]|[^\s/@?#:\[\]-][^\s/@?#:\[\]]*)(?::(?P<port>[0-9]{1,5}))?)"
     r"(?P<path>(?:/[^\s?#]*)?)",
     re.IGNORECASE,
 )
@@ -83,10 +83,15 @@ def normalized(url: str | int) -> str:
         InvalidArgumentError: It is no address.
     """
     text = "" if isinstance(url, bool | float) else str(url).strip().rstrip("/")
-    if text.startswith(_UNIX):
+    if text.startswith(UNIX):
         return text
     if text.isdecimal():
         text = f"127.0.0.1:{text}"
+    if "@" in text:
+        raise InvalidArgumentError(
+            f"{_without_secrets(text)!r} is no address of a server: a name or a password before an @ would be shown in "
+            "messages and logs. Leave it out, and pass your key: tf.connect(url, api_key=…), or TELETAPE_API_KEY"
+        )
     parts = _ADDRESS.fullmatch(text)
     if parts is None or not 0 < int(parts["port"] or 1) < 1 << 16:
         raise InvalidArgumentError(
@@ -95,7 +100,7 @@ def normalized(url: str | int) -> str:
         )
     scheme, place, path = parts["scheme"], parts["place"], parts["path"]
     if scheme is None and parts["port"] is None:
-        place += f":{_PORT}"
+        place += f":{PORT}"
     for page in _PAGES:
         path = path.removesuffix(page)
     return f"{(scheme or 'http').lower()}://{place}{path.rstrip('/')}"
@@ -103,22 +108,22 @@ def normalized(url: str | int) -> str:
 
 def base_url(url: str) -> str:
     """Returns the address that HTTP requests name: of a Unix socket this machine's."""
-    return "http://localhost" if url.startswith(_UNIX) else url
+    return "http://localhost" if url.startswith(UNIX) else url
 
 
 def plain_endpoint(url: str) -> Endpoint | None:
-    """Returns what a plain socket connects to; None: this address needs encryption, a proxy or a password."""
-    if url.startswith(_UNIX):
+    """Returns what a plain socket connects to; None: this address needs encryption or a proxy."""
+    if url.startswith(UNIX):
         return Endpoint(path=_socket_path(url))
     address = httpx.URL(url)
-    if address.scheme != "http" or not address.host or address.userinfo or _proxy(address) is not None:
+    if address.scheme != "http" or not address.host or _proxy(address) is not None:
         return None
     return Endpoint(address.host, address.port or 80)
 
 
 def transport(url: str) -> httpx.HTTPTransport:
     """Returns the transport to a server, as httpx makes it, and with keep-alive: a client cannot pass these options."""
-    if url.startswith(_UNIX):
+    if url.startswith(UNIX):
         return httpx.HTTPTransport(verify=False, uds=_socket_path(url))
     address = httpx.URL(url)
     return httpx.HTTPTransport(
@@ -139,7 +144,16 @@ def check_encrypted(url: str) -> None:
         )
 
 
+def _without_secrets(text: str) -> str:
+    """Returns an address without what is before its last @, but for the scheme."""
+    scheme, separator, _ = text.rpartition("@")[0].partition("://")
+    return f"{scheme + separator if separator else ''}…@{text.rpartition('@')[2]}"
+
+
 def _proxy(address: httpx.URL) -> str | None:
+    """Returns the proxy to a host, by the environment; None: there is none, as to this machine itself."""
+    if _is_loopback(address.host):  # a proxy would be sent the key in the clear, and means itself by that address
+        return None
     proxies = {} if urllib.request.proxy_bypass(address.host) else urllib.request.getproxies()
     return proxies.get(address.scheme) or proxies.get("all")
 
@@ -147,7 +161,7 @@ def _proxy(address: httpx.URL) -> str | None:
 def _socket_path(url: str) -> str:
     if not hasattr(socket, "AF_UNIX"):
         raise InvalidArgumentError(f"{url}: Python has no Unix sockets on {sys.platform}; use the server's http:// URL")
-    path = url.removeprefix(_UNIX)
+    path = url.removeprefix(UNIX)
     if not path.startswith("/"):
         raise InvalidArgumentError(f"{url}: expected unix:// and an absolute path, as unix:///run/teletape.sock")
     return path

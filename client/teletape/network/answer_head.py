@@ -23,6 +23,7 @@ class AnswerHead(NamedTuple):
         set_cookie: Whether it has a header of that name.
         keeps_open: Whether the connection stays open.
         memory: Bytes of the answer in memory that the request has named; None: it is in the body.
+        location: The header of that name, or None.
     """
 
     status: int
@@ -31,6 +32,7 @@ class AnswerHead(NamedTuple):
     set_cookie: bool
     keeps_open: bool
     memory: int | None = None
+    location: str | None = None
 
 
 def parse(head: bytes) -> AnswerHead | None:
@@ -43,15 +45,21 @@ def parse(head: bytes) -> AnswerHead | None:
         return None
     if not length.isdigit() or len(length) > 15:
         return None
-    retry_after, memory = headers.get(b"retry-after"), headers.get(b"teletape-answer-memory", b"")
+    memory = headers.get(b"teletape-answer-memory", b"")
     return AnswerHead(
         int(status),
         int(length),
-        None if retry_after is None else retry_after.decode("latin-1"),
+        text_of(headers.get(b"retry-after")),
         b"set-cookie" in headers,
         b"close" not in headers.get(b"connection", b"").lower(),
         int(memory) if memory.isdigit() and len(memory) <= 15 else None,
+        text_of(headers.get(b"location")),
     )
+
+
+def text_of(value: bytes | None) -> str | None:
+    """Returns the value of a header as text; None: the head has no such header."""
+    return None if value is None else value.decode("latin-1")
 
 
 def _headers(head: bytes) -> dict[bytes, bytes] | None:

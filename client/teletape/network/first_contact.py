@@ -12,21 +12,21 @@ from typing import Any, Final
 import httpx
 
 from teletape.errors import AuthenticationError, ConnectionFailed, RequestError, TeletapeError
-from teletape.network.address import CONNECT_LIMIT
+from teletape.network.address import CONNECT_LIMIT, PORT, UNIX, base_url
 
 _PROBE: Final = 2.0  #: Seconds in which a server must answer the question whether it speaks TLS.
 
 
-def is_final(error: httpx.TransportError) -> bool:
+def is_final(error: httpx.RequestError) -> bool:
     """Whether a first request that fails so is not sent again: nothing will be there soon."""
     if isinstance(error, httpx.RemoteProtocolError):
         return "disconnected" not in str(error)  # the answer was no HTTP
     return isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
 
 
-def failure(url: str, error: httpx.TransportError) -> ConnectionFailed:
+def failure(url: str, error: httpx.RequestError) -> ConnectionFailed:
     """Returns the exception of a first request that found no HTTP server at an address."""
-    text = str(error)
+    text, port = str(error), _port_advice(url)
     if "WRONG_VERSION_NUMBER" in text or "record layer failure" in text:
         plain = url.replace("https://", "http://", 1)
         return ConnectionFailed(f"{url}: the server there speaks plain HTTP, not HTTPS: the address is {plain}")
@@ -36,16 +36,51 @@ def failure(url: str, error: httpx.TransportError) -> ConnectionFailed:
             "certificate of your own, set SSL_CERT_FILE to the file of its authority"
         )
     if isinstance(error, httpx.RemoteProtocolError):
-        return ConnectionFailed(f"{url}: what answers there does not speak HTTP ({text}): check the port")
+        return ConnectionFailed(f"{url}: what answers there does not speak HTTP ({text}): check the port{port}")
     if isinstance(error, httpx.ConnectTimeout):
         return ConnectionFailed(
-            f"{url}: no connection within {CONNECT_LIMIT:g} s: check the address, and that no firewall is in the way"
+            f"{url}: no connection within {CONNECT_LIMIT:g} s: check the address, and that no firewall is in the "
+            f"way{port}"
         )
     if "Name or service not known" in text or "name resolution" in text or "nodename nor servname" in text:
         return ConnectionFailed(f"{url}: there is no machine of that name ({text}): check the address")
     return ConnectionFailed(
         f"{url}: nothing answers there ({text}); start a server with `teletape serve`, or leave out the address to "
-        "compute inside this process"
+        f"compute inside this process{port}"
+    )
+
+
+def _port_advice(url: str) -> str:
+    """Returns what to say of the port of an address that names none: it is that of its scheme; "" if it names one."""
+    address = httpx.URL(base_url(url))
+    if url.startswith(UNIX) or address.port is not None:
+        return ""
+    port = 443 if address.scheme == "https" else 80
+    likely = address.copy_with(port=PORT)
+    return f". This was port {port}, for the address names none; a server listens at {PORT} by default: {likely}"
+
+
+def elsewhere(url: str, path: str, status: int, location: str | None) -> ConnectionFailed:
+    """Returns the exception of a request that something on the way has answered, as with a redirect.
+
+    Args:
+        url: The server's address.
+        path: The request's.
+        status: Of the response.
+        location: Where it sends the request; None: it does not say.
+    """
+    text = f"{url}{path}: HTTP {status} is no answer of a Teletape server"
+    if location is None:
+        return ConnectionFailed(f"{text}: something on the way answers in its place; check the address")
+    try:
+        target = httpx.URL(base_url(url)).join(location).copy_with(query=None, fragment=None, userinfo=b"")
+    except httpx.InvalidURL:
+        return ConnectionFailed(f"{text}, but sends it to {location[:200]!r}, which is no address")
+    if str(target).endswith(path):
+        return ConnectionFailed(f"{text}, but sends it to another address: use {str(target).removesuffix(path)}")
+    return ConnectionFailed(
+        f"{text}, but sends it to {target}: a login or a proxy answers in its place. Log in there, or use an address "
+        "at which programs reach the server with an API key alone"
     )
 
 
@@ -78,7 +113,7 @@ def no_teletape(url: str, answered: object) -> ConnectionFailed:
     answer = answered.message if isinstance(answered, TeletapeError) else str(answered)[:200]
     return ConnectionFailed(
         f"{url}: what answers there is not a Teletape server: GET {url}/v1/info answered {answer}. Check the address "
-        "and the port; `teletape serve` prints those of a server"
+        f"and the port; `teletape serve` prints those of a server{_port_advice(url)}"
     )
 
 

@@ -38,6 +38,7 @@ class Response(NamedTuple):
         body: The content, as received.
         set_cookie: Whether it has a header of that name.
         memory: Bytes of the content that are in memory which the request has named; None: there is none.
+        location: The header of that name, or None.
     """
 
     status: int
@@ -45,6 +46,7 @@ class Response(NamedTuple):
     body: Buffer
     set_cookie: bool = False
     memory: int | None = None
+    location: str | None = None
 
 
 class FrameSocket:
@@ -264,7 +266,7 @@ class _Link:
             self.reusable = True
             return Response(200, None, body)
         self.reusable = head.keeps_open
-        return Response(head.status, head.retry_after, body, head.set_cookie, head.memory)
+        return Response(head.status, head.retry_after, body, head.set_cookie, head.memory, head.location)
 
     def _receive_into(self, view: memoryview, seconds: float) -> int:
         """Returns the number of bytes received; 0: the server has closed the connection."""
@@ -330,9 +332,8 @@ class _Link:
         except h11.RemoteProtocolError as error:
             raise httpx.RemoteProtocolError(str(error)) from None
         self.reusable = reader.our_state is reader.their_state is h11.DONE and reader.trailing_data == (b"", False)
-        retry_after = self._headers.get(b"retry-after")
-        text = None if retry_after is None else retry_after.decode("latin-1")
-        return Response(self._status, text, self._parts, b"set-cookie" in self._headers)
+        retry_after, location = map(answer_head.text_of, map(self._headers.get, (b"retry-after", b"location")))
+        return Response(self._status, retry_after, self._parts, b"set-cookie" in self._headers, location=location)
 
 
 def request_head(request: httpx.Request) -> bytes:

@@ -6,7 +6,6 @@ Long because it has each way to send a request, and what all of them do again.
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import secrets
 import sys
@@ -21,14 +20,18 @@ from teletape.errors import ConnectionFailed, RequestError, SessionEndedError, T
 from teletape.network import address, first_contact, progress, shared_memory
 from teletape.network.frame_memory import Room, room_for, without_shared
 from teletape.network.frame_socket import Buffer, FrameSocket, Response, request_head
+from teletape.network.retries import Patience, facts_of, is_answer, is_retried
 
 _CHUNK: Final = 1 << 20
 _JOINED: Final = 64 << 10
 _PATIENCE: Final = 60.0  #: Seconds without an answer after which a request raises.
 _FIRST_PATIENCE: Final = 10.0  #: The same at an address that has never answered.
 _READ_LIMIT: Final = 30.0  #: Seconds without a byte after which a request is sent again; the server answers 202 at 20.
+#: What is not better at the next attempt.
+_FINAL: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.DecodingError, httpx.TooManyRedirects)
 _LONGEST_WAIT: Final = 1.0  #: Seconds between two attempts, about, unless the server names others.
-_RETRIED: Final = frozenset((429, 502, 503, 504))
+_GONE: Final = frozenset((200, 204, 404, 410))  #: Statuses of a DELETE after which nothing is there.
+_GATEWAY: Final = frozenset((502, 503, 504))  #: Statuses that something before the server answers with.
 
 #: Gives the first answer to a frame that has been sent already, or raises why there is none.
 FirstAnswer: TypeAlias = Callable[[], Response]
@@ -85,8 +88,7 @@ class Connection:
         self._heads: dict[tuple[str, str], bytes] = {}
         self._side: httpx.Client | None = None
         self._is_new = False  # whether the first request, to an address that has never answered, is under way
-        self._silent_since: float | None = None
-        self._trouble = ""
+        self._of_frames: Patience | None = None  # of the call that sends a frame now
 
     def another(self) -> Connection:
         """Returns a new connection to the same server, with the same key."""
@@ -113,11 +115,9 @@ class Connection:
             if first_contact.is_page(error):
                 raise first_contact.no_teletape(self.url, error) from None
             raise
-        except ValueError as error:  # no JSON
-            raise first_contact.no_teletape(self.url, f"no JSON ({error})") from None
         finally:
             self._is_new = False
-        if not isinstance(facts, dict) or "catalogue" not in facts:
+        if facts is None or "catalogue" not in facts:
             raise first_contact.no_teletape(self.url, facts)
         self.boot_id = facts.get("boot_id")
         return facts
@@ -134,7 +134,7 @@ class Connection:
         headers: dict[str, str] | None = None,
         seconds: float | None = None,
     ) -> Any:
-        """Sends JSON and returns the JSON of the answer; None if it is empty.
+        """Sends JSON and returns the facts of the answer; None: it has status 204, which has none.
 
         Args:
             method: GET, POST, …
@@ -153,7 +153,7 @@ class Connection:
             return response
 
         response = self._retried(send, path)
-        return json.loads(bytes(response.body)) if response.body else None
+        return self._facts(response, path)
 
     def frame(
         self,
@@ -187,7 +187,7 @@ class Connection:
                 return self._frame_by_client(path, buffers, length, content_type)
             return self._noted(self._posted(frames, self._head(path, content_type), buffers, length, expected))
 
-        return self._retried(send, path, reports=False).body
+        return self._retried(send, path, of_frame=True).body
 
     def frame_at_once(
         self, path: str, buffers: Sequence[Buffer], length: int, content_type: str, seconds: float, expected: int = 0
@@ -240,7 +240,7 @@ class Connection:
             else:
                 response = frames.post(head, buffers, length, _READ_LIMIT, more)
             response = _in_room(room, response)
-            if short is None or response.status < 400 or _is_retried(response):
+            if short is None or response.status < 400 or is_retried(response):
                 return response
             refused = response
             response = frames.post(head, buffers, length, _READ_LIMIT)
@@ -277,7 +277,7 @@ class Connection:
                 received.extend(chunk)
         finally:
             response.close()
-        return Response(response.status_code, response.headers.get("Retry-After"), received)
+        return _response(response, received)
 
     def close(self) -> None:
         """Closes the sockets."""
@@ -291,15 +291,16 @@ class Connection:
     # ---------------------------------------------------------------------------------------------------- by any thread
     def control(self, method: str, path: str) -> None:
         """Sends a request without a body while a batch may be in flight."""
-        self._retried(lambda: _read(self._by_side(method, path)), path)
+        self._facts(self._retried(lambda: _read(self._by_side(method, path)), path), path)
 
     def text(self, path: str, query: list[tuple[str, Any]]) -> str:
         """Returns the text of a GET."""
-        return bytes(self._retried(lambda: _read(self._by_side("GET", path, params=query)), path).body).decode()
+        response = self._retried(lambda: _read(self._by_side("GET", path, params=query)), path)
+        return bytes(response.body).decode(errors="replace")
 
     def get(self, path: str) -> Any:
-        """Returns the JSON of a GET."""
-        return json.loads(self.text(path, []))
+        """Returns the facts of a GET."""
+        return self._facts(self._retried(lambda: _read(self._by_side("GET", path)), path), path)
 
     def try_json(self, path: str, seconds: float = 1.0) -> Any:
         """Returns the JSON of a GET, sent once and not counted; None: there was no answer in time."""
@@ -309,32 +310,25 @@ class Connection:
         """Sends a POST as `create` does, but once, and waits no longer than that; None: there was no answer in time."""
         return self._tried("POST", path, json=body, headers={"Idempotency-Key": key}, timeout=seconds)
 
-    def _tried(self, method: str, path: str, **options: Any) -> Any:
-        try:
-            response = self._by_side(method, path, **options)
-            return response.json() if response.is_success else None
-        except (httpx.HTTPError, ValueError):
-            return None
+    def _tried(self, method: str, path: str, **options: Any) -> dict[str, Any] | None:
+        response = self._tried_once(method, path, **options)
+        return facts_of(response) if response is not None and response.status < 300 else None
 
     def try_delete(self, path: str, seconds: float) -> bool:
-        """Sends a DELETE once, and waits for the answer no longer than that; returns whether there was one."""
-        try:
-            self._by_side("DELETE", path, timeout=seconds)
-        except httpx.HTTPError:
-            return False
-        return True
+        """Sends a DELETE once, and waits for the answer no longer than that; returns whether nothing is left there."""
+        response = self._tried_once("DELETE", path, timeout=seconds)
+        return response is not None and response.status in _GONE
 
-    @property
-    def _patience(self) -> float:
-        """Seconds without an answer after which a request raises: fewer at an address that has never answered."""
-        return min(_PATIENCE, _FIRST_PATIENCE) if self._is_new else _PATIENCE
+    def _tried_once(self, method: str, path: str, **options: Any) -> Response | None:
+        try:
+            return _read(self._by_side(method, path, **options))
+        except httpx.RequestError:
+            return None
 
     def trouble(self) -> str | None:
-        """Returns what is wrong while a request is sent again and again, as a line for people; None: nothing is."""
-        since = self._silent_since
-        if since is None:
-            return None
-        return f"{self._trouble}, trying again, {time.monotonic() - since:.0f} s of {self._patience:.0f}"
+        """Returns what is wrong while a frame is sent again and again, as a line for people; None: nothing is."""
+        patience = self._of_frames
+        return None if patience is None else patience.trouble
 
     def _by_side(self, method: str, path: str, **options: Any) -> httpx.Response:
         client, self._side = self._side, None  # after an interrupt it is not used again
@@ -351,93 +345,105 @@ class Connection:
         return response
 
     # ---------------------------------------------------------------------------------------------------------- retries
-    def _retried(self, send: Callable[[], Response], path: str, *, reports: bool = True) -> Response:
+    def _retried(self, send: Callable[[], Response], path: str, *, of_frame: bool = False) -> Response:
         """Sends until there is an answer that asks for no retry.
 
         Args:
             send: Sends the request once.
             path: Its path, for messages.
-            reports: Whether trouble is reported here; otherwise the waiting thread does it.
+            of_frame: Whether it sends a frame: the thread that waits for its answer reports `trouble`.
         """
-        notice = progress.Notice(sys.stderr) if reports else None
+        patience = Patience(self.url, min(_PATIENCE, _FIRST_PATIENCE) if self._is_new else _PATIENCE)
+        notice = None if of_frame else progress.Notice(sys.stderr)
         try:
+            if of_frame:
+                self._of_frames = patience
             for attempt in itertools.count(1):
                 wait = min(0.05 * 2**attempt, _LONGEST_WAIT) * (0.5 + random.random())
                 began = time.monotonic()
                 try:
                     response = send()
-                except httpx.TransportError as error:
-                    first = attempt == 1 and not self.requests
-                    self._note_silence(error, path, began, wait, first=first)
+                except httpx.RequestError as error:
+                    if attempt == 1 and not self.requests:
+                        self._check_first(error)
+                    since = began if isinstance(error, httpx.ReadTimeout) else time.monotonic()
+                    if isinstance(error, _FINAL) or not patience.unanswered(since, wait):
+                        raise self._no_answer(error, path) from None
                 else:
-                    again = self._wait_for_retry(response, wait)
+                    again = patience.wait_after(response, wait)
                     if again is None:
-                        self.requests += 1
-                        if response.status >= 400:
-                            raise self._refusal(response.status, bytes(response.body))
-                        return response
+                        return self._answer(response, path)
                     wait = again
-                trouble = self.trouble()
-                if notice is not None and trouble is not None:
-                    notice.show(trouble)
+                if notice is not None and patience.trouble is not None:
+                    notice.show(patience.trouble)
                 time.sleep(wait)
             raise AssertionError("the loop has no end")  # pragma: no cover
         except KeyboardInterrupt:
-            trouble = self.trouble()
-            if trouble is not None:
-                logs.get_logger().warning("interrupted: %s", trouble.replace(", trying again", ""))
+            if patience.trouble is not None:
+                logs.get_logger().warning("interrupted: %s", patience.trouble.replace(", trying again", ""))
             raise
         finally:
-            self._silent_since = None
+            if of_frame:
+                self._of_frames = None
             if notice is not None:
                 notice.end()
 
-    def _note_silence(self, error: httpx.TransportError, path: str, began: float, wait: float, *, first: bool) -> None:
-        """Notes that there was no answer.
-
-        Args:
-            error: What httpx says.
-            path: The request's.
-            began: When it was sent.
-            wait: Seconds until it would be sent again.
-            first: Whether this server has never answered.
-
-        Raises:
-            ConnectionFailed: It is not sent again.
-        """
-        now, since = time.monotonic(), self._silent_since
-        if since is None:
-            since = began if isinstance(error, httpx.ReadTimeout) else now
-        if first and (isinstance(error, httpx.ConnectError) or (self._is_new and first_contact.is_final(error))):
+    def _check_first(self, error: httpx.RequestError) -> None:
+        """Raises ConnectionFailed if the first request to a server failed so that there is none."""
+        if isinstance(error, httpx.ConnectError) or (self._is_new and first_contact.is_final(error)):
             raise first_contact.failure(self.url, error) from None
-        if first and self._is_new and self._transport is None and not isinstance(error, httpx.TimeoutException):
+        if self._is_new and self._transport is None and not isinstance(error, httpx.TimeoutException):
             encrypted = first_contact.encrypted_there(self.url)
             if encrypted is not None:
                 raise encrypted from None
-        if now + wait > since + self._patience or isinstance(
-            error, httpx.UnsupportedProtocol | httpx.LocalProtocolError
-        ):
-            advice = (
-                "is the server running there, and is the address right?"
-                if self._is_new
-                else "is the server still running? The next read tries again, and what is recorded waits for it; a "
-                "server that was started again has no sessions: then tf.connect makes a new one"
-            )
-            raise ConnectionFailed(f"{self.url}{path}: no answer ({type(error).__name__}: {error}); {advice}") from None
-        self._trouble, self._silent_since = f"no answer from {self.url}", since
 
-    def _wait_for_retry(self, response: Response, wait: float) -> float | None:
-        """Returns the seconds after which a response asks for a retry, `wait` if it names none; None: it asks not."""
-        status = response.status
-        if status == 202 and response.retry_after is not None:  # the batch runs, and asking again joins it
-            self._silent_since = None
-            return _retry_after(response, wait)
-        now = time.monotonic()
-        since = now if self._silent_since is None else self._silent_since
-        if not _is_retried(response) or now + wait > since + _PATIENCE:
+    def _no_answer(self, error: httpx.RequestError, path: str) -> ConnectionFailed:
+        advice = (
+            "is the server running there, and is the address right?"
+            if self._is_new
+            else "is the server still running? The next read tries again, and what is recorded waits for it; a server "
+            "that was started again has no sessions: then tf.connect makes a new one"
+        )
+        return ConnectionFailed(f"{self.url}{path}: no answer ({type(error).__name__}: {error}); {advice}")
+
+    def _answer(self, response: Response, path: str) -> Response:
+        """Returns a response that is the server's answer.
+
+        Raises:
+            ConnectionFailed: Something on the way has answered: the server has not, as far as is known.
+            TeletapeError: The server refuses.
+        """
+        if not is_answer(response):
+            raise first_contact.elsewhere(self.url, path, response.status, response.location)
+        if response.status >= 400:
+            error = self._refusal(response.status, bytes(response.body))
+            if response.status in _GATEWAY and isinstance(error, RequestError) and first_contact.is_page(error):
+                raise ConnectionFailed(
+                    f"{self.url}{path}: something before the server answers in its place, {error.message}"
+                )
+            self.requests += 1
+            raise error
+        self.requests += 1
+        return response
+
+    def _facts(self, response: Response, path: str) -> dict[str, Any] | None:
+        """Returns the JSON object of an answer; None: it has status 204.
+
+        Raises:
+            ConnectionFailed: The body is no such thing: a page of something on the way, or of another server.
+        """
+        if response.status == 204:
             return None
-        self._trouble, self._silent_since = f"{self.url} is busy (HTTP {status})", since
-        return _retry_after(response, wait)
+        facts = facts_of(response)
+        if facts is None:
+            start = bytes(response.body[:100]).decode(errors="replace")
+            if self._is_new:
+                raise first_contact.no_teletape(self.url, f"no JSON object: {start!r}")
+            raise ConnectionFailed(
+                f"{self.url}{path}: the answer, HTTP {response.status}, is no JSON object but {start!r}: a page of "
+                "something between this program and the server, as a login or a proxy?"
+            )
+        return facts
 
     def _refusal(self, status: int, body: bytes) -> TeletapeError:
         """Returns a refusal as an exception. A session that a restarted server does not know has ended."""
@@ -467,7 +473,12 @@ def _frame_headers(content_type: str) -> dict[str, str]:
 
 
 def _read(response: httpx.Response) -> Response:
-    return Response(response.status_code, response.headers.get("Retry-After"), response.content)
+    return _response(response, response.content)
+
+
+def _response(response: httpx.Response, body: Buffer) -> Response:
+    headers = response.headers
+    return Response(response.status_code, headers.get("Retry-After"), body, location=headers.get("Location"))
 
 
 def _in_room(room: Room | None, response: Response) -> Response:
@@ -486,15 +497,3 @@ def _chunks(buffers: Iterable[Any]) -> Iterator[bytes]:
         view = memoryview(buffer).cast("B")
         for start in range(0, len(view), _CHUNK):
             yield view[start : start + _CHUNK]  # type: ignore[misc]  # httpx takes any bytes-like object
-
-
-def _is_retried(response: Response) -> bool:
-    """Returns whether to send a request again: its status says so, or the server did."""
-    return response.status in _RETRIED or (response.status >= 400 and response.retry_after is not None)
-
-
-def _retry_after(response: Response, default: float) -> float:
-    try:
-        return default if response.retry_after is None else float(response.retry_after)
-    except ValueError:
-        return default

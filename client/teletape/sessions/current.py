@@ -98,7 +98,8 @@ def connect(
 
     Args:
         url: A server's address, as `https://gpu-box:8470`, `gpu-box:8470`, a port of this machine, or `unix:///path`
-            for a Unix socket on this machine. None: TELETAPE_URL, and without it this process.
+            for a Unix socket on this machine; without a port `https://gpu-box` is port 443, `http://gpu-box` port 80,
+            and `gpu-box` port 8470. None: TELETAPE_URL, and without it this process.
         api_key: Your key for the server. None: TELETAPE_API_KEY.
         device: cpu, gpu:N, gpu (any), or auto: a GPU if there is one, else the CPU; None: the server's default, in this
             process the CPU.
@@ -130,7 +131,7 @@ def connect(
             another machine; a name for a session in this process.
     """
     global _of_cell
-    url = None if local else environment.url() if url in (None, "") else url
+    url = None if local else environment.url() if url is None else url
     cell = _cell((url, api_key, device, lazy, offload_loops, allow_insecure, session, dedicated)) if default else None
     if cell is not None and _of_cell is not None and _of_cell[0] == cell:
         again = _of_cell[1]()

@@ -17,6 +17,8 @@ from teletape_engine.commands.structure import Repetition
 from teletape_engine.errors import TeletapeError, UnknownStructureError
 from teletape_engine.session.session import Session
 
+PROGRESS = b'{"status": "running", "done": 1, "total": 3, "iteration": 0, "iterations": 0}'  #: A body with status 202.
+
 
 class Loopback(httpx.BaseTransport):
     """Answers as a server does, or badly if a test says so.
@@ -98,7 +100,7 @@ class Loopback(httpx.BaseTransport):
             case "busy":
                 return _problem(429, "busy", "too many at once", {"Retry-After": "0"})
             case "running":
-                return httpx.Response(202, headers={"Retry-After": "0"}, stream=httpx.ByteStream(b"{}"))
+                return httpx.Response(202, headers={"Retry-After": "0"}, stream=httpx.ByteStream(PROGRESS))
             case "refused":
                 return _problem(413, "body_too_large", "at most 3 bytes")
             case "ended":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import re
 import socket
 import ssl
 import subprocess
@@ -12,11 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 import teletape as tf
 from serving import KEYS
 from teletape.errors import AuthenticationError, ConnectionFailed, InvalidArgumentError
+from teletape.network import first_contact
 from teletape.network.address import normalized
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
         ("HTTPS://gpu-box/v1", "https://gpu-box"),
         ("https://gpu-box//", "https://gpu-box"),
         ("http://gpu-box:8470/docs", "http://gpu-box:8470"),
-        ("https://ann:secret@proxy/lab/teletape/v1/", "https://ann:secret@proxy/lab/teletape"),
+        ("https://proxy/lab/teletape/v1/", "https://proxy/lab/teletape"),
         ("unix:///run/teletape.sock", "unix:///run/teletape.sock"),
     ],
 )
@@ -47,11 +50,40 @@ def test_an_address_in_each_form(address: str | int, url: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    [0, -3, 70000, 3.5, True, "ftp://gpu-box", "http://", "http://a b", "gpu-box:99999", "x:y", "http://x?y=1", " "],
+    [
+        0,
+        -3,
+        70000,
+        3.5,
+        True,
+        "ftp://gpu-box",
+        "http://",
+        "http://a b",
+        "gpu-box:99999",
+        "x:y",
+        "http://x?y=1",
+        " ",
+        "",
+    ],
 )
 def test_what_is_no_address_is_refused_with_the_forms_that_are(address: str | int) -> None:
     with pytest.raises(InvalidArgumentError, match=r"is no address of a server: expected http://.*host:port.*8470"):
         tf.connect(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://ann:s3cret@gpu-box:8470", "ann:s3cret@gpu-box", "https://s3cret@gpu-box", "http://ann:s3cret/@x@gpu-box"],
+)
+def test_a_password_in_an_address_is_refused_and_not_shown(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"a name or a password before an @.*api_key=") as caught:
+        tf.connect(address)
+    monkeypatch.setenv("TELETAPE_URL", address)
+    with pytest.raises(InvalidArgumentError, match=r"…@gpu-box") as by_environment:
+        tf.connect()
+    for error in (caught.value, by_environment.value):
+        assert "s3cret" not in str(error)
+        assert "ann" not in str(error)
 
 
 def test_a_free_port_is_reported_at_once() -> None:
@@ -59,6 +91,24 @@ def test_a_free_port_is_reported_at_once() -> None:
         port = listener.getsockname()[1]
     with pytest.raises(ConnectionFailed, match=rf"http://127\.0\.0\.1:{port}: nothing answers there .*teletape serve"):
         tf.connect(port)
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        (
+            "http://gpu-box",
+            r"This was port 80, for the address names none; .* at 8470 by default: http://gpu-box:8470$",
+        ),
+        ("https://gpu-box/lab", r"This was port 443, .*: https://gpu-box:8470/lab$"),
+    ],
+)
+def test_a_refusal_at_an_address_without_a_port_names_the_port(url: str, advice: str) -> None:
+    for error in (httpx.ConnectError("refused"), httpx.ConnectTimeout(""), httpx.RemoteProtocolError("SSH-2.0")):
+        assert re.search(advice, str(first_contact.failure(url, error)))
+    assert re.search(advice, str(first_contact.no_teletape(url, "a page")))
+    for other in ("http://gpu-box:81", "unix:///run/teletape.sock"):
+        assert "This was port" not in str(first_contact.failure(other, httpx.ConnectError("refused")))
 
 
 def test_a_machine_that_does_not_exist() -> None:
@@ -84,11 +134,13 @@ def test_https_at_a_server_without_it(server_url: str) -> None:
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """Answers each request with the server's body and status."""
+    """Answers each request with the server's body and status, and 3xx with a Location on another machine."""
 
     def do_GET(self) -> None:
         status, body = self.server.answer  # type: ignore[attr-defined]
         self.send_response(status)
+        if 300 <= status < 400:
+            self.send_header("Location", f"https://gpu-box{self.path}")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -122,6 +174,14 @@ def test_another_server(status: int, body: bytes) -> None:
     with (
         other_server(status, body) as port,
         pytest.raises(ConnectionFailed, match=r"is not a Teletape server: GET http://.*/v1/info answered"),
+    ):
+        tf.connect(port)
+
+
+def test_a_redirect_names_the_address_to_use() -> None:
+    with (
+        other_server(301, b"") as port,
+        pytest.raises(ConnectionFailed, match=r"HTTP 301 is no answer .* to another address: use https://gpu-box$"),
     ):
         tf.connect(port)
 

@@ -4,6 +4,7 @@ import json
 
 import httpx
 import pytest
+from loopback import PROGRESS
 
 from teletape.errors import (
     AuthenticationError,
@@ -126,7 +127,7 @@ def test_a_server_that_is_busy_says_how_long_to_wait(status, waits):
     assert len(script.requests) == 2
 
 
-@pytest.mark.parametrize("header", ["soon", "Sat, 21 Nov 2026 05:00:00 GMT"])
+@pytest.mark.parametrize("header", ["soon", "Sat, 21 Nov 2026 05:00:00 GMT", "nan", "inf", "-1", "1e9", ""])
 def test_a_wait_that_is_no_number_is_the_usual_one(header, waits):
     _, http = connected(respond(503, Retry_After=header), respond(200, b"answer"))
     http.frame("/v1/batch", [b"x"], 1, TYPE)
@@ -137,11 +138,11 @@ def test_a_batch_that_runs_still_is_joined_however_long_it_takes(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(module.time, "sleep", lambda wait: now.__setitem__(0, now[0] + wait))
-    running = [respond(202, b"{}", Retry_After="20") for _ in range(30)]
+    running = [respond(202, PROGRESS, Retry_After="5") for _ in range(120)]
     script, http = connected(*running, respond(200, b"answer"))
     assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
     assert now[0] == 600.0
-    assert script.bodies == [b"x"] * 31
+    assert script.bodies == [b"x"] * 121
     assert http.requests == 1
 
 
@@ -183,6 +184,114 @@ def test_patience_with_a_busy_server_ends_with_what_it_says(monkeypatch):
     with pytest.raises(RequestError, match="at most one at once") as caught:
         http.json("GET", "/v1/info")
     assert (caught.value.code, caught.value.status) == ("busy", 429)
+
+
+@pytest.mark.parametrize("seconds", [3600, 10**8])
+def test_a_long_wait_that_a_server_names_is_cut_and_counts(monkeypatch, seconds):
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module.time, "sleep", lambda wait: now.__setitem__(0, now[0] + wait))
+
+    def down(times):
+        return [respond(503, b"be back soon", Retry_After=str(seconds)) for _ in range(times)]
+
+    _, http = connected(*down(3), respond(200, b"answer"))
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert now[0] == 30.0
+    now[0] = 0.0
+    _, http = connected(*down(100))
+    with pytest.raises(ConnectionFailed, match="something before the server answers in its place, HTTP 503: be back"):
+        http.frame("/v1/batch", [b"x"], 1, TYPE)
+    assert now[0] == 60.0
+
+
+def test_each_call_has_its_own_patience(monkeypatch):
+    """A side request that ends, or fails, says nothing of the frame that is sent meanwhile."""
+    now, troubles = [0.0], []
+
+    def sleep(wait):
+        now[0] += wait
+        if not troubles:
+            http.control("POST", "/v1/sessions/s1/cancel")
+        troubles.append(http.trouble())
+
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module.time, "sleep", sleep)
+    lost = [httpx.ReadError("broke")] * 3
+    script, http = connected(httpx.Response(200, json={}), lost[0], respond(204), *lost, respond(200, b"answer"))
+    http.json("GET", "/v1/info")
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert http.trouble() is None
+    assert troubles == [f"no answer from http://there, trying again, {at:.0f} s of 60" for at in seconds_of(troubles)]
+    assert len(troubles) == 4
+    assert len(script.requests) == 7
+
+
+def seconds_of(troubles):
+    return [float(text.split(", ")[-1].split()[0]) for text in troubles]
+
+
+# --------------------------------------------------------------------------------------------- what is no answer at all
+NO_ANSWERS = {
+    "a redirect to a login": (302, {"Location": "https://login.example/?next=/v1&token=abc"}, b""),
+    "a redirect": (307, {"Location": "https://there/v1/x"}, b""),
+    "a redirect to nowhere": (301, {}, b""),
+    "a redirect that is no address": (301, {"Location": "http://[/"}, b""),
+    "not modified": (304, {}, b""),
+    "a part": (206, {}, b"{}"),
+    "no content to show": (205, {}, b""),
+    "of many": (207, {}, b"{}"),
+    "accepted by something else": (202, {"Retry-After": "1"}, b"<html>wait</html>"),
+    "a page of a gateway": (502, {}, b"<html>bad gateway</html>"),
+}
+CALLS = {
+    "json": lambda http: http.json("GET", "/v1/x"),
+    "create": lambda http: http.create("/v1/x"),
+    "frame": lambda http: http.frame("/v1/x", [b"x"], 1, TYPE),
+    "control": lambda http: http.control("POST", "/v1/x"),
+    "get": lambda http: http.get("/v1/x"),
+    "text": lambda http: http.text("/v1/x", []),
+    "info": lambda http: http.info(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("case", NO_ANSWERS)
+def test_a_status_that_is_no_answer_is_an_error_that_names_it(case, call, monkeypatch):
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    status, headers, body = NO_ANSWERS[case]
+    _, http = connected(httpx.Response(status, headers=headers, stream=httpx.ByteStream(body)))
+    with pytest.raises(ConnectionFailed, match=f"HTTP {status}") as caught:
+        CALLS[call](http)
+    if case == "a redirect to a login":
+        assert "sends it to https://login.example/: a login or a proxy answers in its place" in str(caught.value)
+        assert "abc" not in str(caught.value)
+    if case == "a redirect" and call != "info":
+        assert str(caught.value).endswith("sends it to another address: use https://there")
+    assert http.requests == 0
+
+
+def test_a_side_request_without_an_answer_is_no_success():
+    _, http = connected(*[respond(status, b"{}") for status in (302, 401, 503)], *[respond(404), respond(204)])
+    assert [http.try_delete("/v1/sessions/s1", 1.0) for _ in range(5)] == [False, False, False, True, True]
+    _, http = connected(respond(302, b"{}"), respond(200, b"<html>"), respond(200, b'{"id": 1}'))
+    assert [http.try_json("/v1/x") for _ in range(3)] == [None, None, {"id": 1}]
+
+
+@pytest.mark.parametrize("body", [b"<html>log in</html>", b"", b"[1]", b'"text"', b"\xff\xfe", b"{"])
+@pytest.mark.parametrize("call", ["json", "create", "control", "get"])
+def test_a_page_in_place_of_json_is_an_error_of_its_own(body, call):
+    _, http = connected(respond(200, body))
+    with pytest.raises(ConnectionFailed, match=r"http://there/v1/x: the answer, HTTP 200, is no JSON object but"):
+        CALLS[call](http)
+
+
+def test_a_body_that_cannot_be_unpacked_is_an_error_of_its_own(waits):
+    packed = httpx.Response(200, headers={"Content-Encoding": "gzip"}, stream=httpx.ByteStream(b"no gzip"))
+    _, http = connected(packed)
+    with pytest.raises(ConnectionFailed, match=r"http://there/v1/x: no answer \(DecodingError: "):
+        http.json("GET", "/v1/x")
+    assert waits == []
 
 
 def test_no_server_at_the_address_is_reported_at_once(waits):
