@@ -33,6 +33,11 @@ class Stored(NamedTuple):
     body: bytes
     refusal: Problem | None = None
 
+    @property
+    def is_provisional(self) -> bool:
+        """Whether it only says when to ask again; it is no answer to the request."""
+        return "retry-after" in map(str.lower, self.headers)
+
 
 class Retries:
     """The answers to requests with a key, by owner and key.
@@ -86,6 +91,8 @@ class Retries:
                 del self._running[owner, key]
                 if not task.cancelled() and task.exception() is None:
                     result = task.result()
+                    if result.is_provisional:
+                        return
                     answers.store(key, digest, result, len(result.body), self._clock())
 
             task.add_done_callback(on_end)

@@ -49,9 +49,9 @@ def watched(*todo, tape="t", persistent=False):
     return Constant("x", X), TapeOpen(tape, persistent), TapeWatch(tape, ("x",)), *todo
 
 
-def attach(session):
+def attach(session, client=0):
     """The facts of a new client: client, seq, first_id."""
-    (result,) = run(session, ClientAttach())
+    (result,) = run(session, ClientAttach(client))
     return result.facts
 
 

@@ -45,7 +45,7 @@ WHOLE = {
     "tape.reset": {"tape": "t", "release_outputs": True},
     "context.switch": {"context": "request"},
     "context.end": {"context": "request"},
-    "client.attach": {},
+    "client.attach": {"client": 2},
     "client.detach": {"client": 3},
     "profile": {},
     "custom": {"inputs": ["x"], "outputs": ["y", 8], "tag": "f1", "label": "f", "where": "train.py:3"},

@@ -114,7 +114,7 @@ def test_a_detached_client_leaves_nothing_and_its_number_is_not_used_again(sessi
     assert session.bytes_in_use() == 4000
     run(session, ClientDetach(second), ClientDetach(second))
     assert session.bytes_in_use() == 0
-    assert attach(session)["client"] == second + 1
+    assert attach(session)["client"] == second + 2
     with pytest.raises(UnknownIdError, match="was detached"):
         session.execute(batch)
     assert "no client 9" in failing(session, ClientDetach(9)).message

@@ -11,6 +11,7 @@ from teletape_engine.commands import (
     Assign,
     Batch,
     Call,
+    ClientAttach,
     Constant,
     ContextSwitch,
     Declare,
@@ -258,12 +259,20 @@ def test_the_first_batch_has_no_answer_to_repeat(session):
 
 def test_clients_count_for_themselves(session):
     a, b = attach(session), attach(session)
-    assert (a["client"], b["client"], a["seq"], b["seq"]) == (1, 2, 1, 1)
+    assert (a["client"], b["client"], a["seq"], b["seq"]) == (1, 3, 1, 1)
     sent(session, a["client"], 1)
     sent(session, b["client"], 1)
     sent(session, a["client"], 2)
     with pytest.raises(UnknownIdError, match="attach first"):
-        sent(session, 3, 1)
+        sent(session, 5, 1)
+
+
+def test_a_caller_names_a_client_that_it_cannot_wait_for(session):
+    assert [attach(session, client)["client"] for client in (2, 0, 8, 0)] == [2, 1, 8, 3]
+    assert attach(session, 10) == {"client": 10, "seq": 1, "first_id": 10 << 40}
+    for taken in (10, 4, 5):
+        assert "even number greater than 10" in failing(session, ClientAttach(taken)).message
+    sent(session, 8, 1)
 
 
 # -------------------------------------------------------------------------------------------------- cancel and progress

@@ -106,6 +106,21 @@ def test_a_method_has_one_function() -> None:
         method("batch")(lambda session, request: Result("", [], 0))
 
 
+def test_an_answer_that_says_when_to_ask_again_is_not_the_last_one() -> None:
+    statuses = [202, 202, 200]
+
+    async def answer() -> Stored:
+        status = statuses.pop(0)
+        return Stored(status, {"Retry-After": "1"} if status == 202 else {}, b"")
+
+    async def go() -> list[tuple[int, bool]]:
+        retries = Retries(WINDOW, lambda: 0.0)
+        results = [await retries.once("ann", "k", b"", answer) for _ in range(4)]
+        return [(stored.status, is_replayed) for stored, is_replayed in results]
+
+    assert asyncio.run(go()) == [(202, False), (202, False), (200, False), (200, True)]
+
+
 # ------------------------------------------------------------------------------------------------------ over HTTP
 def test_a_retry_after_many_other_requests_is_not_executed_again(server: Server, http: httpx.Client) -> None:
     ok(http.post("/v1/sessions", json={"id": "counted"}))

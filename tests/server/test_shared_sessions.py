@@ -73,6 +73,21 @@ def test_cancel_stops_what_runs_and_what_waits_and_their_ids_stay_free(rest: Res
     assert rest.done("functions/step/scan", LOOP | {"length": 3})["values"]["far"]["data"] == 3.0
 
 
+def test_a_client_joins_a_session_that_computes_at_once(rest: Rest) -> None:
+    attach, key = f"{rest.path}/attach", {"Idempotency-Key": "joins"}
+    with posted_meanwhile(rest, "functions/step/scan", LOOP):
+        until(rest, lambda now: now["iteration"] > 0)
+        first, again = (ok(rest.http.post(attach, headers=key)) for _ in range(2))
+        assert first.json() == again.json()
+        assert (first.status_code, again.headers["Idempotent-Replayed"]) == (200, "true")
+        programs = [Program(rest.http, rest.session, nonces=nonce) for nonce in (b"a", b"b")]
+        assert running(rest)["requests"] == 4, "they join when the loop has ended"
+        ok(rest.http.post(f"{rest.path}/cancel"))
+    assert len({first.json()["client"], *(program.client for program in programs)}) == 3
+    for program in programs:
+        assert program.run(commands.Fetch("v")).failure is None
+
+
 def test_a_caller_that_disconnects_from_the_events_leaves_work_that_can_be_cancelled(rest: Rest) -> None:
     with unread_post(rest.http, f"{rest.path}/functions/step/scan", json.dumps(LOOP).encode(), **EVENTS) as raw:
         seen = b""

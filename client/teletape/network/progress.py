@@ -149,13 +149,18 @@ def _watch(
 
 def line(progress: Mapping[str, Any], seconds: float) -> str:
     """Returns the line: a bar of the loop that runs if its length is known, else of the commands; then the time."""
+    filled = round(_WIDTH * (_share(progress) or 0.0))
+    return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {how_far(progress)}, {seconds:.0f} s"
+
+
+def how_far(progress: Mapping[str, Any]) -> str:
+    """Returns how many commands are done, and the iterations of the loop that runs."""
     names = ("done", "total", "iteration", "iterations")
     done, total, iteration, iterations = (int(progress.get(name, 0)) for name in names)
-    filled = round(_WIDTH * (_share(progress) or 0.0))
     text = f"{done:,} of {total:,} commands" if total else "waiting"
     if iteration or iterations:
         text += f", iteration {iteration:,} of {iterations:,}" if iterations else f", iteration {iteration:,}"
-    return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {text}, {seconds:.0f} s"
+    return text
 
 
 def _share(progress: Mapping[str, Any]) -> float | None:

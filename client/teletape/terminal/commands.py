@@ -20,12 +20,15 @@ def main(arguments: Sequence[str]) -> int:
     for name, text in (
         ("doctor", "check this environment, and a server if there is an address of one"),
         ("ping", "measure the time of a round trip to a server, and the bytes that pass in a second"),
-        ("sessions", "list your sessions on a server, or end some"),
+        ("sessions", "list your sessions on a server, cancel the work of some, or end some"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument("url", nargs="?", default=environment.url(), help="the server; without it TELETAPE_URL")
         command.add_argument("--api-key", default=environment.api_key(), help="your key; without it TELETAPE_API_KEY")
         if name == "sessions":
+            command.add_argument(
+                "--cancel", nargs="+", metavar="ID", default=(), help="stop what these compute; their values stay"
+            )
             command.add_argument("--end", nargs="+", metavar="ID", help="end the sessions with these ids")
             command.add_argument("--end-all", action="store_true", help="end all of them")
     options = parser.parse_args(arguments)
@@ -38,6 +41,9 @@ def main(arguments: Sequence[str]) -> int:
             print(ping.measure(options.url, options.api_key))
             return 0
         listing = sessions(options.url, options.api_key)
+        if options.cancel:
+            listing.cancel(*options.cancel)
+            print(f"cancelled: {', '.join(options.cancel)}")
         if options.end or options.end_all:
             before = [session.id for session in listing]
             listing.end(*(options.end or before))

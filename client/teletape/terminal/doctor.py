@@ -143,7 +143,7 @@ def _server(url: str, api_key: str | None) -> Iterator[Finding]:
             names = ", ".join(facts["device"] for facts in listed["devices"] if facts["usable"])
             yield Finding("ok", "device", f"{listed['default']} by default; there are {names}")
             live = connection.get("/v1/sessions")["sessions"]
-            yield Finding("ok", "sessions", f"you have {len(live)}: python -m teletape sessions lists and ends them")
+            yield Finding("ok", "sessions", f"you have {len(live)}: python -m teletape sessions lists, cancels, ends")
     except TeletapeError as error:
         yield Finding("fail", "server", str(error))
 

@@ -1,10 +1,10 @@
-"""`tf.sessions`: your live sessions on a server, of this program and of others, and their ends."""
+"""`tf.sessions`: your live sessions on a server, of this program and of others; cancels their work and ends them."""
 
 from __future__ import annotations
 
 import contextlib
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, overload
 
@@ -18,14 +18,15 @@ from teletape_engine.suggestions import did_you_mean
 if TYPE_CHECKING:  # with it comes HTTP
     from teletape.network.http import Connection
 
-_COLUMNS: Final = ("session", "device", "memory", "created", "ends when idle", "work")
+_COLUMNS: Final = ("session", "owner", "device", "memory", "created", "ends when idle", "work")
 
 
 class SessionFacts:
     """A live session on a server.
 
     Attributes:
-        id: Its name or id.
+        id: Its name or id; OWNER:ID if it is another key's, which an admin sees.
+        owner: The name of the key that it belongs to.
         device: Where it computes.
         bytes_in_use: What its arrays take.
         memory_limit: What they may take.
@@ -36,7 +37,8 @@ class SessionFacts:
     """
 
     def __init__(self, facts: dict[str, Any], listing: SessionList, *, is_mine: bool) -> None:
-        self.id: str = facts["id"]
+        self.id = _name(facts, listing.owner)
+        self.owner: str = facts["owner"]
         self.device: str = facts["device"]
         self.bytes_in_use: int = facts["bytes_in_use"]
         self.memory_limit: int = facts["memory_limit"]
@@ -50,14 +52,19 @@ class SessionFacts:
         """Ends the session: its values are lost, also to a program that uses it."""
         self._listing.end(self.id)
 
+    def cancel(self) -> None:
+        """Stops what the session computes, before its next step; its values stay."""
+        self._listing.cancel(self.id)
+
     def connect(self) -> Session:
         """Joins the session and makes it the program's; its `variables()` are those that were made in it."""
         return connect(self._listing.url, api_key=self._listing.api_key, session=self.id)
 
     def row(self) -> tuple[str, ...]:
-        """Returns what a table shows of it."""
+        """Returns what a table shows of it, in the order of its columns."""
         return (
             self.id + (" (this program)" if self.is_mine else ""),
+            self.owner,
             self.device,
             f"{self.bytes_in_use / 2**20:,.1f} of {self.memory_limit / 2**20:,.0f} MiB",
             _ago(self.created_at),
@@ -66,15 +73,17 @@ class SessionFacts:
         )
 
     def __repr__(self) -> str:
-        return f"<session {', '.join(filter(None, self.row()))}>"
+        name, _, *others = self.row()
+        return f"<session {', '.join(filter(None, (name, *others)))}>"
 
 
 class SessionList(Sequence[SessionFacts]):
-    """Your live sessions on a server, oldest first, as they were when the list was made.
+    """Your live sessions on a server, oldest first, as they were when the list was made; for an admin those of all.
 
     Attributes:
         url: The server's address.
         api_key: The key that they were listed with.
+        owner: The name of that key.
     """
 
     def __init__(self, url: str | int, api_key: str | None) -> None:
@@ -84,9 +93,12 @@ class SessionList(Sequence[SessionFacts]):
         with contextlib.closing(_connection(url, api_key)) as connection:
             self.url = connection.url
             connection.info()
-            facts = connection.get("/v1/sessions")["sessions"]
+            listed = connection.get("/v1/sessions")
+        self.owner: str = listed["owner"]
         mine = sender.sessions_at(self.url)
-        self._sessions = [SessionFacts(fact, self, is_mine=fact["id"] in mine) for fact in facts]
+        self._sessions = [
+            SessionFacts(facts, self, is_mine=_name(facts, self.owner) in mine) for facts in listed["sessions"]
+        ]
 
     def end(self, *ids: str) -> None:
         """Ends the sessions with these ids; without any, all that this program does not use.
@@ -94,6 +106,26 @@ class SessionList(Sequence[SessionFacts]):
         Raises:
             InvalidArgumentError: There is no session of that id.
         """
+        self._check_known(ids)
+        with contextlib.closing(_connection(self.url, self.api_key)) as connection:
+            for id in ids or [session.id for session in self if not session.is_mine]:
+                connection.control("DELETE", f"/v1/sessions/{id}")
+                self._sessions = [session for session in self._sessions if session.id != id]
+
+    def cancel(self, *ids: str) -> None:
+        """Stops what the sessions with these ids compute, before its next step; their values stay.
+
+        Whoever waits for the work gets `CancelledError`.
+
+        Raises:
+            InvalidArgumentError: There is no session of that id.
+        """
+        self._check_known(ids)
+        with contextlib.closing(_connection(self.url, self.api_key)) as connection:
+            for id in ids:
+                connection.control("POST", f"/v1/sessions/{id}/cancel")
+
+    def _check_known(self, ids: Sequence[str]) -> None:
         known = [session.id for session in self]
         for id in ids:
             if id not in known:
@@ -101,10 +133,6 @@ class SessionList(Sequence[SessionFacts]):
                 raise InvalidArgumentError(
                     f"there is no session {id!r} at {self.url}, which has {live} {did_you_mean(id, known)}".rstrip()
                 )
-        with contextlib.closing(_connection(self.url, self.api_key)) as connection:
-            for id in ids or [session.id for session in self if not session.is_mine]:
-                connection.control("DELETE", f"/v1/sessions/{id}")
-                self._sessions = [session for session in self._sessions if session.id != id]
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -127,14 +155,20 @@ class SessionList(Sequence[SessionFacts]):
     def __repr__(self) -> str:
         if not self:
             return f"no sessions at {self.url}"
+        return "\n".join([self._head(), *text_table(self._rows())])
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """Returns the table; without the owners if all sessions are this key's."""
         rows = [_COLUMNS, *[session.row() for session in self]]
-        return "\n".join([self._head(), *text_table(rows)])
+        if all(session.owner == self.owner for session in self):
+            rows = [(name, *others) for name, _, *others in rows]
+        return rows
 
     def _head(self) -> str:
         return f"{len(self)} {'session' if len(self) == 1 else 'sessions'} at {self.url}"
 
     def _repr_html_(self) -> str:
-        table = html_table([_COLUMNS, *[session.row() for session in self]])
+        table = html_table(self._rows())
         return f"<p>{html.escape(self._head())}</p>{table}"
 
 
@@ -169,6 +203,11 @@ def _connection(url: str | int, api_key: str | None) -> Connection:
     from teletape.network.http import Connection  # as above
 
     return Connection(url, api_key, allow_insecure=environment.allow_insecure())
+
+
+def _name(facts: Mapping[str, Any], owner: str) -> str:
+    """Returns how the owner of a key names a session."""
+    return facts["id"] if facts["owner"] == owner else f"{facts['owner']}:{facts['id']}"
 
 
 def _time(text: str) -> datetime:

@@ -60,6 +60,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "context.switch.context": "The context of the commands that follow: any id of the caller's",
     "context.end.context": "The context's id",
     "client": "The client's number, as client.attach answered it",
+    "client.attach.client": "The number that it gets, even and greater than those named before; 0: the session chooses",
     "no_gradient": "A TensorFlow op type whose ops have no gradient from now on",
     "registered": "A TensorFlow op type whose gradient the caller computes, in a pass that stops",
     "primals": "Tensors and variables",

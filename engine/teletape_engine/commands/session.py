@@ -9,9 +9,14 @@ from teletape_engine.commands.base import Command, Id
 
 @dataclass(frozen=True, slots=True)
 class ClientAttach(Command):
-    """Adds a client to the session, and answers its number, its first sequence number and its first free id."""
+    """Adds a client to the session, and answers its number, its first sequence number and its first free id.
+
+    Without `client` the session chooses the number, which is odd. A caller that cannot wait for the answer names an
+    even one, greater than those that were named before: a server does so for each client that joins.
+    """
 
     verb = "client.attach"
+    client: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,13 @@ import numpy as np
 
 from teletape_engine.commands import Batch, Repetition
 from teletape_engine.commands.results import Answer, Fetched, Result, SlicesArrays
-from teletape_engine.errors import AnswerDroppedError, OutOfTurnError, SequenceConflictError, UnknownIdError
+from teletape_engine.errors import (
+    AnswerDroppedError,
+    InvalidArgumentError,
+    OutOfTurnError,
+    SequenceConflictError,
+    UnknownIdError,
+)
 
 KEPT_BYTES: Final = 64 << 20  #: Bytes of arrays in kept answers; beyond that the oldest go, but never the latest.
 CLIENT_BITS: Final = 40  #: The ids that a client makes are client << 40 | counter.
@@ -43,18 +49,35 @@ class _Client:
         self.answer, self.nbytes = None, 0
 
 
+def place(client: int) -> dict[str, int]:
+    """Returns a new client's number, its first sequence number and its first free id, by field name."""
+    return {"client": client, "seq": 1, "first_id": client << CLIENT_BITS}
+
+
 class Clients:
-    """The clients by number, from 1 up; a number is never used twice."""
+    """The clients by number; a number is never used twice. The session chooses odd numbers, callers even ones."""
 
     def __init__(self) -> None:
         self._clients: dict[int, _Client] = {}  # the one that was answered last is last
-        self._count = 0
+        self._last = [0, -1]  # the highest even number and the highest odd one
 
-    def attach(self) -> dict[str, int]:
-        """Adds a client. Returns its number, its first sequence number and its first free id, by field name."""
-        self._count = client = self._count + 1
+    def attach(self, number: int = 0) -> dict[str, int]:
+        """Adds a client; returns its `place`.
+
+        Args:
+            number: The number that it gets; 0: the next odd one.
+
+        Raises:
+            InvalidArgumentError: The number is odd, or not greater than those that were named before.
+        """
+        if number and (number % 2 or number <= self._last[0]):
+            raise InvalidArgumentError(
+                f"client.attach: client={number} is not free: name an even number greater than {self._last[0]}, or none"
+            )
+        client = number or self._last[1] + 2
+        self._last[client % 2] = client
         self._clients[client] = _Client()
-        return {"client": client, "seq": 1, "first_id": client << CLIENT_BITS}
+        return place(client)
 
     def detach(self, client: int) -> None:
         """Ends a client, which may have ended before; what it made stays.
@@ -62,8 +85,11 @@ class Clients:
         Raises:
             UnknownIdError: There was never such a client.
         """
-        if self._clients.pop(client, None) is None and not 0 < client <= self._count:
+        if self._clients.pop(client, None) is None and not self._was_attached(client):
             raise UnknownIdError(f"client.detach: there is no client {client} in this session")
+
+    def _was_attached(self, client: int) -> bool:
+        return 0 < client <= self._last[client % 2]
 
     def last_answer(self, client: int, seq: int, nonce: bytes) -> Answer | None:
         """The answer to a client's last batch if it had this number and nonce, else None."""
@@ -81,7 +107,7 @@ class Clients:
         """
         entry = self._clients.get(batch.client)
         if entry is None:
-            state = "was detached from" if 0 < batch.client <= self._count else "is not attached to"
+            state = "was detached from" if self._was_attached(batch.client) else "is not attached to"
             raise UnknownIdError(f"client {batch.client} {state} this session: attach first")
         if batch.seq == entry.seq:
             return None

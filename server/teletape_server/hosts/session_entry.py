@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, TypeAlias
 
 from teletape_server.hosts.protocols import Host, Reply, Running
@@ -19,6 +20,7 @@ class SessionEntry:
         memory_limit: Bytes that its arrays may take.
         created_at: Unix seconds.
         receiving: Number of requests whose body is being received.
+        client_numbers: The numbers of clients that join: even, so that they are not the session's own, and rising.
         running_frames: Running frames by their identity, so that a retry waits for the first one.
     """
 
@@ -30,6 +32,7 @@ class SessionEntry:
         self.created_at = now
         self._bytes_in_use = 0
         self.receiving = 0
+        self.client_numbers = itertools.count(2, 2)
         self.running_frames: dict[Any, Running] = {}
 
     @property

@@ -100,6 +100,7 @@ class SessionList(BaseModel):
     """Your live sessions, oldest first; for an admin those of all keys."""
 
     sessions: list[Session]
+    owner: Annotated[str, Field(description="The name of your API key; local without keys")]
     next: Annotated[str | None, Field(description="`after` of the next page; null: this is the last")] = None
 
 

@@ -6,19 +6,16 @@ import re
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
 import teletape as tf
-from serving import KEYS
+from serving import KEYS, Server
 from teletape.errors import InvalidArgumentError, RequestError, SessionEndedError
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-
-if TYPE_CHECKING:
-    from serving import Server
-
+from teletape.terminal.commands import main
+from teletape_server.settings import Settings
 
 ANN = KEYS["ann"]
 
@@ -111,6 +108,63 @@ def test_the_list_of_sessions(server: Server) -> None:
         assert [session.id for session in tf.sessions()] == ["mine"]
         with other.as_default(), pytest.raises(SessionEndedError, match="it was deleted"):
             tf.ones(3).numpy()
+
+
+def test_a_program_joins_a_session_that_computes_and_stops_it(
+    server: Server, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = tf.connect(server.url, ANN, session="mine")
+    weights = tf.Variable([1.0, 2.0], name="weights")
+
+    @tf.function
+    def endless(x: tf.Tensor) -> tf.Tensor:
+        return tf.while_loop(lambda i, a: i < 10_000_000, lambda i, a: (i + 1, tf.tanh(a @ a)), [0, x])[1]
+
+    x = tf.random.normal([64, 64])
+    weights.assign_add([1.0, 1.0])
+    tf.sync()
+    far = endless(x)
+    failures: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            far.numpy()
+        except tf.errors.CancelledError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    while not tf.sessions(server.url, ANN)["mine"].running:
+        pass
+    joined = tf.connect(server.url, ANN, session="mine")
+    assert re.search(
+        rf"session mine computes: .*python -m teletape sessions {server.url} --cancel mine` stops it", caplog.text
+    )
+    assert thread.is_alive()
+    assert main(["sessions", server.url, "--api-key", ANN, "--cancel", "mine"]) == 0
+    assert capsys.readouterr().out.startswith("cancelled: mine\n1 session at")
+    thread.join()
+    assert failures
+    assert [variable.numpy().tolist() for variable in joined.variables()] == [[2.0, 3.0]]
+    assert main(["sessions", server.url, "--api-key", ANN, "--cancel", "other"]) == 1
+    joined.detach()
+    first.close()
+
+
+def test_an_admin_sees_whose_a_session_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with (
+        Server(Settings(api_keys=KEYS, admins=frozenset({"ann"}))).running() as server,
+        tf.connect(server.url, KEYS["bob"], session="a"),
+        tf.connect(server.url, ANN, session="a"),
+    ):
+        assert main(["sessions", server.url, "--api-key", ANN]) == 0
+        shown = capsys.readouterr().out
+        assert re.search(r"session +owner +device", shown)
+        assert re.search(r"\nbob:a +bob +cpu", shown)
+        assert re.search(r"\na \(this program\) +ann +cpu", shown)
+        assert "owner" not in repr(tf.sessions(server.url, KEYS["bob"]))
+        tf.sessions(server.url, ANN).end("bob:a")
+        assert [session.id for session in tf.sessions(server.url, ANN)] == ["a"]
 
 
 def test_a_list_without_an_address() -> None:

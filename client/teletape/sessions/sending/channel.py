@@ -101,6 +101,8 @@ class Channel:
             repeats = wire.REPEATED_BATCHES in info.get("features", ())
             self._sender = Sender(http, self.session, self.buffer, repeats=repeats, stays=self.stays)
             self._sender.start()
+            if self.joined:
+                self._say_that_it_computes()
             weakref.finalize(self, self._sender.end).atexit = False
         except BaseException as error:  # an interrupt, or no answer: nothing will use the session
             sender: Sender | None = getattr(self, "_sender", None)
@@ -114,6 +116,19 @@ class Channel:
                 _end_unused(http, self._path, body, key)
             http.close()
             raise
+
+    def _say_that_it_computes(self) -> None:
+        """Logs what the session that was joined is doing: what this program reads waits for that."""
+        work = self._facts.get("running") or {}
+        if work.get("requests"):
+            logs.get_logger().warning(
+                "session %s computes: %s. What this program reads waits for that; Ctrl-C leaves it, "
+                "tf.session().cancel() or `python -m teletape sessions %s --cancel %s` stops it",
+                self.session,
+                progress.how_far(work),
+                self.http.url,
+                self.session,
+            )
 
     # ------------------------------------------------------------------------------------------------------ recording
     def new_name(self) -> Name:

@@ -15,7 +15,7 @@ from teletape_engine.session.state import State, Timing
 def attach(state: State, command: commands.ClientAttach) -> None:
     """Adds a client; answers its number, its first sequence number and its first free id."""
     state.memory.note(object_bytes.CLIENT, "a client")
-    state.results.append(Facts(state.index, state.clients.attach()))
+    state.results.append(Facts(state.index, state.clients.attach(command.client)))
 
 
 @handles(commands.ClientDetach)

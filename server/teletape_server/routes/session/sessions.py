@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
+from starlette.responses import JSONResponse
 
 import teletape_wire as wire
+from teletape_engine.session.clients import place
 from teletape_server.http.access import LiveSession, Owner, find_session, is_admin, registry_of, settings_of
 from teletape_server.http.bodies import SmallBodyRoute
 from teletape_server.http.declarations import BODY, SESSION, refusals
-from teletape_server.http.dispatch import dispatch
+from teletape_server.http.dispatch import answer
 from teletape_server.http.events import HEADERS
 from teletape_server.http.negotiation import EVENTS_TYPE, wants_events
 from teletape_server.http.parameters import After, All, IdempotencyKey, Limit, Prefix, Several
@@ -22,6 +25,8 @@ from teletape_server.registry import SessionEntry
 from teletape_server.routes.session.session_events import session_events
 from teletape_server.worker.models.listings import DeletedSessions, next_link, page
 from teletape_wire import timestamp
+
+_ATTACH_SECONDS: Final = 0.25  # for the session's process to refuse a client; one that computes answers later
 
 router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyRoute)
 
@@ -124,7 +129,7 @@ async def list_(
     if following is not None:
         selection = {"limit": limit, "prefix": prefix}
         response.headers["Link"] = next_link(request.url.path, selection, following)
-    return SessionList(sessions=[_described(request, entry) for entry in entries], next=following)
+    return SessionList(sessions=[_described(request, entry) for entry in entries], owner=owner, next=following)
 
 
 @router.delete(
@@ -166,8 +171,16 @@ async def extend(request: Request, session: LiveSession, body: Extension, key: I
     "/{session}/attach", summary="Join a session as a client", response_model=Client, responses=refusals(*SESSION)
 )
 async def attach(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
-    """Gives the client a number, a sequence of batches, and integer ids (client << 40 | n) of its own."""
-    return await dispatch(request, session, "attach")
+    """Gives the client a number, a sequence of batches, and integer ids (client << 40 | n) of its own.
+
+    A session that computes does so too: the client's batches wait, and GET of the session says what it is doing.
+    """
+    registry, client = registry_of(request), next(session.client_numbers)
+    running = registry.submit(session, "attach", {"client": client})
+    done, _ = await asyncio.wait([running.reply], timeout=_ATTACH_SECONDS)
+    if done:
+        return answer(registry, session, running)
+    return JSONResponse(place(client))  # it is attached before its first batch runs: requests keep their order
 
 
 @router.post("/{session}/cancel", status_code=202, summary="Cancel running work", responses=refusals(*SESSION[:-1]))
