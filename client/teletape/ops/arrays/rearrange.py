@@ -1,4 +1,7 @@
-"""TensorFlow's functions that rearrange tensors or pick from them, and that are more than one call of an op."""
+"""TensorFlow's functions that rearrange tensors or pick from them, and that are more than one call of an op.
+
+Long because each has its own checks, with TensorFlow's messages, and all of them only compute (control_flow/purity.py).
+"""
 
 from __future__ import annotations
 
