@@ -25,6 +25,7 @@ from teletape_engine.functions.steps import step_facts
 from teletape_engine.functions.untyped import typed_inputs
 from teletape_engine.ops.assign import WHOLE
 from teletape_engine.plans.cache import Plans
+from teletape_engine.plans.loops.unrolled import UnrolledPlans
 from teletape_engine.plans.lowering import MOST_INSTRUCTIONS
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.recording.progress import CANCEL_STEPS
@@ -34,7 +35,9 @@ from teletape_engine.recording.values import Literal, Recorded, Variable
 from teletape_engine.spec import INTEGER, Spec
 
 _SIGNATURES: Final = 256  #: Calls of other specs whose edges and specs are remembered.
-_CALLS: Final = (commands.CallFunction, commands.ValueAndGradient)  #: Commands that plans have.
+#: Commands that plans have, and those whose iterations and branches they have if values decide as before.
+_CALLS: Final[tuple[type[Command], ...]] = (commands.CallFunction, commands.ValueAndGradient)
+_FLOWS: Final[tuple[type[Command], ...]] = (commands.While, commands.Cond, commands.Scan)
 
 #: Runs a command that takes functions: (recorder, command, functions, inputs) -> results.
 Runner: TypeAlias = Callable[[Recorder, Any, Sequence["Function"], Sequence[Any]], list[Recorded]]
@@ -181,7 +184,9 @@ class Function:
     plans: Plans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "plans", Plans(_may_have_plans(self)))
+        possible = not self.decides and _may_have_plans(self, _CALLS)
+        unrolls = not possible and _may_have_plans(self, (*_CALLS, *_FLOWS))
+        object.__setattr__(self, "plans", UnrolledPlans() if unrolls else Plans(possible))
         rows = [_row(step) for step in self.steps]
         chunks = [rows[i : i + CANCEL_STEPS] for i in range(0, len(rows), CANCEL_STEPS)]
         object.__setattr__(self, "_chunks", chunks)
@@ -221,11 +226,16 @@ class Function:
                 step's op does not take.
         """
         self._check(arguments)
-        planned_here = recorder.plannable or (recorder.on_gpu and POLICY.on_gpu)
-        if planned_here and POLICY.enabled and self.plans.possible and not recorder.recorded:
-            planned = self.plans.run(self, recorder, arguments)  # type: ignore[arg-type]  # an Executor is plannable
+        plans = self.plans
+        planned_here = recorder.plannable or (recorder.on_gpu and POLICY.on_gpu and not plans.unrolls)
+        if planned_here and POLICY.enabled and (plans.possible or plans.unrolls) and not recorder.recorded:
+            planned = plans.run(self, recorder, arguments)  # type: ignore[arg-type]  # an Executor is plannable
             if planned is not None:
                 return planned
+        return self.interpret(recorder, arguments, tie=tie)
+
+    def interpret(self, recorder: Recorder, arguments: Sequence[Any], *, tie: bool = True) -> list[Recorded]:
+        """As `run`, step by step whatever plans there are."""
         values: list[Any] = [None] * self.register_count
         values[: len(arguments)] = arguments
         if self.constants:
@@ -377,9 +387,9 @@ class Function:
         }
 
 
-def _may_have_plans(function: Function) -> bool:
-    """Whether the steps are ops, whole assignments, and calls of functions of such steps: a straight line."""
-    if function.dynamic or function.decides or not 0 < function.size <= MOST_INSTRUCTIONS:
+def _may_have_plans(function: Function, kinds: tuple[type[Command], ...]) -> bool:
+    """Whether the steps are ops, whole assignments, and commands of these kinds that take functions of such steps."""
+    if function.dynamic or not 0 < function.size <= MOST_INSTRUCTIONS:
         return False
     for step in function.steps:
         command = step.command
@@ -388,7 +398,9 @@ def _may_have_plans(function: Function) -> bool:
         if isinstance(command, commands.Assign):
             if getattr(command, "indices", None) is not None or command.mode not in WHOLE:
                 return False
-        elif not isinstance(command, _CALLS) or not step.functions[0].plans.possible:
+        elif not isinstance(command, kinds) or not all(
+            _may_have_plans(each, kinds) or not each.size for each in step.functions
+        ):
             return False
     return True
 

@@ -24,7 +24,7 @@ from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal, Value, Variable
 
-_MOST_PLANS: Final = 64  #: Layouts of a function's arguments that are remembered.
+MOST_PLANS: Final = 64  #: Layouts of a function's arguments that are remembered.
 _WITHOUT: Final = 8  #: Of those the ones without a plan, once there are too many.
 #: Bytes that the steps of a function allocate from which on it has a plan before it has run: step by step it would need
 #: more memory at a time, and the memory that it leaves would stay with the process.
@@ -56,6 +56,8 @@ class Plans:
     """
 
     __slots__ = ("__weakref__", "_lock", "_plans", "loops", "possible")
+    unrolls = False  #: Whether calls are lists of instructions once it is known what values decide: see loops/unrolled.
+    _lowering: type[Lowering] = Lowering
 
     def __init__(self, possible: bool) -> None:
         self.possible = possible
@@ -131,7 +133,7 @@ class Plans:
         self._keep(self._plans, key, plan, memory)
 
     def _keep(self, plans: dict[Any, Any], key: Any, plan: Any, memory: Memory) -> None:
-        if len(plans) >= _MOST_PLANS and key not in plans:
+        if len(plans) >= MOST_PLANS and key not in plans:
             _make_room(plans)
         plans[key] = plan
         if _is_plan(plan):
@@ -161,10 +163,10 @@ class Plans:
         recorder: Executor,
         arguments: Sequence[Any],
         started: Sequence[Any],
-        kind: type[Lowering] = Lowering,
+        kind: type[Lowering] | None = None,
     ) -> list[Any]:
         """Builds a plan during this call, which the interpreter runs."""
-        lowering = kind(recorder, arguments, into=recorder.provenance.records)
+        lowering = (kind or self._lowering)(recorder, arguments, into=recorder.provenance.records)
         results = function.run(lowering, arguments, tie=False)
         self._remember(key, _plan(lowering, arguments, started, results), recorder.memory)
         return results
@@ -178,7 +180,7 @@ class Plans:
             InternalError: They differ.
         """
         shadows = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
-        lowering = Lowering(recorder, shadows)
+        lowering = self._lowering(recorder, shadows)
         foreseen = _foreseen_plan(function, recorder, arguments, started)
         try:
             expected = function.run(lowering, shadows, tie=False)

@@ -41,6 +41,8 @@ class Lowering(Executor):
         assigned: How often each variable has been assigned to, by its uid.
         long_calls: Calls whose work is estimated before they run.
         obstacle: Why there can be no plan.
+        guards: Values that decided what ran, each with its decision.
+        iterations: Of loops that ran.
         first: A uid: values with a lower one were there before.
         layout_of: Gives the layout of an array.
         namespace: What forward functions are traced with.
@@ -64,6 +66,8 @@ class Lowering(Executor):
         self.assigned: dict[int, int] = {}
         self.long_calls: list[Bound] = []
         self.obstacle: str | None = None
+        self.guards: list[tuple[Value, int]] = []
+        self.iterations = 0
         self.first = new_uid()
         for number, argument in enumerate(arguments):
             value = argument.value if argument.__class__ is Variable else argument

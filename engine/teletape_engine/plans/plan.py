@@ -40,6 +40,10 @@ _AS_IT_IS: Final = "as it is"
 _MEMORY: Final = "memory"
 
 
+class OtherDecisions(Exception):
+    """Values decide in another way than when the plan was built: another part of the function is to run."""
+
+
 class Result(NamedTuple):
     """A result that instructions compute.
 
@@ -83,6 +87,8 @@ class Plan:
     Attributes:
         instructions: In order.
         used: A uid of its last run.
+        iterations: Of loops that are unrolled in it.
+        decided: The decisions of control flow that it holds for.
     """
 
     def __init__(
@@ -121,6 +127,7 @@ class Plan:
         self._plain = self._results == [(_NEW, number) for number in range(len(self._values))]
         self._plain = self._plain and not self._assignments
         self._values += [assignment.result for assignment in self._assignments]
+        self._guards = [(self._result(lowering, value).array, decision) for value, decision in lowering.guards]
         returned = {view.buffer for view in self._views}
         self.instructions = live(lowering.instructions, returned)
         self._place(started, returned)
@@ -132,6 +139,7 @@ class Plan:
             lowering.first,
         )
         self._long_calls = tuple(lowering.long_calls)
+        self.iterations, self.decided = lowering.iterations, lowering.decided or ()
         self._idle: list[Machine] = []
         self.used = new_uid()
 
@@ -210,6 +218,9 @@ class Plan:
             recorder: Whose memory and cancel count.
             started: The values of the arguments, variables read.
             poisoned: Whether to fill the arena with no numbers first.
+
+        Raises:
+            OtherDecisions: Control flow is to run in another way than in the call that the plan was built from.
         """
         for bound in self._long_calls:
             recorder.admit_work(bound)
@@ -231,6 +242,7 @@ class Plan:
                 machine.run(arrays, recorder.check_cancelled)
             else:
                 call(machine.run, arrays, recorder.check_cancelled)
+            self._check_decisions(machine.results)
             if self._copied:
                 return [array.copy("K") for array in machine.results]
             return [
@@ -246,6 +258,11 @@ class Plan:
         finally:
             if self._kept and len(self._idle) < _MOST_IDLE:
                 self._idle.append(machine)
+
+    def _check_decisions(self, results: Sequence[Any]) -> None:
+        for at, decision in self._guards:
+            if int(results[at]) != decision:
+                raise OtherDecisions
 
     def _machine(self, recorder: Executor) -> Machine:
         """A new machine."""

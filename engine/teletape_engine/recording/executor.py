@@ -39,6 +39,7 @@ class Executor(Recorder):
 
     Attributes:
         decided: The decisions of control flow, if they are to be noted.
+        repeated: Steps that plans of loops have made.
         kernel_call: Calls a function on the device and without warnings; None: all of them run so anyway.
         pass_call: The same for a backward pass, in which kernels may run.
     """
@@ -54,6 +55,7 @@ class Executor(Recorder):
         self.pass_call = backend.kernel_call() if selects else None
         self._device_call = None if backend is CPU else self.kernel_call  # of what cannot warn: the CPU needs nothing
         self.decided: list[list[int]] | None = None
+        self.repeated = 0
         self.backend, self.memory, self.xp = backend, memory, backend.xp
         self.plannable, self.on_gpu = backend is CPU, backend.name == "gpu"
 
@@ -223,10 +225,7 @@ class Executor(Recorder):
         """Reads it. Where `decided` is a list, notes it there as [value, times in a row]."""
         decision = int(self.backend.get(value.array)) if isinstance(value, Value) else int(value.array)
         if self.decided is not None:
-            if self.decided and self.decided[-1][0] == decision:
-                self.decided[-1][1] += 1
-            else:
-                self.decided.append([decision, 1])
+            note_decision(self.decided, decision, 1)
         return decision
 
     def check_cancelled(self) -> None:
@@ -276,6 +275,14 @@ class Executor(Recorder):
     def _wrap(self, array: Any) -> Value:
         shape: Shape = tuple(array.shape)
         return Value(self._compact(array), Spec.of(shape, array.dtype), new_uid())
+
+
+def note_decision(decided: list[list[int]], decision: int, times: int) -> None:
+    """Adds a decision, taken `times` in a row, to a list of [value, times in a row]."""
+    if times and decided and decided[-1][0] == decision:
+        decided[-1][1] += times
+    elif times:
+        decided.append([decision, times])
 
 
 def _filled(xp: Any, spec: Spec, number: int) -> Any:

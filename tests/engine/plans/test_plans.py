@@ -108,7 +108,7 @@ def test_the_number_of_plans_is_bounded(policy):
     for length in range(1, 60):
         for _ in range(3):
             function.run(context, [context.constant(np.ones(length, np.float32))])
-    assert len(function.plans._plans) <= cache._MOST_PLANS
+    assert len(function.plans._plans) <= cache.MOST_PLANS
 
 
 @pytest.mark.parametrize("mode", ["on", "off", "python", "force"])

@@ -82,7 +82,7 @@ def test_plans_end_with_their_function():
 
 
 def test_the_least_used_plan_of_a_function_is_forgotten(monkeypatch):
-    monkeypatch.setattr(cache, "_MOST_PLANS", 4)
+    monkeypatch.setattr(cache, "MOST_PLANS", 4)
     monkeypatch.setattr(cache, "_WITHOUT", 1)
     context, function = executor(), compile_function(("x",), STEPS, ("s",))
     for length in (1, 2, 3, 1, 4):

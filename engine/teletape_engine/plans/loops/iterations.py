@@ -21,7 +21,7 @@ from teletape_engine.plans.loops.loop import Loop
 from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.native import LIBRARY_LOADED
 from teletape_engine.plans.policy import POLICY
-from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.executor import Executor, note_decision
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Value, Variable, new_uid
 from teletape_engine.spec import Spec
@@ -107,7 +107,7 @@ class Iterations:
         self._recorder, self._plans, self._condition, self._form = recorder, body.plans, condition, form
         self._captured, self._sources, self._length = captured, sources, length
         self._watched: _Watched | None = None
-        self._tries = 0
+        self._tries, self._size = 0, body.size
 
     @classmethod
     def of(
@@ -211,9 +211,10 @@ class Iterations:
             recorder, arguments, started, sources=self._sources, stacks=self.stacks, taken=taken, most=most
         )
         self.over = turned.failed
+        recorder.repeated += turned.iterations * self._size
         if recorder.decided is not None and self._condition is not None:
-            _note(recorder.decided, 1, turned.iterations)
-            _note(recorder.decided, 0, int(turned.ended))
+            note_decision(recorder.decided, 1, turned.iterations)
+            note_decision(recorder.decided, 0, int(turned.ended))
         return turned
 
     def stack_of(self, number: int, column: Sequence[Any], inputs: Sequence[Any]) -> Value:
@@ -236,10 +237,3 @@ class Iterations:
         uids = tuple([each.uid for each in inputs])
         self._recorder.provenance.records.append((call, uids, value.uid, None))
         return value
-
-
-def _note(decided: list[list[int]], decision: int, times: int) -> None:
-    if times and decided and decided[-1][0] == decision:
-        decided[-1][1] += times
-    elif times:
-        decided.append([decision, times])
