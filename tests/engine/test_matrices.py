@@ -132,3 +132,22 @@ def test_einsum_is_numpys():
         left = equation.split("->")[0].split(",")
         arrays = [random.normal(size=[sizes[label] for label in term]) for term in left]
         np.testing.assert_allclose(CATALOGUE["einsum"](*arrays, equation=equation), np.einsum(equation, *arrays))
+
+
+VECTORS_AND_MATRICES = [(3,), (2, 3), (3, 2), (4, 2, 3), (4, 3, 2), (1, 3, 3), (5, 1, 3, 3)]
+
+
+@pytest.mark.parametrize("a", [(), *VECTORS_AND_MATRICES])
+@pytest.mark.parametrize("b", [(), *VECTORS_AND_MATRICES])
+@pytest.mark.parametrize(("name", "numpy_function"), [("numpy_matmul", np.matmul), ("dot", np.dot)])
+def test_products_of_vectors_and_matrices_are_numpys(name, numpy_function, a, b):
+    x, y = np.random.default_rng(1).normal(size=a), np.random.default_rng(2).normal(size=b)
+    try:
+        expected = numpy_function(x, y)
+    except ValueError:
+        with pytest.raises(InvalidArgumentError):
+            CATALOGUE[name].forward(np, x, y)
+        return
+    result = CATALOGUE[name].forward(np, x, y)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)

@@ -1,5 +1,6 @@
 """Expressions: a text means what Python computes for it, and a fault says where it is and what would be right."""
 
+import math
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from serving import ok, problem
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_server.expressions.compiler import Compiled
+from teletape_server.expressions.functions import FORMULAS
 from teletape_server.expressions.parser import MOST_CHARACTERS, MOST_DEPTH, parse
 from teletape_server.problems import Problem
 
@@ -21,7 +23,7 @@ Y = np.array([[1.5, 0.25], [-0.5, 2.0]])
 
 def run(text: str, **inputs: Any) -> Any:
     """The last output of the text's function, computed by the ops themselves on float64."""
-    function = parse(text)
+    function = parse(text, "float64")
     values: dict[str, Any] = {**{name: array(value) for name, value in function.values.items()}, **inputs}
     assert set(function.inputs) <= set(values)
     for step in function.steps:
@@ -45,7 +47,7 @@ def array(value: Any, values: dict[str, Any] | None = None) -> Any:
 LEAVES = st.sampled_from(["x", "y", "x.T", "[[1, 2], [0.5, 4]]"]) | st.integers(1, 9).map(str) | st.just("0.25")
 UNARY = st.sampled_from(["-{}", "+{}", "sin({})", "tanh({})", "exp(-abs({}))", "({}) ** 2", "(({}))", "square({})"])
 BINARY = st.sampled_from(["{} + {}", "{} - {}", "{} * {}", "{} / (1 + abs({}))", "maximum({}, {})", "({}) @ x * ({})"])
-FORMULAS = st.recursive(
+RANDOM_FORMULAS = st.recursive(
     LEAVES,
     lambda parts: (
         st.builds(lambda form, part: form.format(part), UNARY, parts)
@@ -65,7 +67,7 @@ PYTHON = {
 }
 
 
-@given(FORMULAS)
+@given(RANDOM_FORMULAS)
 @settings(max_examples=100, deadline=None)
 def test_a_formula_means_what_it_means_in_python(formula: str) -> None:
     formula = formula if "x" in formula else f"{formula} + x"
@@ -139,6 +141,19 @@ def function_or_fault(text: str) -> tuple[Compiled | None, Problem | None]:
         ("x * c\nc = 3", X * 3),
         ("clip(x, 0, 1) + pi", np.clip(X, 0, 1) + np.pi),
         ("multiply(x, y)", X * Y),
+        ("np.sin(x) + np.pi + tf.math.multiply(x, y)", np.sin(X) + np.pi + X * Y),
+        ("x.sum(axis=0) * y.T.max()", X.sum(0) * Y.max()),
+        ("x @ y[0]", X @ Y[0]),
+        ("y[0] @ x", Y[0] @ X),
+        ("x[0] @ y[1]", X[0] @ Y[1]),
+        ("dot(x, y[0]) + np.dot(2, x[1])", X @ Y[0] + 2 * X[1]),
+        ("x[None] @ y[:, :, None]", X[None] @ Y[:, :, None]),
+        ("k = sqrt(2)\nk = 2 * k\nsin(2 * pi * x) + log(2) * x * k", np.sin(2 * np.pi * X) + np.log(2) * X * 8**0.5),
+        ("exp([0.1, 0.2]) * x", np.exp([0.1, 0.2]) * X),
+        ("where(2 > 1, sum([0.1, 0.2]), 1) * x", (0.1 + 0.2) * X),
+        ("k = [sqrt(2), 1]; m = k; m * x", np.array([2**0.5, 1]) * X),
+        ("x = 2; x = 3; y = x * y", 3 * Y),
+        ("log(2)", np.log(2)),
     ],
 )
 def test_what_a_text_means(text: str, expected: Any) -> None:
@@ -177,6 +192,16 @@ def test_values_inputs_and_outputs() -> None:
         ("y = [1, [2]] * x", 1, 5, "the members of a list have different shapes: [] and [1]"),
         ("y = x[z]", 1, 7, "an index is a whole number"),
         ("y = x.t", 1, 7, "there is no .t; .T transposes a matrix"),
+        ("y = x.mean", 1, 7, "there is no .mean; write .mean()"),
+        ("y = x if x > 0 else -x", 1, 5, "write where(x > 0, x, -x)"),
+        ("if x > 0: y = 2", 1, 4, "a choice is written where(condition, a, b)"),
+        ("def f(x):", 1, 5, "a text has no functions of its own"),
+        ("y = lambda x: x", 1, 12, "a text has no functions of its own"),
+        ("for i in x", 1, 5, "there are no loops"),
+        ("y = [a for a in x]", 1, 8, "there are no loops"),
+        ("import numpy as np", 1, 8, "every function is there without an import"),
+        ("y = x\nreturn y", 2, 8, "leave out return"),
+        ("x += 1", 1, 4, "write name = name + …"),
         ("y = 'text'", 1, 1, "a tensor is expected here, found a text"),
         ("y = 9**9**9 * x", 1, 5, "the number is too large"),
         ("y = 1 / 0 * x", 1, 5, "division by zero"),
@@ -190,6 +215,32 @@ def test_a_fault_says_where_it_is_and_what_would_be_right(text: str, line: int, 
         parse(text)
     assert (caught.value.details["line"], caught.value.details["column"]) == (line, column), caught.value.detail
     assert message in caught.value.detail
+
+
+@pytest.mark.parametrize(("name", "formula"), FORMULAS.items())
+def test_a_function_that_is_no_op_is_written_as_a_formula(name: str, formula: str) -> None:
+    with pytest.raises(Problem, match=f"there is no function {name}; write ") as caught:
+        parse(f"y = {name}(x)")
+    assert formula in caught.value.detail
+    assert parse(formula).outputs == ["result"]
+
+
+def test_constants_have_no_dtype_and_random_numbers_and_integers_stay_steps() -> None:
+    [product, _] = parse("s = sqrt(2) / 3\ny = s * x + e").steps
+    assert product["inputs"] == [np.sqrt(2) / 3, "x"]
+    assert [step["op"] for step in parse("y = one_hot([1, 0], 2) * x").steps] == ["one_hot", "mul"]
+    assert [step["op"] for step in parse('y = cast(2, "int64") + x').steps] == ["cast", "add"]
+    assert [step["op"] for step in parse("y = fill(2, [9, 99])").steps] == ["fill"]
+    assert [step["op"] for step in parse("y = random_normal([1, 2], 3, [4])").steps] == ["random_normal"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_that_meet_no_array_have_the_texts_dtype(dtype: str) -> None:
+    function = parse("w = 2\na = eye(2)\nb = sqrt(2)\nc = det([[w, 1], [1, 3]])\nd = inv([[1, 2], [3, 4]])", dtype)
+    assert function.values["w"]["dtype"] == dtype
+    dtypes = {(step.get("attrs") or {}).get("dtype", dtype) for step in function.steps}
+    constants = {operand["dtype"] for step in function.steps for operand in step["inputs"] if isinstance(operand, dict)}
+    assert (dtypes, constants) == ({dtype}, {dtype})
 
 
 @pytest.mark.parametrize("text", ["-" * 3990 + "x", "x**" * 1300 + "x", "not " * 900 + "x", "+".join("x" * 1990)])
@@ -211,6 +262,34 @@ def test_a_parsed_function_can_be_created_and_called(http: httpx.Client) -> None
         assert by_source["x"] == pytest.approx(np.cos(2) * 2 + np.sin(2))
     finally:
         http.delete(f"/v1/sessions/{session}")
+
+
+def test_doubles_work_with_functions_of_constants(http: httpx.Client) -> None:
+    text = "d = (log(s / k) + (r + v ** 2 / 2) * t) / (v * sqrt(t))\n" + (
+        "price = s * norm(d) - k * exp(-r * t) * norm(d - v * sqrt(t))"
+    ).replace("norm(", "0.5 * erfc(-1 / sqrt(2) * (").replace("d) -", "d)) -").replace("sqrt(t))", "sqrt(t)))")
+    text = text.replace("(v * sqrt(t)))\n", "(v * sqrt(t))\n")
+    function = ok(http.post("/v1/expressions", json={"text": text, "dtype": "float64"})).json()
+    session = ok(http.post("/v1/sessions", json={})).json()["id"]
+    try:
+        body = {name: function[name] for name in ("inputs", "steps", "outputs")}
+        ok(http.post(f"/v1/sessions/{session}/functions", json={"id": "f", **body}))
+        values = {"s": 100.0, "k": 95.0, "r": 0.03, "v": 0.2, "t": 0.75}
+        inputs = {name: {"dtype": "float64", "data": value} for name, value in values.items()}
+        answer = ok(http.post(f"/v1/sessions/{session}/functions/f/value_and_gradient", json={"inputs": inputs})).json()
+    finally:
+        http.delete(f"/v1/sessions/{session}")
+    s, k, r, v, t = values.values()
+    d = (math.log(s / k) + (r + v**2 / 2) * t) / (v * math.sqrt(t))
+
+    def normal(x: float) -> float:
+        return 0.5 * math.erfc(-x / math.sqrt(2))
+
+    price = s * normal(d) - k * math.exp(-r * t) * normal(d - v * math.sqrt(t))
+    assert answer["values"]["price"]["dtype"] == "float64"
+    assert answer["values"]["price"]["data"] == pytest.approx(price, rel=1e-14)
+    delta = next(each["value"]["data"] for each in answer["derivatives"] if each["source"] == "s")
+    assert delta == pytest.approx(normal(d), rel=1e-14)
 
 
 def test_refusals(http: httpx.Client) -> None:

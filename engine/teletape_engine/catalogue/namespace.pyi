@@ -381,6 +381,9 @@ class _Div(Op):
 class _DivNoNan(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
+class _Dot(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
 class _DrawBoundingBoxes(Op):
     def __call__(self, images: Array, boxes: Array, colors: Array, /) -> Any: ...
 
@@ -786,6 +789,9 @@ class _Nonzero(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
 class _NotEqual(Op):
+    def __call__(self, a: Array, b: Array, /) -> Any: ...
+
+class _NumpyMatmul(Op):
     def __call__(self, a: Array, b: Array, /) -> Any: ...
 
 class _OneHot(Op):
@@ -1387,6 +1393,7 @@ class Ops:
     dilation2d: Final[_Dilation2d]
     div: Final[_Div]
     div_no_nan: Final[_DivNoNan]
+    dot: Final[_Dot]
     draw_bounding_boxes: Final[_DrawBoundingBoxes]
     eig: Final[_Eig]
     eigh: Final[_Eigh]
@@ -1498,6 +1505,7 @@ class Ops:
     non_max_suppression_scores: Final[_NonMaxSuppressionScores]
     nonzero: Final[_Nonzero]
     not_equal: Final[_NotEqual]
+    numpy_matmul: Final[_NumpyMatmul]
     one_hot: Final[_OneHot]
     ones_like: Final[_OnesLike]
     overlap_and_add: Final[_OverlapAndAdd]

@@ -23,9 +23,11 @@ from teletape_engine.catalogue.attributes import Attrs, Schema
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NOT_REGISTERED, NoGradient, Rule
-from teletape_engine.catalogue.signature import Function, synonyms
+from teletape_engine.catalogue.signature import NUMPY_NAMES, Function, synonyms
 from teletape_engine.errors import InvalidArgumentError, UnknownOpError
 from teletape_engine.spec import DType, Spec, Weak, weak_dtype
+
+_NUMPY: Final = ("np.", "numpy.")  # what its names are written after
 
 Array: TypeAlias = Any  # an array of the backend, a Python number, or an Operand
 
@@ -317,7 +319,7 @@ class Catalogue(dict[str, Op]):
 
     Attributes:
         frozen: Whether ops can no longer be added.
-        synonyms: TensorFlow's names for ops, each with ours: "math.add", "tf.add" and "AddV2" mean `add`.
+        synonyms: TensorFlow's and NumPy's names for ops, each with ours: "math.add", "tf.add" and "AddV2" mean `add`.
     """
 
     def __init__(self) -> None:
@@ -343,15 +345,19 @@ class Catalogue(dict[str, Op]):
         self.synonyms = synonyms((op.name, op.op_type, op.tf) for op in self.values())
 
     def named(self, name: str) -> Op:
-        """The op of that name, ours or TensorFlow's.
+        """The op of that name, ours, TensorFlow's or NumPy's.
 
         Raises:
             UnknownOpError: There is none; the message lists the nearest names.
         """
         op = self.get(name) or self.get(self.synonyms.get(name, ""))
+        if op is None and isinstance(name, str) and name.startswith(_NUMPY):
+            bare = name.partition(".")[2]
+            op = self.get(bare) or self.get(self.synonyms.get(bare, ""))
         if op is None:
-            near = difflib.get_close_matches(str(name), self, n=3) or difflib.get_close_matches(
-                str(name).rsplit(".", 1)[-1], self, n=3, cutoff=0.5
+            names = [*self, *(synonym for synonym in NUMPY_NAMES if synonym in self.synonyms)]
+            near = difflib.get_close_matches(str(name), names, n=3) or difflib.get_close_matches(
+                str(name).rsplit(".", 1)[-1], names, n=3, cutoff=0.5
             )
             hint = f"did you mean {', '.join(map(repr, near))}?" if near else "GET /v1/ops lists the ops there are"
             raise UnknownOpError(f"unknown op {name!r}: {hint}", op=str(name))

@@ -15,6 +15,54 @@ from typing import Any, Final, TypeAlias
 from teletape_engine.catalogue.attributes import Schema
 
 REQUIRED: Final = inspect.Parameter.empty
+#: Names in NumPy and SciPy of what ops compute that are called otherwise here.
+NUMPY_NAMES: Final = {
+    "absolute": "abs",
+    "all": "reduce_all",
+    "amax": "reduce_max",
+    "amin": "reduce_min",
+    "any": "reduce_any",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "around": "round",
+    "bitwise_invert": "invert",
+    "bitwise_left_shift": "left_shift",
+    "bitwise_not": "invert",
+    "bitwise_right_shift": "right_shift",
+    "clip": "clip_by_value",
+    "concatenate": "concat",
+    "conjugate": "conj",
+    "cumulative_prod": "cumprod",
+    "cumulative_sum": "cumsum",
+    "diagonal": "diag_part",
+    "expit": "sigmoid",
+    "fabs": "abs",
+    "flip": "reverse",
+    "floor_divide": "floordiv",
+    "fmod": "truncatemod",
+    "gammaln": "lgamma",
+    "i0": "bessel_i0",
+    "inverse": "inv",
+    "logsumexp": "reduce_logsumexp",
+    "max": "reduce_max",
+    "mean": "reduce_mean",
+    "min": "reduce_min",
+    "norm": "reduce_euclidean_norm",
+    "permute_dims": "transpose",
+    "power": "pow",
+    "prod": "reduce_prod",
+    "remainder": "floormod",
+    "std": "reduce_std",
+    "sum": "reduce_sum",
+    "take": "gather",
+    "true_divide": "div",
+    "var": "reduce_variance",
+}
 
 
 class Conversion(enum.StrEnum):
@@ -215,10 +263,11 @@ def filled(entry: Function, inputs: tuple[str, ...]) -> dict[str, str]:
 
 
 def synonyms(ops: Iterable[tuple[str, str, Sequence[str]]]) -> dict[str, str]:
-    """TensorFlow's names for ops, each with the one op that it means.
+    """TensorFlow's and NumPy's names for ops, each with the one op that it means.
 
-    A function `math.add` may be written "math.add", "tf.math.add" or "add"; an op type "AddV2" or "raw_ops.AddV2". A
-    name that means several ops is left out, and so is one that is an op's own name.
+    A function `math.add` may be written "math.add", "tf.math.add" or "add"; an op type "AddV2" or "raw_ops.AddV2";
+    NumPy's `sum` as `NUMPY_NAMES` has it. A name that means several ops is left out, and so is one that is an op's own
+    name.
 
     Args:
         ops: (name, op type, dotted names of functions) of each op.
@@ -232,6 +281,9 @@ def synonyms(ops: Iterable[tuple[str, str, Sequence[str]]]) -> dict[str, str]:
         for synonym in written:
             meanings.setdefault(synonym, set()).add(name)
     names = {name for name, _, _ in entries}
+    for synonym, name in NUMPY_NAMES.items():
+        if name in names:
+            meanings.setdefault(synonym, {name})
     return {
         synonym: min(ops_meant)
         for synonym, ops_meant in meanings.items()

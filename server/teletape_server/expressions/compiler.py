@@ -12,11 +12,23 @@ from lark.tree import Meta
 
 from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError
+from teletape_engine.spec import DTYPES
 from teletape_engine.suggestions import did_you_mean, nearest
 from teletape_server.expressions.faults import Place, fault
-from teletape_server.expressions.functions import OPERATORS, PREFIXES, PROPERTIES, names, op_named, takes_integers
+from teletape_server.expressions.folding import folded
+from teletape_server.expressions.functions import (
+    FORMULAS,
+    OPERATORS,
+    PREFIXES,
+    PROPERTIES,
+    names,
+    op_named,
+    takes_integers,
+)
 from teletape_server.expressions.operands import (
     CONSTANTS,
+    Computed,
+    Constant,
     List,
     Name,
     Nothing,
@@ -25,6 +37,7 @@ from teletape_server.expressions.operands import (
     Text,
     is_constant,
     is_number,
+    is_written,
     plain,
     tensor,
 )
@@ -68,13 +81,16 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
     Args:
         text: The text, for places.
         taken: Names in the text, which intermediate results do not get.
+        dtype: Of numbers that meet no array.
     """
 
-    def __init__(self, text: str, taken: set[str]) -> None:
+    def __init__(self, text: str, taken: set[str], dtype: str) -> None:
         super().__init__(visit_tokens=False)
         self._text = text
         self._taken = taken
-        self._scope: dict[str, str] = {}  # a name in the text: the value that it names now
+        self._dtype = dtype
+        self._scope: dict[str, str | Constant] = {}  # a name in the text: the value that it names now
+        self._constants: dict[str, tuple[Meta, Operand]] = {}  # results that are steps only if no line uses them
         self._inputs: dict[str, int] = {}  # and the offset of its first use
         self._values: dict[str, Operand] = {}
         self._integer_inputs: set[str] = set()
@@ -88,7 +104,13 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
         outputs = [name for name in self._results if name not in self._used]
         if self._results and self._results[-1] not in outputs:
             outputs.append(self._results[-1])
-        values = {name: tensor(value, integers=name in self._integer_inputs) for name, value in self._values.items()}
+        for name in outputs:
+            if name in self._constants:
+                meta, value = self._constants[name]
+                self._identity(meta, value, name)
+        values = {
+            name: self._tensor(value, integers=name in self._integer_inputs) for name, value in self._values.items()
+        }
         return Compiled(list(self._inputs), values, self._steps, outputs or list(self._inputs)[-1:])
 
     def assignment(self, meta: Meta, parts: Sequence[Any]) -> None:
@@ -97,7 +119,7 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
         if name.startswith("_"):
             raise fault(self._place(token), f"a name begins with a letter, found {name!r}")
         is_input = name not in self._scope and (name not in self._inputs or name not in self._values)
-        if is_input and is_constant(value):
+        if is_input and is_written(value):
             self._check_list(meta, value)
             self._inputs.setdefault(name, token.start_pos)
             self._values[name] = value
@@ -113,18 +135,28 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
             self._name(meta, value, "result")
 
     def _name(self, meta: Meta, value: Operand, name: str) -> None:
-        """Gives a name to a value: to the result of its last step, or of a copy."""
-        if isinstance(value, List) and not is_constant(value):
-            value = self._call(meta, op_named("stack", 1), value.members, {})
-        elif not (isinstance(value, Name) and value.step is not None):
-            value = self._call(meta, op_named("identity", 1), [value], {})
-        assert isinstance(value, Name)
-        assert value.step is not None
+        """Gives a name to a value: to a constant, to the result of its last step, or of a copy."""
         named = name if name not in self._inputs and name not in self._results else self._free(name)
-        self._steps[value.step]["outputs"] = [named]
-        self._scope[name] = named
-        if named not in self._results:
-            self._results.append(named)
+        if is_constant(value):
+            self._check_list(meta, value)
+            constant = Computed(value) if is_written(value) else value  # type: ignore[arg-type]  # a number or a list
+            self._constants[named] = meta, constant
+            self._scope[name] = Constant(named, constant)
+        else:
+            if isinstance(value, List):
+                value = self._step(meta, op_named("stack", 1), value.members, {})
+            if isinstance(value, Name) and value.step is not None:
+                self._steps[value.step]["outputs"] = [named]
+            else:
+                self._identity(meta, value, named)
+            self._scope[name] = named
+        self._results.append(named)
+
+    def _identity(self, meta: Meta, value: Operand, name: str) -> None:
+        """Adds a step whose result is the value, under that name."""
+        step = self._step(meta, op_named("identity", 1), [value], {}).step
+        assert step is not None
+        self._steps[step]["outputs"] = [name]
 
     # ---------------------------------------------------------------------------------------------------- expressions
     def number(self, meta: Meta, parts: Sequence[Any]) -> Number:
@@ -139,8 +171,12 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
 
     def name(self, meta: Meta, parts: Sequence[Any]) -> Operand:
         name = str(parts[0])
-        if name in self._scope:
-            return Name(self._scope[name])
+        scoped = self._scope.get(name)
+        if isinstance(scoped, Constant):
+            self._used.add(scoped.name)
+            return scoped.value
+        if scoped is not None:
+            return Name(scoped)
         if name in self._inputs:
             return Name(name)
         if name in CONSTANTS:
@@ -175,8 +211,30 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
     def property(self, meta: Meta, parts: Sequence[Any]) -> Operand:
         operand, name = parts
         if name not in PROPERTIES:
-            raise fault(self._place(name), f"there is no .{name}; .T transposes a matrix", expected=[".T"])
+            advice = f"write .{name}()" if name in names() else ".T transposes a matrix"
+            raise fault(self._place(name), f"there is no .{name}; {advice}", expected=[".T"])
         return self._call(meta, op_named(PROPERTIES[name], 1), [operand], {})
+
+    def method(self, meta: Meta, parts: Sequence[Any]) -> Operand:
+        """As in NumPy, x.sum(axis=0) is sum(x, axis=0)."""
+        operand, token, arguments = parts
+        return self.call(meta, [token, [operand, *(arguments or ())]])
+
+    def conditional(self, meta: Meta, parts: Sequence[Any]) -> Operand:
+        _, if_, _, else_, _ = parts
+        chosen, condition, other = (
+            self._text[start:end].strip()
+            for start, end in (
+                (meta.start_pos, if_.start_pos),
+                (if_.end_pos, else_.start_pos),
+                (else_.end_pos, meta.end_pos),
+            )
+        )
+        raise fault(
+            self._place(meta),
+            f"write where({condition}, {chosen}, {other}), which chooses element by element",
+            suggestions=[f"where({condition}, {chosen}, {other})"],
+        )
 
     def call(self, meta: Meta, parts: Sequence[Any]) -> Operand:
         token, arguments = parts[0], () if parts[1] is None else parts[1]
@@ -185,7 +243,8 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
         tensors = [argument for argument in positional if not isinstance(argument, Text | Nothing)]
         op = op_named(str(token), len(tensors))
         if op is None:
-            hint = did_you_mean(token, names())
+            formula = FORMULAS.get(str(token))
+            hint = f"write {formula}" if formula else did_you_mean(token, names())
             message = f"there is no function {token}; {hint}" if hint else f"there is no function {token}"
             raise fault(self._place(token), message, found=str(token), suggestions=nearest(token, names()))
         if op.variadic:
@@ -226,6 +285,8 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
                 raise fault(self._place(name), f"{name} has two values")
             values[str(name)] = value
         attributes: dict[str, Any] = {}
+        if self._dtype != "float32" and "dtype" not in values and _makes_floats(op):
+            attributes["dtype"] = self._dtype
         for attribute, value in values.items():
             try:
                 attributes[attribute] = plain(value)
@@ -269,7 +330,13 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
         raise fault(self._place(meta), "an index is a whole number; gather(x, indices) takes computed ones")
 
     # ---------------------------------------------------------------------------------------------------------- steps
-    def _call(self, meta: Meta, op: Op | None, operands: Sequence[Operand], attributes: dict[str, Any]) -> Name:
+    def _call(self, meta: Meta, op: Op | None, operands: Sequence[Operand], attributes: dict[str, Any]) -> Operand:
+        """Returns the result of an op: of a new step, or of constants at once."""
+        assert op is not None
+        constant = folded(op, operands, attributes) if all(map(is_constant, operands)) else None
+        return self._step(meta, op, operands, attributes) if constant is None else constant
+
+    def _step(self, meta: Meta, op: Op | None, operands: Sequence[Operand], attributes: dict[str, Any]) -> Name:
         """Adds a step, and returns its result."""
         assert op is not None
         has_names = any(not is_constant(operand) for operand in operands)
@@ -290,7 +357,7 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
         if isinstance(operand, Text | Nothing):
             raise fault(self._place(meta), "a tensor is expected here, found a text or none")
         if isinstance(operand, List) and not is_constant(operand):
-            operand = self._call(meta, op_named("stack", 1), operand.members, {})
+            operand = self._step(meta, op_named("stack", 1), operand.members, {})
         if isinstance(operand, Name):
             if integers:
                 self._integer_inputs.add(operand.name)
@@ -298,13 +365,16 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
             return operand.name
         self._check_list(meta, operand)
         if not has_names or integers:
-            return tensor(operand, integers=integers)
+            return self._tensor(operand, integers=integers)
         numbers = plain(operand)
         return {"number": numbers} if isinstance(numbers, str) else numbers
 
+    def _tensor(self, operand: Operand, *, integers: bool) -> dict[str, Any]:
+        return tensor(operand, integers=integers, dtype=self._dtype)
+
     def _check_list(self, meta: Meta, operand: Operand) -> None:
         try:
-            tensor(operand, integers=False)
+            self._tensor(operand, integers=False)
         except ValueError as error:
             raise fault(self._place(meta), str(error)) from None
 
@@ -335,13 +405,19 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
         return Place(self._text, start, start if part.end_pos is None else part.end_pos)
 
 
-def compiled(tree: Tree[Any], text: str, taken: set[str]) -> Compiled:
+def _makes_floats(op: Op) -> bool:
+    """Whether the op's result is float32 unless a dtype is named."""
+    return any(attr.name == "dtype" and attr.default is DTYPES["float32"] for attr in op.schema.attrs)
+
+
+def compiled(tree: Tree[Any], text: str, taken: set[str], dtype: str) -> Compiled:
     """Returns the function that a tree means.
 
     Args:
         tree: From the parser.
         text: The text, for the places in problems.
         taken: Names in the text, which intermediate results do not get.
+        dtype: Of numbers that meet no array.
     """
-    function: Compiled = Compiler(text, taken).transform(tree)
+    function: Compiled = Compiler(text, taken, dtype).transform(tree)
     return function

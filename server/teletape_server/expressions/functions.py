@@ -1,4 +1,4 @@
-"""The functions of expressions: every op by its name and TensorFlow's, and short names as in NumPy."""
+"""The functions of expressions: every op by its name, TensorFlow's and NumPy's."""
 
 from __future__ import annotations
 
@@ -7,27 +7,32 @@ from typing import Final
 
 from teletape_engine.catalogue.op import CATALOGUE, Op
 
-#: Names as in NumPy, for ops that are called otherwise.
-SHORT_NAMES: Final = {
-    "sum": "reduce_sum",
-    "mean": "reduce_mean",
-    "max": "reduce_max",
-    "min": "reduce_min",
-    "prod": "reduce_prod",
-    "any": "reduce_any",
-    "all": "reduce_all",
-    "std": "reduce_std",
-    "var": "reduce_variance",
-    "norm": "reduce_euclidean_norm",
-    "logsumexp": "reduce_logsumexp",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "power": "pow",
-    "clip": "clip_by_value",
-    "inverse": "inv",
-    "diagonal": "diag_part",
+#: What a text writes for functions that are no op.
+FORMULAS: Final = {
+    "arange": "range(0, 10)",
+    "cbrt": "sign(x) * abs(x) ** (1 / 3)",
+    "deg2rad": "x * pi / 180",
+    "exp2": "2 ** x",
+    "flatten": "reshape(x, [-1])",
+    "heaviside": "where(x < 0, 0, 1)",
+    "hypot": "sqrt(x ** 2 + y ** 2)",
+    "inner": 'einsum("...k,...k->...", a, b)',
+    "log10": "log(x) / log(10)",
+    "log2": "log(x) / log(2)",
+    "logaddexp": "logsumexp([a, b], axis=0)",
+    "logit": "log(p / (1 - p))",
+    "mae": "mean(abs(a - b))",
+    "mse": "mean((a - b) ** 2)",
+    "ndtr": "0.5 * erfc(-x / sqrt(2))",
+    "norm_cdf": "0.5 * erfc(-x / sqrt(2))",
+    "norm_pdf": "exp(-x ** 2 / 2) / sqrt(2 * pi)",
+    "normcdf": "0.5 * erfc(-x / sqrt(2))",
+    "normpdf": "exp(-x ** 2 / 2) / sqrt(2 * pi)",
+    "outer": 'einsum("i,j->ij", a, b)',
+    "rad2deg": "x * 180 / pi",
+    "ravel": "reshape(x, [-1])",
+    "rmse": "sqrt(mean((a - b) ** 2))",
+    "vdot": "sum(a * b)",
 }
 #: With two tensors these compare them, as in Python.
 OF_TWO: Final = {"max": "maximum", "min": "minimum"}
@@ -38,7 +43,7 @@ OPERATORS: Final = {
     "/": "div",
     "//": "floordiv",
     "%": "floormod",
-    "@": "matmul",
+    "@": "numpy_matmul",
     "**": "pow",
     "==": "equal",
     "!=": "not_equal",
@@ -56,12 +61,11 @@ _INTEGER_INPUTS: Final = frozenset({"indices", "segment_ids", "seed", "counter"}
 
 @cache
 def names() -> dict[str, str]:
-    """Returns the names of all functions, each with that of its op."""
-    ours = {name: name for name in CATALOGUE}
-    last_parts = {full.rpartition(".")[2]: op.name for op in CATALOGUE.values() for full in op.tf}
+    """Returns the names of all functions, each with that of its op: the catalogue's names and synonyms."""
+    synonyms = {name: op for name, op in CATALOGUE.synonyms.items() if name.isidentifier() and name == name.lower()}
     for other in ("zeros", "ones"):  # TensorFlow's take a shape alone, the op also a value
-        last_parts.pop(other, None)
-    return {**last_parts, **{short: op for short, op in SHORT_NAMES.items() if op in CATALOGUE}, **ours}
+        synonyms.pop(other, None)
+    return {**synonyms, **{name: name for name in CATALOGUE}}
 
 
 def op_named(name: str, tensors: int) -> Op | None:

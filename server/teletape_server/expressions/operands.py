@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Name:
@@ -40,8 +42,32 @@ class Nothing:
     """`none`, for attributes."""
 
 
+@dataclass(frozen=True)
+class Computed:
+    """A constant that a function has made of constants; it has no dtype, as those have none.
+
+    Attributes:
+        value: A number or nested lists of numbers.
+    """
+
+    value: Number | List
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant under a name.
+
+    Attributes:
+        name: Of the result that it is if no line uses it.
+        value: The constant.
+    """
+
+    name: str
+    value: Operand
+
+
 Number: TypeAlias = bool | int | float
-Operand: TypeAlias = Name | Text | List | Nothing | Number
+Operand: TypeAlias = Name | Text | List | Nothing | Computed | Number
 
 #: Names that mean a number or nothing, unless the text assigns to them.
 CONSTANTS: dict[str, Operand] = {
@@ -64,8 +90,35 @@ def is_number(operand: Operand) -> bool:
 
 
 def is_constant(operand: Operand) -> bool:
-    """Whether it is a number, or a list of numbers."""
-    return is_number(operand) or (isinstance(operand, List) and all(map(is_constant, operand.members)))
+    """Whether it is a number, a list of numbers, or computed of them."""
+    if isinstance(operand, List):
+        return all(map(is_constant, operand.members))
+    return is_number(operand) or isinstance(operand, Computed)
+
+
+def is_written(operand: Operand) -> bool:
+    """Whether the text has it as a number or a list of numbers."""
+    return is_number(operand) or (isinstance(operand, List) and all(map(is_written, operand.members)))
+
+
+def array(operand: Operand) -> np.ndarray[Any, Any]:
+    """Returns a constant as an array of bool or float64.
+
+    Raises:
+        ValueError: Its lists are ragged, or a number is too large; the text says which.
+    """
+    members = tensor(operand, integers=False, dtype="float64")
+    numbers = np.array([float(number) for number in _numbers(operand)])
+    return numbers.astype(members["dtype"]).reshape(members["shape"])
+
+
+def of_array(result: np.ndarray[Any, Any]) -> Computed:
+    """Returns an array as a constant."""
+
+    def operand(value: Any) -> Any:
+        return List(tuple(map(operand, value))) if isinstance(value, list) else value
+
+    return Computed(operand(result.tolist()))
 
 
 def plain(operand: Operand) -> Any:
@@ -74,6 +127,8 @@ def plain(operand: Operand) -> Any:
     Raises:
         TypeError: It holds a name: attributes are known before anything is computed.
     """
+    if isinstance(operand, Computed):
+        operand = operand.value
     if isinstance(operand, List):
         return [plain(member) for member in operand.members]
     if isinstance(operand, Name):
@@ -85,8 +140,8 @@ def plain(operand: Operand) -> Any:
     return _written(operand) if isinstance(operand, float) else operand
 
 
-def tensor(operand: Operand, *, integers: bool) -> dict[str, Any]:
-    """Returns a number or a list of numbers as a tensor in JSON: bool, int32 if meant, or float32.
+def tensor(operand: Operand, *, integers: bool, dtype: str) -> dict[str, Any]:
+    """Returns a constant as a tensor in JSON: bool, int32 if `integers` are meant, or of `dtype`.
 
     The dtype is written out, since JavaScript writes 2.0 as 2.
 
@@ -96,14 +151,14 @@ def tensor(operand: Operand, *, integers: bool) -> dict[str, Any]:
     numbers = _numbers(operand)
     shape = _shape(operand)
     if numbers and all(isinstance(number, bool) for number in numbers):
-        return {"dtype": "bool", "shape": shape, "data": numbers}
+        return {"dtype": "bool", "shape": shape, "data": numbers} | _scalar(shape, numbers)
     if integers and all(isinstance(number, int) for number in numbers):
         return {"dtype": "int32", "shape": shape, "data": [int(number) for number in numbers]} | _scalar(shape, numbers)
     try:
         data = [_written(float(number)) for number in numbers]
     except OverflowError:
         raise ValueError("a number is too large") from None
-    return {"dtype": "float32", "shape": shape, "data": data} | _scalar(shape, data)
+    return {"dtype": dtype, "shape": shape, "data": data} | _scalar(shape, data)
 
 
 def _scalar(shape: list[int], data: list[Any]) -> dict[str, Any]:
@@ -111,6 +166,8 @@ def _scalar(shape: list[int], data: list[Any]) -> dict[str, Any]:
 
 
 def _numbers(operand: Operand) -> list[Number]:
+    if isinstance(operand, Computed):
+        operand = operand.value
     if isinstance(operand, List):
         return [number for member in operand.members for number in _numbers(member)]
     assert isinstance(operand, bool | int | float)
@@ -118,6 +175,8 @@ def _numbers(operand: Operand) -> list[Number]:
 
 
 def _shape(operand: Operand) -> list[int]:
+    if isinstance(operand, Computed):
+        operand = operand.value
     if not isinstance(operand, List):
         return []
     shapes = [_shape(member) for member in operand.members]

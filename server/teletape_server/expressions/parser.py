@@ -33,11 +33,18 @@ _WORDS: Final = {
     "COLON": ":",
     "EQUAL": "=",
     "DOTS": "...",
+    "IF": "if",
+    "ELSE": "else",
+    "AND": "and",
+    "OR": "or",
     "_LINE_END": "the end of the line",
     "$END": "the end of the text",
 }
 _OPERATORS: Final = frozenset(
-    {"PLUS", "MINUS", "TIMES", "AT", "DIVIDE", "FLOOR_DIVIDE", "REMAINDER", "POWER", "COMPARISON", "AND", "OR", "DOT"}
+    {
+        *("PLUS", "MINUS", "TIMES", "AT", "DIVIDE", "FLOOR_DIVIDE", "REMAINDER", "POWER"),
+        *("COMPARISON", "AND", "OR", "DOT", "IF"),
+    }
 )
 _BEGINS_VALUE: Final = frozenset({"NAME", "NUMBER", "LPAR"})
 #: What people write who know another language, and what it is here.
@@ -53,6 +60,28 @@ _OTHERWISE: Final = {
     "{": "vectors and matrices are written with [ ]",
     "²": "powers are written with **",
 }
+_LOOP: Final = "there are no loops: functions work on all elements, and sum, cumsum and einsum add them up"
+_NO_MODULES: Final = "every function is there without an import"
+#: Words of Python and other languages that mean nothing here, and what to write.
+_STATEMENTS: Final = {
+    "class": "a text has formulas alone",
+    "const": "a line is name = formula",
+    "def": "a text has no functions of its own: write the formula, and give its parts names",
+    "elif": "a choice is written where(condition, a, b)",
+    "for": _LOOP,
+    "from": _NO_MODULES,
+    "if": "a choice is written where(condition, a, b)",
+    "import": _NO_MODULES,
+    "lambda": "a text has no functions of its own: write the formula",
+    "let": "a line is name = formula",
+    "return": "the result is the last line: leave out return",
+    "var": "a line is name = formula",
+    "while": _LOOP,
+}
+#: A module before a function or a number, as in np.sin(x), tf.nn.relu(x) and math.pi: it is read over.
+_MODULE: Final = re.compile(
+    r"(?<![\w.])(np|numpy|jnp|jax|math|scipy|special|torch|tf)\s*\.\s*(?:[A-Za-z_]\w*\s*\.\s*)*(?=[A-Za-z_])(?!T\b)"
+)
 
 
 @cache
@@ -62,8 +91,12 @@ def _parser() -> Lark:
     )
 
 
-def parse(text: str) -> Compiled:
+def parse(text: str, dtype: str = "float32") -> Compiled:
     """Returns the function that the text means.
+
+    Args:
+        text: Lines of formulas.
+        dtype: Of numbers that meet no array: values of inputs, and results of constants alone.
 
     Raises:
         Problem: invalid_expression, with the line, the column, and what was expected.
@@ -88,7 +121,7 @@ def parse(text: str) -> Compiled:
         raise _unexpected(text, error) from None
     taken = set(re.findall(r"[A-Za-z_]\w*", text))
     try:
-        return compiled(tree, text, taken)
+        return compiled(tree, text, taken, dtype)
     except VisitError as error:
         if isinstance(error.orig_exc, Problem):
             raise error.orig_exc from None
@@ -96,12 +129,17 @@ def parse(text: str) -> Compiled:
 
 
 def _prepared(text: str) -> str:
-    """Returns the text with spaces for comments, and for line breaks inside brackets; offsets stay the same."""
+    """Returns the text with spaces for comments, modules, and line breaks inside brackets; offsets stay the same."""
+    assigned = set(re.findall(r"\b([A-Za-z_]\w*)[ \t]*=(?!=)", text))
+
+    def without_modules(code: str) -> str:
+        return _MODULE.sub(lambda match: match[0] if match[1] in assigned else " " * len(match[0]), code)
+
     pieces: list[str] = []
     open_brackets: list[tuple[str, int]] = []
     position = 0
     for match in _PIECE.finditer(text):
-        pieces.append(text[position : match.start()])
+        pieces.append(without_modules(text[position : match.start()]))
         position = match.end()
         piece = match[0]
         if piece in _CLOSING:
@@ -118,7 +156,7 @@ def _prepared(text: str) -> str:
         # The parser would name the end of the text, which is far from the bracket.
         [bracket, start] = open_brackets[-1]
         raise fault(Place(text, start, start + 1), f"this {bracket} is never closed", expected=[_CLOSING[bracket]])
-    return "".join((*pieces, text[position:]))
+    return "".join((*pieces, without_modules(text[position:])))
 
 
 def _unexpected(text: str, error: UnexpectedToken) -> Problem:
@@ -130,8 +168,15 @@ def _unexpected(text: str, error: UnexpectedToken) -> Problem:
     token_text = "the end of the text" if at_end else "the end of the line" if token.type == "_LINE_END" else str(token)
     shown = token_text if token_text.startswith("the end") else repr(token_text)
     message = f"expected {_listed(expected)}; found {shown}"
-    if token == "=":
-        message += ": two values are compared with =="
+    before = text[:start].rstrip()
+    last_word = re.search(r"[A-Za-z_]\w*$", before)
+    hint = _STATEMENTS.get(str(token)) or (_STATEMENTS.get(last_word[0]) if last_word else None)
+    if token == "=" and before.endswith(("+", "-", "*", "/")):
+        hint = f"write name = name {before[-1]} …"
+    elif token == "=":
+        hint = "two values are compared with =="
+    if hint:
+        message += f": {hint}"
     return fault(place, message, found=token_text, expected=expected)
 
 

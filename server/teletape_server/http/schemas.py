@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from teletape_server.hosts.protocols import Running
 from teletape_server.settings import DEVICE_PATTERN, DEVICES
-from teletape_server.worker.models.base import component
+from teletape_server.worker.models.base import FloatDtype, component
 
 
 def _is_device(text: str) -> str:
@@ -289,6 +289,7 @@ class ExpressionText(_RequestBody):
     text: Annotated[
         str, Field(description="Lines such as `y = sin(x) * x`; names without a value are the function's inputs")
     ]
+    dtype: Annotated[FloatDtype, Field(description="Of `values`, and of constants that meet no input")] = "float32"
 
 
 class Expression(BaseModel):

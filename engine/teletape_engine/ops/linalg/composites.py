@@ -53,6 +53,70 @@ def matvec(a: Any, b: Any, *, transpose_a: bool = False, adjoint_a: bool = False
 
 
 @composite(
+    samples=[
+        sample((3,), (3,)),
+        sample((2, 3), (3,)),
+        sample((3,), (3, 2)),
+        sample((2, 3), (3, 4), seed=1),
+        sample((2, 2, 3), (3,)),
+        sample((3,), (2, 3, 2)),
+        sample((2, 1, 2, 3), (4, 3, 2), seed=2),
+    ],
+)
+def numpy_matmul(a: Any, b: Any) -> Any:
+    """NumPy's a @ b: of two vectors a number, of a matrix and a vector a vector, of two matrices their product.
+
+    Leading axes broadcast: [..., m, k] and [..., k, n] give [..., m, n]. A vector [k] is a row on the left and a column
+    on the right, and its axis is not in the result.
+    """
+    if not a.shape or not b.shape:
+        raise InvalidArgumentError(
+            f"a @ b multiplies vectors and matrices; found {shape_text(a.shape)} and {shape_text(b.shape)}: a number "
+            "is multiplied with *"
+        )
+    row, column = len(a.shape) == 1, len(b.shape) == 1
+    if a.shape[-1] != b.shape[-1 if column else -2]:
+        raise InvalidArgumentError(
+            f"a @ b sums over the last axis of a and the {'only' if column else 'last but one'} axis of b, which must "
+            f"have the same length; found {shape_text(a.shape)} and {shape_text(b.shape)}"
+        )
+    product = matmul(expand_dims(a, axis=0) if row else a, expand_dims(b, axis=-1) if column else b)
+    return squeeze(product, axis=((-2,) if row else ()) + ((-1,) if column else ())) if row or column else product
+
+
+@composite(
+    samples=[
+        sample((3,), (3,)),
+        sample((2, 3), (3,)),
+        sample((3,), (3, 2)),
+        sample((), (2, 3)),
+        sample((2, 3), ()),
+        sample((2, 3), (2, 3, 4), seed=1),
+        sample((2, 2, 3), (3, 4), seed=2),
+    ],
+)
+def dot(a: Any, b: Any) -> Any:
+    """NumPy's dot: sums of products over the last axis of a and the last but one of b, or its only one.
+
+    Of two vectors a number, of matrices their product, with a number the product of the elements; [*m, k] and
+    [*l, k, n] give [*m, *l, n].
+    """
+    if not a.shape or not b.shape:
+        return a * b
+    if len(b.shape) < 3 or len(a.shape) < 2:
+        return numpy_matmul(a, b)
+    *lead, k, n = b.shape
+    if a.shape[-1] != k:
+        raise InvalidArgumentError(
+            f"dot sums over the last axis of a and the last but one of b, which must have the same length; found "
+            f"{shape_text(a.shape)} and {shape_text(b.shape)}"
+        )
+    rows = math.prod(a.shape[:-1])
+    columns = reshape(transpose(b, perm=(len(lead), *range(len(lead)), len(lead) + 1)), shape=(k, math.prod(lead) * n))
+    return reshape(matmul(reshape(a, shape=(rows, k)), columns), shape=(*a.shape[:-1], *lead, n))
+
+
+@composite(
     samples=[sample((3, 3)), sample((2, 2, 3))],
     tf=(function("linalg.trace", Conversion.TENSOR("x")),),
 )

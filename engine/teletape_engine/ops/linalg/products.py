@@ -16,6 +16,7 @@ from teletape_engine.ops.shapes.shape import reshape
 from teletape_engine.spec import COMPLEX, HALF, NUMERIC, Spec, broadcast, half_bytes, shape_text, wide
 
 _MANY: Final = 16  # matrices in a stack
+_VECTORS: Final = ". matvec multiplies a matrix and a vector, dot also two vectors"
 
 
 def _matmul_spec(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Spec:
@@ -27,9 +28,9 @@ def _matmul_spec(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjo
     if min(a.ndim, b.ndim) < 2:
         if a.ndim != b.ndim:
             raise InvalidArgumentError(
-                f"In[0] and In[1] has different ndims: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
+                f"In[0] and In[1] has different ndims: {shape_text(a.shape)} vs. {shape_text(b.shape)}{_VECTORS}"
             )
-        raise InvalidArgumentError(f"In[0] and In[1] ndims must be == 2: {a.ndim}")
+        raise InvalidArgumentError(f"In[0] and In[1] ndims must be == 2: {a.ndim}{_VECTORS}")
     shapes = f"In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
     m, k = a.shape[-2:][:: -1 if transpose_a or adjoint_a else 1]
     l, n = b.shape[-2:][:: -1 if transpose_b or adjoint_b else 1]  # noqa: E741  # the textbook's letter

@@ -28,5 +28,5 @@ async def parse_expression(_: Owner, body: ExpressionText, key: IdempotencyKey =
     Nothing is computed and nothing is stored. docs/expressions.md describes the language.
     """
     # In a thread: a text of the longest length takes about 0.1 s.
-    compiled = await asyncio.to_thread(parse, body.text)
+    compiled = await asyncio.to_thread(parse, body.text, body.dtype)
     return Expression.model_validate(compiled._asdict())

@@ -7,6 +7,7 @@ A field of type `Id`, `Input`, … is read into the engine's form when its body 
 from __future__ import annotations
 
 import json
+import typing
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -178,6 +179,9 @@ Tensor = Annotated[Any, PlainValidator(_read_tensor), WithJsonSchema(component("
 Input = Annotated[Any, PlainValidator(_read_input), WithJsonSchema(component("Input"))]
 TensorValue = Annotated[Any, WithJsonSchema(component("TensorValue"))]
 Attributes = Annotated[dict[str, Any], AfterValidator(wire.attributes_from_json)]
+
+#: What numbers without a dtype can become where they meet no tensor.
+FloatDtype = typing.Literal["float16", "bfloat16", "float32", "float64"]
 
 Replace = Annotated[
     bool,
