@@ -15,7 +15,7 @@ from teletape_server import version
 from teletape_server.connections.listener import address_of, listening
 from teletape_server.middleware.access_log import write_to_stderr
 from teletape_server.settings import Settings, SettingsError
-from teletape_server.worker.confinement import scrub
+from teletape_server.worker.confinement import hide, scrub
 
 _USAGE = "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
 
@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         print(f"teletape: {error}", file=sys.stderr)
         return 2
+    hide()  # its keys above all; before the first process that could look
     scrub(os.environ)  # before the first thread, and before the first process that inherits it
     return serve(settings)
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from teletape_engine.arrays.cpu import DeviceFacts
+from teletape_server.gpu.placement import is_of, placed
 from teletape_server.hosts.counted_bodies import Admission, CountedBody
 from teletape_server.hosts.ended_sessions import Ended, session_ended
-from teletape_server.hosts.placement import is_of, placed
 from teletape_server.hosts.protocols import HostGone, Hosts, Running, Start
 from teletape_server.hosts.session_entry import Key as Key
 from teletape_server.hosts.session_entry import SessionEntry as SessionEntry

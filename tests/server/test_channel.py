@@ -1,6 +1,8 @@
 """The channel between the server and a worker process: messages, and bodies in shared memory."""
 
+import contextlib
 import gc
+import os
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -36,6 +38,10 @@ def send(channel: Channel, head: Any, content: bytes | None = None) -> int:
     return segment
 
 
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
 def test_small_bodies_travel_in_their_message(ends: tuple[Channel, Channel]) -> None:
     near, far = ends
     assert send(near, ["head", 1], b"x" * INLINE) == 0
@@ -69,6 +75,26 @@ def test_large_bodies_lie_in_memory_that_is_used_again_once_nobody_looks(ends: t
     send(far, "what is free")
     near.receive()
     assert {send(near, 4, b"d" * size), send(near, 5, b"e" * size)} == {first, second}
+
+
+def test_files_of_a_message_that_is_never_sent_are_closed(ends: tuple[Channel, Channel]) -> None:
+    """Of one for which the other end has no room they stay open: it is sent again."""
+    near, far = ends
+    near.sock.setblocking(False)
+    before = open_files()
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            near.transmit(*near.encode("fills the socket"))
+    waiting = near.encode("waits", near.body(INLINE + 1))
+    with pytest.raises(BlockingIOError):
+        near.transmit(*waiting)
+    assert open_files() == before + len(near.pool.segments) + 1  # a mapped segment has a file of its own
+    far.close()
+    with pytest.raises(OSError, match=r"Broken pipe|reset"):
+        near.transmit(*waiting)
+    with pytest.raises(ValueError, match="a message of"):
+        near.encode("long" * (64 << 10), near.body(INLINE + 1))
+    assert open_files() == before + len(near.pool.segments) - 1  # the other end's
 
 
 def test_a_room_that_is_given_back_is_used_again(ends: tuple[Channel, Channel]) -> None:

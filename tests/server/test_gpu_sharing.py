@@ -1,5 +1,6 @@
 """Sessions that share the process of a GPU: turns, limits, cancels, errors of the device, processes of their own."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from test_settings import children
 from test_shutdown import ENDLESS
 
 from serving import ok, problem, until
+from teletape_server.gpu.sharing import SessionOver
 from teletape_server.gpu.turns import Turns
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
@@ -132,13 +134,21 @@ def test_an_error_that_lasts_ends_all_sessions_with_the_reason_and_new_ones_star
     squares(gpu, created(gpu, "third"))
 
 
-def test_turns_come_in_the_order_of_asking_and_a_cancelled_request_waits_no_longer() -> None:
+def test_turns_come_in_the_order_of_asking_and_a_cancelled_request_is_the_next() -> None:
+    """It never runs beside another one: what is left of it may touch the device."""
     turns, order, inside = Turns(), list[str](), threading.Event()
-    cancelled = threading.Event()
+    cancelled, looked, running = threading.Event(), threading.Semaphore(0), threading.Lock()
+
+    def is_cancelled(name: str) -> bool:
+        if cancelled.is_set() and name == "cancelled":
+            looked.release()
+            return True
+        return False
 
     def ask(name: str, hold: threading.Event | None = None) -> None:
-        with turns.turn(lambda: name == "leaver" and cancelled.is_set()):
-            order.append(name)
+        with turns.turn(lambda: is_cancelled(name)), contextlib.ExitStack() as stack:
+            order.append(name if running.acquire(blocking=False) else f"{name} beside another")
+            stack.callback(running.release)
             if hold is not None:
                 inside.set()
                 hold.wait(10)
@@ -147,14 +157,46 @@ def test_turns_come_in_the_order_of_asking_and_a_cancelled_request_waits_no_long
     threads = [threading.Thread(target=ask, args=("holder", release))]
     threads[0].start()
     inside.wait(10)
-    for name in ("first", "leaver", "second"):
+    for name in ("first", "cancelled", "second"):
         threads.append(threading.Thread(target=ask, args=(name,)))
         threads[-1].start()
         until(lambda: len(turns) == len(threads))
     cancelled.set()
-    until(lambda: order == ["holder", "leaver"])
+    for _ in range(3):
+        assert looked.acquire(timeout=10)
     release.set()
     for thread in threads:
         thread.join(10)
-    assert order == ["holder", "leaver", "first", "second"]
+    assert order == ["holder", "cancelled", "first", "second"]
     assert len(turns) == 0
+
+
+def test_a_request_whose_session_has_ended_leaves_the_queue_while_another_computes() -> None:
+    turns, inside, release, left = Turns(), threading.Event(), threading.Event(), list[bool]()
+
+    def hold() -> None:
+        with turns.turn(lambda: False):
+            inside.set()
+            release.wait(10)
+
+    def leave() -> bool:
+        raise SessionOver
+
+    def wait() -> None:
+        try:
+            with turns.turn(leave):
+                left.append(False)
+        except Exception:  # as the engine does around each command
+            left.append(False)
+        except SessionOver:
+            left.append(True)
+
+    threads = [threading.Thread(target=target) for target in (hold, wait)]
+    threads[0].start()
+    inside.wait(10)
+    threads[1].start()
+    threads[1].join(10)
+    assert left == [True]
+    assert len(turns) == 1
+    release.set()
+    threads[0].join(10)

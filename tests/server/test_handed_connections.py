@@ -280,6 +280,22 @@ def test_only_some_connections_of_a_session_are_handed_over(direct: Server, http
 
 
 @pytest.mark.usefixtures("undisturbed")
+def test_slots_of_connections_that_broke_while_the_process_wrote_are_used_again(
+    direct: Server, http: httpx.Client
+) -> None:
+    def break_off(connection: Any) -> None:
+        connection._handover.token.take()  # as the process does to write an answer; it may have it already
+        connection.transport.abort()
+
+    for _ in range(SLOTS + 1):
+        with Caller(direct, http) as caller:
+            port = caller.sock.getsockname()[1]
+            [connection] = [item for item in direct.app.state.connections.open if item.client[1] == port]
+            direct.loop().call_soon_threadsafe(break_off, connection)
+            until(lambda: not host_of(direct).handed)
+
+
+@pytest.mark.usefixtures("undisturbed")
 def test_a_proxy_and_a_server_with_keys_keep_their_connections(direct: Server, http: httpx.Client) -> None:
     """A process could read what comes over its connections, and other callers' requests may come over a proxy's."""
     with Caller(direct, http, hands_over=False, X_Forwarded_For="192.0.2.7") as caller:

@@ -1,5 +1,6 @@
 """Settings from flags and the environment, and `teletape serve` as a process of its own."""
 
+import contextlib
 import os
 import re
 import signal
@@ -215,6 +216,45 @@ def test_no_other_process_of_the_server_has_its_keys() -> None:
     assert not [
         pid for pid, environment in environments.items() if b"sesame" in environment or b"TELETAPE" in environment
     ]
+
+
+def test_a_session_s_process_reads_nothing_of_the_server_and_of_other_sessions() -> None:
+    """Another process of the same user shows that it could; root's processes can read all, and so have no rights here.
+
+    If memory runs out, the system ends one of them, and not the server.
+    """
+    bare = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.geteuid() == 0 else []
+    environment = os.environ | SECRETS
+    with contextlib.ExitStack() as stack:
+
+        def started(*command: str) -> subprocess.Popen[str]:
+            command = (*bare, *command)
+            process = subprocess.Popen(
+                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+            stack.enter_context(process)
+            stack.callback(process.terminate)
+            return process
+
+        other = started("sleep", "1000")
+        server = started(sys.executable, str(Path(__file__).with_name("looking.py")))
+        assert server.stdout is not None
+        url = server.stdout.readline().split()[3]
+        headers = {"Authorization": "Bearer open-sesame-1"}
+        http = stack.enter_context(httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=90))
+        for id in ("mine", "other"):
+            ok(http.post("/v1/sessions", json={"id": id}))
+        seen = ok(http.post("/v1/sessions/mine/attach")).json()
+        assert "\nprocess_open_fds " in ok(http.get("/metrics")).text  # the server can look into itself
+        [forkserver] = [pid for pid in children(server.pid) if seen["pid"] in children(pid)]
+        sessions = children(forkserver)
+        priorities = {pid: int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (server.pid, *sessions)}
+    readable = {int(pid): names for pid, names in seen["readable"].items()}
+    assert {"environ", "maps", "fd"} <= {*readable[other.pid]}
+    others = {server.pid, forkserver} | sessions - {seen["pid"]}
+    assert len(others) >= 3
+    assert {pid: names for pid, names in readable.items() if pid in others and names} == {}
+    assert min(priorities[pid] for pid in sessions) > priorities[server.pid]
 
 
 def test_another_user_for_workers_needs_root(

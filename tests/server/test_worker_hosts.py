@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,7 +26,7 @@ from teletape_engine.commands.results import Answer, Facts, Fetched
 from teletape_engine.errors import AnswerDroppedError, UnimplementedError
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
-from teletape_server.hosts import worker_pool
+from teletape_server.hosts import worker_host, worker_pool
 from teletape_server.hosts.forkserver import start_process
 from teletape_server.hosts.protocols import HostGone, Running, Start
 from teletape_server.hosts.watchdog import Ending
@@ -248,6 +249,77 @@ def test_a_process_that_is_killed_answers_everyone_with_the_reason() -> None:
         await host.end(Ending(Reason.DELETED, "again"))
 
     run(test)
+
+
+def test_bodies_on_their_way_to_a_process_that_has_ended_leave_no_open_file() -> None:
+    """Whether the server finds its end when it sends, or while what it could not send yet waits."""
+    large = b"".join(wire.encode_batch(Batch((Constant("x", np.ones(1 << 16)),), ("x",))).buffers)
+
+    async def test(pool: WorkerPool) -> None:
+        for waits in (False, True):
+            host = await started(pool)
+            pid = host.pid
+            assert pid is not None
+            assert pool.spare is not None
+            await pool.spare  # its start opens and closes files
+            before = open_files()
+            os.kill(pid, signal.SIGSTOP)
+            if waits:
+                while not host._unsent:
+                    post(host, GOOD_SMALL)
+            else:
+                end(pid)
+            running = [post(host, large) for _ in range(8)]
+            if waits:
+                end(pid)
+            for request in running:
+                with pytest.raises(HostGone, match="SIGKILL"):
+                    await request.reply
+            await host.gone
+            assert open_files() < before
+
+    run(test)
+
+
+def end(pid: int) -> None:
+    """Ends a process, whose server learns of it in its next turn."""
+    os.kill(pid, signal.SIGKILL)
+    while re.search(r"^State:\s+[^ZX]", status_of(pid), re.M):
+        pass
+
+
+def status_of(pid: int) -> str:
+    try:
+        return proc(pid, "status")
+    except FileNotFoundError:
+        return ""
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_process_that_cannot_be_ended_keeps_no_caller_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse() -> None:
+        raise PermissionError("not permitted")
+
+    async def test(pool: WorkerPool) -> None:
+        monkeypatch.setattr(worker_host, "_GRACE", 0.01)
+        host = await started(pool)
+        request, process = post(host, long()), host._process
+        with monkeypatch.context() as patch:
+            patch.setattr(process, "kill", refuse)
+            os.kill(process.pid or 0, signal.SIGSTOP)
+            host.channel.sock.shutdown(socket.SHUT_RDWR)
+            with pytest.raises(HostGone, match="how it ended is not known"):
+                await request.reply
+            await host.end(Ending(Reason.SHUTDOWN, "as at the server's end"))
+        process.kill()
+
+    run(test)
+    assert "could not be ended" in caplog.text
 
 
 def test_ending_a_host_ends_its_process_also_while_it_computes() -> None:

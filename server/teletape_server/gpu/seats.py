@@ -6,7 +6,7 @@ import contextlib
 import os
 from multiprocessing.process import BaseProcess
 
-from teletape_server.worker.channel import Channel
+from teletape_server.worker.channel import Channel, close_files, is_full
 from teletape_server.worker.control import Sockets, socket_pairs
 
 
@@ -84,12 +84,17 @@ class GpuProcess:
             try:
                 sentinel, end = os.pipe()
             except OSError:
-                for file in files:
-                    os.close(file)
+                close_files(files)
                 raise
             undo.callback(os.close, sentinel)
+            files.append(end)
             data, _ = self._channel.encode(("session",))
-            self._channel.transmit(data, [*files, end])  # it closes them here
+            try:
+                self._channel.transmit(data, files)  # it closes them here
+            except OSError as error:
+                if is_full(error):
+                    close_files(files)
+                raise
             undo.pop_all()
         seat = Seat(self, sentinel)
         self.seats.add(seat)

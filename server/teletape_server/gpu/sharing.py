@@ -24,8 +24,8 @@ from teletape_server.worker.main import BROKEN_STATUS, Process, Worker
 SEAT_FILES: Final = 3  #: What a session brings: its two sockets, and a pipe that is closed when it has ended.
 
 
-class SessionOver(Exception):
-    """The server has ended the session."""
+class SessionOver(BaseException):
+    """The server has ended the session: no error of a request, so that nothing takes it for one."""
 
 
 def main(sockets: Sockets, user: User | None = None) -> None:

@@ -12,7 +12,7 @@ _LOOK_SECONDS: Final = 0.05  # between two looks at whether a request that waits
 
 
 class Turns:
-    """A queue of requests; a session that asks again comes after all that wait."""
+    """A queue of requests, of which the first computes; a session that asks again comes after all that wait."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -23,17 +23,22 @@ class Turns:
 
     @contextmanager
     def turn(self, cancelled: Callable[[], bool]) -> Iterator[None]:
-        """A block that runs while no other one does; a request that is cancelled waits no longer, and must not compute.
+        """A block that runs while no other one does.
 
         Args:
-            cancelled: Whether the request is cancelled.
+            cancelled: Whether the request is cancelled: then it is the next, since what is left of it takes no time. It
+                may raise an exception, which ends the wait.
         """
         ticket = object()
         with self._changed:
             self._queue.append(ticket)
-            while self._queue[0] is not ticket and not cancelled():
-                self._changed.wait(_LOOK_SECONDS)
         try:
+            with self._changed:
+                while self._queue[0] is not ticket:
+                    if cancelled() and self._queue[1] is not ticket:
+                        self._queue.remove(ticket)
+                        self._queue.insert(1, ticket)
+                    self._changed.wait(_LOOK_SECONDS)
             yield
         finally:
             with self._changed:

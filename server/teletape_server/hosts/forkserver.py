@@ -32,7 +32,8 @@ _ONE_THREAD: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREAD
 #: Variables with keys: removed even where the server is a part of another program.
 _SECRET: Final = ("TELETAPE_API_KEYS", "TELETAPE_API_KEY")
 
-_SPEED: Final = "teletape_server.worker.speed"  # measures when it is imported, which this process must not do
+#: What the forkserver alone imports: its processes inherit what that does.
+_INHERITED: Final = ("teletape_server.worker.speed", "teletape_server.hosts.inherited")
 
 log = logging.getLogger("teletape")
 
@@ -54,7 +55,7 @@ def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BasePro
     for name in _ONE_THREAD:
         os.environ.setdefault(name, "1")  # the forkserver inherits it when it starts
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([worker_process.__name__, _SPEED])
+    context.set_forkserver_preload([worker_process.__name__, *_INHERITED])
     ours, theirs = socket_pairs()
     with contextlib.closing(theirs), _fork_lock:
         process = context.Process(target=target, args=(theirs, *arguments), daemon=True)

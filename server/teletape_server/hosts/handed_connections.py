@@ -92,7 +92,7 @@ class HandedConnections:
         self._ahead = 0.0
         self._last_id = 0
         self._by_id: dict[int, Handover] = {}
-        self._spoiled_slots: set[int] = set()
+        self._spoiled_slots: dict[int, int] = {}  # by the number of a connection that is gone
         self._timer: asyncio.TimerHandle | None = None
         self._ended = False
 
@@ -123,7 +123,7 @@ class HandedConnections:
             The handover; None if there are too many already, or too few file descriptors.
         """
         lease = None if self.refuses else self._lease
-        used = {handover.slot for handover in self._by_id.values()} | self._spoiled_slots
+        used = {handover.slot for handover in self._by_id.values()} | {*self._spoiled_slots.values()}
         if lease is None or self._ended or len(used) >= SLOTS:
             return None
         try:
@@ -238,7 +238,7 @@ class HandedConnections:
         if handover.id in self._by_id and handover.token.take():
             self._take(handover, is_open=False)
         else:
-            self._spoiled_slots.add(handover.slot)  # the process may still write there
+            self._spoiled_slots[handover.id] = handover.slot  # the process may still write there
             self._remove(handover)
 
     def on_back(self, id: int, unsent: bytes) -> None:
@@ -250,6 +250,10 @@ class HandedConnections:
             del self._by_id[id]
             handover.token.close()
             handover.connection.returned(unsent, is_idle=False)
+
+    def on_let_go(self, id: int) -> None:
+        """Notes that the process has let go of a connection: it writes no more about it."""
+        self._spoiled_slots.pop(id, None)
 
     def on_reply(self, number: int) -> None:
         """Notes that the process leaves the answer to a frame to the server; then its connection is the server's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import errno
+import logging
 import os
 import signal
 import time
@@ -18,7 +18,7 @@ from teletape_server.hosts.handed_connections import HandedConnections
 from teletape_server.hosts.protocols import BodyBuffer, HostGone, Reply, Running, Start
 from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.leases import Reason
-from teletape_server.worker.channel import Channel
+from teletape_server.worker.channel import Channel, close_files, is_full
 from teletape_server.worker.control import Control, Sockets
 from teletape_server.worker.shared_memory import IdleMemory, MessageBody
 
@@ -27,6 +27,8 @@ _SHARED_GRACE: Final = 30.0  # likewise, of a session that shares its process: t
 _UNKNOWN_STATUS: Final = 255  # of a process whose forkserver has ended: it may still run
 _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
 _PAUSE: Final = 0.05  # seconds until sending is tried again if too many file descriptors are on their way
+
+log = logging.getLogger("teletape")
 
 
 class ProcessOfHost(Protocol):
@@ -212,8 +214,7 @@ class WorkerHost:
     def _send_files(self, head: Any, files: list[int]) -> None:
         """Sends a message with file descriptors, and closes them here."""
         if self._closing:
-            for file in files:
-                os.close(file)
+            close_files(files)
             return
         data, _ = self.channel.encode(head)
         self._send_encoded((data, files))
@@ -232,10 +233,16 @@ class WorkerHost:
         except BlockingIOError:
             self._loop.add_writer(self.channel.sock, self._on_writable)
         except OSError as error:
-            if error.errno == errno.ETOOMANYREFS:  # bodies on their way to all processes: these take them one by one
+            if is_full(error):  # bodies on their way to all processes: these take them one by one
                 self._loop.call_later(_PAUSE, self._flush)
             else:  # the process has ended; `_on_readable` learns of it and fails what waits
-                self._unsent.clear()
+                self._unsent.popleft()
+                self._drop_unsent()
+
+    def _drop_unsent(self) -> None:
+        """Drops what has not been sent, since the process has ended or is about to."""
+        while self._unsent:
+            close_files(self._unsent.popleft()[1])
 
     def _on_writable(self) -> None:
         self._loop.remove_writer(self.channel.sock)
@@ -289,6 +296,8 @@ class WorkerHost:
                 self._broken = why
             case ("back", id, unsent):
                 self.handed.on_back(id, unsent)
+            case ("let go", id):
+                self.handed.on_let_go(id)
             case ("ready",):
                 self._opened.set_result(None)
             case ("failed", code, text, details):
@@ -302,10 +311,7 @@ class WorkerHost:
         self._loop.remove_reader(self.channel.sock)
         self._loop.remove_writer(self.channel.sock)
         self._loop.remove_reader(self._control.sock)
-        for _, fds in self._unsent:
-            for fd in fds:
-                os.close(fd)
-        self._unsent.clear()
+        self._drop_unsent()
         self.channel.close()
         self._control.sock.close()
 
@@ -329,7 +335,10 @@ class WorkerHost:
         return _died(status)
 
     def _reap(self) -> asyncio.Task[int | None]:
-        """Waits for the process, kills it if it does not end in time; the task returns its exit status."""
+        """Waits for the process, kills it if it does not end in time.
+
+        The task returns its exit status, or None if that cannot be known. It does not fail: callers wait for it.
+        """
         if self._reaping is None:
             self._reaping = self._loop.create_task(self._wait_or_kill())
         return self._reaping
@@ -340,8 +349,10 @@ class WorkerHost:
                 self._process.kill()
                 await self._exits_in_time()
             if self._process.exitcode == _UNKNOWN_STATUS and self.pid is not None:
-                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
-                    os.kill(self.pid, signal.SIGKILL)
+                _end_orphan(self.pid)
+        except Exception:
+            log.exception("the session's process %s could not be ended", self.pid)
+            return None
         finally:
             self.gone.set_result(None)
         return self._process.exitcode
@@ -361,9 +372,19 @@ class WorkerHost:
         return True
 
 
+def _end_orphan(pid: int) -> None:
+    """Ends a process whose forkserver has ended; it becomes a child of this process if that is a container's first."""
+    with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+        os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
 def _died(status: int | None) -> Ending:
     """Describes how a process ended unexpectedly."""
-    if status is None or status >= 0:
+    if status is None:
+        return Ending(Reason.WORKER_DIED, "its process has closed the connection, and how it ended is not known")
+    if status >= 0:
         return Ending(Reason.WORKER_DIED, f"its process ended with status {status}")
     text = f"its process was ended by signal {-status} ({signal.Signals(-status).name})"
     text += ", as the system does when memory runs out" if -status == signal.SIGKILL else ""

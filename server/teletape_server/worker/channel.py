@@ -5,13 +5,14 @@ A message is small and travels over a SOCK_SEQPACKET socket pair. A large body l
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import socket
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgpack  # type: ignore[import-untyped]  # ships no types
@@ -132,7 +133,9 @@ class Channel:
             self.pool.drop(segment)
 
     def encode(self, head: Any, body: MessageBody | None = None) -> tuple[bytes, list[int]]:
-        """Returns the message and the file descriptors to pass to `transmit`. The body cannot be used afterwards.
+        """Returns the message and the file descriptors to pass to `transmit`, or else to `close_files`.
+
+        The body cannot be used afterwards.
 
         Raises:
             ValueError: The head alone is larger than a message may be.
@@ -154,17 +157,27 @@ class Channel:
         if body is not None:
             body.view.release()
         if len(data) > _MAX_MESSAGE:
+            close_files(fds)
             raise ValueError(f"a message of {len(data)} bytes")
         return data, fds
 
     def transmit(self, data: bytes, fds: list[int]) -> None:
-        """Sends an encoded message; on BlockingIOError nothing was sent."""
-        if fds:
-            socket.send_fds(self.sock, [data], fds)
-            for fd in fds:
-                os.close(fd)
-        else:
-            self.sock.send(data)
+        """Sends an encoded message; its file descriptors are closed here, unless it can be sent again.
+
+        Raises:
+            OSError: Nothing was sent. With `is_full` the message can be sent again later; otherwise the other end has
+                closed.
+        """
+        try:
+            if fds:
+                socket.send_fds(self.sock, [data], fds)
+            else:
+                self.sock.send(data)
+        except OSError as error:
+            if not is_full(error):
+                close_files(fds)
+            raise
+        close_files(fds)
 
     def receive(self) -> tuple[Any, memoryview | None] | None:
         """Returns the next message's head and body (read only), or None after the other end has closed.
@@ -190,8 +203,7 @@ class Channel:
             except OSError:
                 self._unused.append(number)
             finally:
-                for fd in fds:
-                    os.close(fd)
+                close_files(fds)
         mapped = self.maps.get(number)
         return head, None if mapped is None else self._tracked_view(mapped, number, offset, length)
 
@@ -199,8 +211,7 @@ class Channel:
         if self._takes_files:
             self.files = fds
         else:
-            for fd in fds:
-                os.close(fd)
+            close_files(fds)
 
     def _tracked_view(self, mapped: mmap.mmap, number: int, offset: int, length: int) -> memoryview:
         """Returns a view of the segment; after it and all views made from it are gone, the segment counts as unused."""
@@ -213,6 +224,17 @@ class Channel:
         self.sock.close()
         self.pool.close()
         self.maps.clear()
+
+
+def is_full(error: OSError) -> bool:
+    """Returns whether a message was not sent because the socket, or the system's count of files under way, is full."""
+    return isinstance(error, BlockingIOError) or error.errno == errno.ETOOMANYREFS
+
+
+def close_files(fds: Iterable[int]) -> None:
+    """Closes the file descriptors of a message that has been sent, or never will be."""
+    for fd in fds:
+        os.close(fd)
 
 
 def _address(array: HostArray) -> int:

@@ -1,4 +1,7 @@
-"""What a worker process does not have: the server's keys, rights that no session needs, memory beyond its limits."""
+"""What a worker process does not have: the server's keys, rights that no session needs, memory beyond its limits.
+
+And what no process has of another one: a look into its memory, its files and its environment.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ import tempfile
 from collections.abc import MutableMapping
 from typing import Final, NamedTuple
 
+_DUMPABLE: Final = 4  # PR_SET_DUMPABLE
 _NO_NEW_PRIVS: Final = 38  # PR_SET_NO_NEW_PRIVS
+_FIRST_TO_END: Final = 1000  # of at most 1000: more than the server has, however much memory that takes
 _KERNEL_FOLDER: Final = "CUPY_CACHE_DIR"
 _OPEN_FILES: Final = 1024
 _INTERPRETER: Final = 512 << 20  # for the interpreter, scipy, the threads' stacks, and temporary objects
@@ -49,14 +54,36 @@ def confine(user: User | None = None) -> None:
     Raises:
         OSError: The system refuses; with a user, because this process does not run as root.
     """
-    if ctypes.CDLL(None, use_errno=True).prctl(_NO_NEW_PRIVS, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_NO_NEW_PRIVS)")
+    _control(_NO_NEW_PRIVS, 1)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
     if user is not None:
         os.setgroups([])
         os.setgid(user.gid)
         os.setuid(user.uid)
+
+
+def hide() -> None:
+    """Hides this process from the others of its user, for good: only root reads its memory, its files, its environment.
+
+    It dumps no core. What it starts with fork inherits this; what it executes does not. Its own files in /proc are
+    root's from now on: it can still read most of them, and change none.
+    """
+    _control(_DUMPABLE, 0)
+
+
+def be_the_first_to_end() -> None:
+    """Asks the system to end this process before others if memory runs out; where it cannot be asked, nothing changes.
+
+    What it starts inherits this. It has to come before `hide`.
+    """
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write(str(_FIRST_TO_END))
+
+
+def _control(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
 
 
 def name_kernel_folder(environment: MutableMapping[str, str] = os.environ) -> None:

@@ -124,11 +124,13 @@ class Watcher:
     Attributes:
         cancelled_up_to: The number of the last request that a cancel concerns.
         cancelled_frames_up_to: The same of the frames that the process has read itself.
+        has_ended: Whether the server has closed its end.
     """
 
     def __init__(self, sock: socket.socket, on_end: Callable[[], None] = end_process) -> None:
         self.cancelled_up_to: float = 0
         self.cancelled_frames_up_to: float = 0
+        self.has_ended = False
         self.on_end = on_end
         self._sock = sock
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())  # of this thread, which computes
@@ -148,6 +150,7 @@ class Watcher:
             except OSError:
                 data = b""
             if not data:
+                self.has_ended = True
                 self.on_end()
                 return
             order, number = _ORDER.unpack(data)

@@ -53,7 +53,8 @@ def main(sockets: Sockets, user: User | None = None) -> None:
     Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("trim",);
         ("take over", id, slot, approval) with files, ("let go", id).
     Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …);
-        ("trimmed",), ("back", id, unsent). The numbers of frames that the process has read itself are negative.
+        ("trimmed",), ("back", id, unsent), ("let go", id). The numbers of frames that the process has
+        read itself are negative.
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -124,6 +125,7 @@ class Worker:
                 self._direct.add(head[1], head[2], Approval(*head[3]), self._channel.files)
             elif head[0] == "let go":
                 self._direct.drop(head[1])
+                self._send(head)
             else:
                 self._handle(head, body)
             del head, body  # or the last body's memory would stay in use while the loop waits
@@ -185,7 +187,7 @@ class Worker:
             if has_body and body is None:
                 raise ResourceExhaustedError("the session's process has too little memory for the request's body")
             content = memoryview(b"") if body is None else body
-            with self._process.turn(lambda: number <= self._watcher.cancelled_up_to):
+            with self._process.turn(lambda: self._waits_no_longer(number)):
                 if self._process.is_shared:
                     self._send(("began", number))
                 request = self._request(number, params, content_type, content, received)
@@ -219,7 +221,7 @@ class Worker:
     def run_frame(self, number: int, params: dict[str, Any], body: memoryview, received: float) -> Result | None:
         """Runs a frame that was read here; if it is refused, the server answers. See `Runner`."""
         try:
-            with self._process.turn(lambda: number <= self._watcher.cancelled_frames_up_to):
+            with self._process.turn(lambda: self._waits_no_longer(-number)):
                 result = self._run("batch", self._request(-number, params, wire.FRAME_TYPE, body, received))
         except TeletapeError as error:
             self._refuse(-number, error)
@@ -293,11 +295,20 @@ class Worker:
                     "into smaller requests",
                     limit=self._time_limit,
                 )
-            if number < 0:
-                return -number <= self._watcher.cancelled_frames_up_to
-            return number <= self._watcher.cancelled_up_to
+            return self._is_cancelled(number)
 
         return cancelled
+
+    def _is_cancelled(self, number: int) -> bool:
+        if number < 0:
+            return -number <= self._watcher.cancelled_frames_up_to
+        return number <= self._watcher.cancelled_up_to
+
+    def _waits_no_longer(self, number: int) -> bool:
+        """Returns whether a request that waits for its turn is cancelled; after the session's end it must not run."""
+        if self._watcher.has_ended:
+            self._process.leave()
+        return self._is_cancelled(number)
 
     def _budget(self, deadline: float) -> TimeBudget | None:
         return None if self._budgets is None else self._budgets(self._time_limit, deadline)
