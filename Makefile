@@ -4,41 +4,46 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 
 PYTHON ?= python3
 ARGS ?=
 # Test processes: two for each core, because tests often wait for servers; WORKERS=0 runs the tests in pytest's own
 # process, as a debugger needs it.
 WORKERS ?= $(shell echo $$((2 * $$($(PYTHON) -c 'import os; print(os.cpu_count())'))))
+# Where numbers are compared with recorded ones, and plans with the steps that they replace.
+OTHER_KERNELS := -k 'not HTTP and not substitute' tests/conformance tests/project/test_pages.py tests/engine/plans tests/fuzz/test_plans.py
 IMAGE ?= teletape
 EXTRAS ?= server,keras
 BIN := .venv/bin
 # Without -P, -m puts the working folder on sys.path, and engine/, wire/, client/ and server/ become importable.
 MODULE := $(BIN)/python -P -m
+# Stamps of what .venv holds: all that `make test` needs, and what the demo needs, which is a part of it.
 INSTALLED := .venv/.installed
+DEMO_INSTALLED := .venv/.installed-demo
 PEERS_PIP := .venv/peers/bin/python -m pip --disable-pip-version-check install --quiet
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 # Tests start hundreds of Python processes, and each would compile all modules anew where nothing keeps the result.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: programs help install demo serve test keras-tests fuzz soak flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser clients kernels gpu lint format constraints image clean
+.PHONY: programs help install demo serve test test-kernels keras-tests fuzz soak flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser clients kernels gpu lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
 
 install: $(INSTALLED) ## make .venv with all that `make test` needs
 
-# The stamp makes a second call free; a .venv whose Python has gone is made anew.
-$(INSTALLED): pyproject.toml constraints.txt hatch_build.py engine/teletape_engine/plans/rows.c $(wildcard engine/teletape_engine/arrays/*.[ch])
+# The stamps make a second call free; a .venv whose Python has gone is made anew.
+$(INSTALLED) $(DEMO_INSTALLED): pyproject.toml constraints.txt hatch_build.py engine/teletape_engine/plans/rows.c $(wildcard engine/teletape_engine/arrays/*.[ch])
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found: install python3 (Debian: apt-get install python3 python3-venv), or name one: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Teletape needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1): name another with make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: $(PYTHON) cannot make virtual environments: apt-get install python3-venv, then make again" >&2; exit 1; }
 	@$(MODULE) pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
-	$(PIP) --editable '.[dev]'
-	@touch $@
+	$(BIN)/python scripts/install.py $(if $(filter $@,$(INSTALLED)),dev,demo)
+	@touch $(if $(filter $@,$(INSTALLED)),$(DEMO_INSTALLED)) $@
 
-demo: $(INSTALLED) ## train on handwritten digits through a server on loopback
+demo: $(DEMO_INSTALLED) ## train on handwritten digits through a server on loopback
 	$(BIN)/python scripts/with_server.py $(BIN)/python examples/digits.py $(ARGS)
 
 serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, _DEVICE, _API_KEYS)
@@ -46,6 +51,9 @@ serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, 
 
 test: $(INSTALLED) ## run every test
 	$(MODULE) pytest --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(ARGS)
+
+test-kernels: $(INSTALLED) ## run the recorded programs, the pages and the plans in this process, with other kernels than this processor gets
+	$(BIN)/python scripts/other_kernels.py $(MODULE) pytest --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(OTHER_KERNELS) $(ARGS)
 
 keras-tests: $(INSTALLED) ## run Keras's own tests on Teletape, and compare with TensorFlow: ARGS='--family rnn --http'
 	$(BIN)/python -P tests/keras_suite/run.py $(ARGS)

@@ -7,6 +7,8 @@ digits. A kernel is called by a forward function, or noted by a plan, which then
 from __future__ import annotations
 
 import ctypes
+import os
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -149,6 +151,13 @@ def _kernel(name: str, dtype: Any, context: Geometry | Count) -> Kernel | None:
     return Kernel(name, call, context) if context.fits else None
 
 
+def _most_level(disabled: str) -> int:
+    """The level of x86-64 (4 has AVX-512, 3 AVX2) up to which kernels may be used: NumPy's setting."""
+    if re.search(r"\b(X86_V3|AVX2|FMA3)\b", disabled):
+        return 2
+    return 3 if re.search(r"\b(X86_V4|AVX512\w*)\b", disabled) else 4
+
+
 def _load() -> ctypes.CDLL | None:
     """The library, if it is there and of this version of `kernels.c`."""
     try:
@@ -159,6 +168,7 @@ def _load() -> ctypes.CDLL | None:
             for suffix in _SUFFIXES.values():
                 getattr(library, f"{name}_{suffix}").argtypes = (_POINTER,) * 5
         library.limit_level.argtypes = (ctypes.c_ssize_t,)
+        library.limit_level(_most_level(os.environ.get("NPY_DISABLE_CPU_FEATURES", "")))
     except (OSError, AttributeError):
         return None
     return library
