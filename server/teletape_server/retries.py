@@ -6,16 +6,17 @@ Other requests with a key are a session's: its process knows their answers (`wor
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from teletape_server.hosts.protocols import Running
 from teletape_server.problems import Problem
-from teletape_server.worker.idempotency import ReplyStore, conflict
+from teletape_server.worker.idempotency import Entry, ReplyStore, conflict
 
 _MAX_KEYS: Final = 10_000  # of one owner
-_MAX_BYTES: Final = 4 << 20  # of one owner's answers
+_MAX_BYTES: Final = 32 << 20  # of one owner's answers
+_MAX_BYTES_OF_ALL: Final = 128 << 20  # of the answers of all owners
 
 
 class Stored(NamedTuple):
@@ -30,13 +31,64 @@ class Stored(NamedTuple):
 
     status: int
     headers: Mapping[str, str]
-    body: bytes
+    body: bytes | memoryview
     refusal: Problem | None = None
 
     @property
     def is_provisional(self) -> bool:
         """Whether it only says when to ask again; it is no answer to the request."""
         return "retry-after" in map(str.lower, self.headers)
+
+
+#: Executes a request.
+Answers: TypeAlias = Callable[[], Coroutine[Any, Any, Stored]]
+
+
+class Attempt(Protocol):
+    """A request with a key that has been received."""
+
+    async def answer(self, digest: bytes) -> Stored:
+        """Returns the answer for a request with that hash, after it is there.
+
+        Raises:
+            IdempotencyConflictError: The key belongs to another request.
+            AnswerDroppedError: See `ReplyStore.reply`.
+        """
+
+
+class _Begun:
+    """A request with a key that is received, and then runs.
+
+    Args:
+        key: The Idempotency-Key.
+
+    Attributes:
+        digest: Resolves to a hash of all that makes two requests the same, or to None if it never came in full.
+        task: Runs it; it goes on if nobody waits for it.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self.digest: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        self.task: asyncio.Task[Stored] | None = None
+
+    async def answer(self, digest: bytes) -> Stored:
+        """Waits for the answer; see `Attempt`."""
+        assert self.task is not None, "it has been received"
+        if digest != self.digest.result():
+            raise conflict(self._key)
+        return await asyncio.shield(self.task)
+
+
+class _Answered:
+    """A request with a key that was answered."""
+
+    def __init__(self, key: str, answers: ReplyStore[Stored], entry: Entry[Stored]) -> None:
+        self._key, self._answers, self._entry = key, answers, entry
+
+    async def answer(self, digest: bytes) -> Stored:
+        """Returns the stored answer; see `Attempt`."""
+        return self._answers.reply(self._key, self._entry, digest)
 
 
 class Retries:
@@ -56,54 +108,85 @@ class Retries:
         self.works: dict[tuple[str, str], Running] = {}
         self._window, self._clock = window, clock
         self._answers: dict[str, ReplyStore[Stored]] = {}
-        self._running: dict[tuple[str, str], tuple[bytes, asyncio.Task[Stored]]] = {}
+        self._begun: dict[tuple[str, str], _Begun] = {}
 
-    async def once(
-        self, owner: str, key: str, digest: bytes, answer: Callable[[], Coroutine[Any, Any, Stored]]
-    ) -> tuple[Stored, bool]:
+    async def earlier(self, owner: str, key: str) -> Attempt | None:
+        """Returns the owner's request with that key, after it is received; None if there is none, so that it can begin.
+
+        Raises:
+            ResourceExhaustedError: There are too many keys for a new one.
+        """
+        while (begun := self._begun.get((owner, key))) is not None:
+            if await asyncio.shield(begun.digest) is not None:
+                return begun
+        answers = self._answers_of(owner)
+        entry = answers.entry(key, self._clock())
+        return None if entry is None else _Answered(key, answers, entry)
+
+    @contextmanager
+    def receiving(self, owner: str, key: str) -> Iterator[Callable[[bytes, Answers], Attempt]]:
+        """A block in which the owner's first request with that key is received.
+
+        Yields:
+            A function that begins to run it: with a hash of all that makes two requests the same, and what executes it
+            and goes on if its caller does not wait. If the block ends without, a retry is the first one.
+        """
+        begun = self._begun[owner, key] = _Begun(key)
+
+        def begin(digest: bytes, answer: Answers) -> Attempt:
+            begun.task = asyncio.get_running_loop().create_task(answer())
+            begun.task.add_done_callback(lambda task: self._on_end(owner, key, digest, task))
+            begun.digest.set_result(digest)
+            return begun
+
+        try:
+            yield begin
+        finally:
+            if begun.task is None:
+                del self._begun[owner, key]
+                begun.digest.set_result(None)
+
+    async def once(self, owner: str, key: str, digest: bytes, answer: Answers) -> tuple[Stored, bool]:
         """Returns the answer of `answer`, or of the earlier request with that key; and whether it is the earlier one.
 
         Args:
             owner: Whose request it is.
             key: The Idempotency-Key.
-            digest: A hash of all that makes two requests the same; see `digest_of`.
+            digest: A hash of all that makes two requests the same.
             answer: Executes the request; it goes on if its caller does not wait.
 
         Raises:
             IdempotencyConflictError: The key belongs to another request.
             AnswerDroppedError, ResourceExhaustedError: See `ReplyStore.find`.
         """
+        earlier = await self.earlier(owner, key)
+        if earlier is not None:
+            return await earlier.answer(digest), True
+        with self.receiving(owner, key) as begin:
+            attempt = begin(digest, answer)
+        return await attempt.answer(digest), False
+
+    def _answers_of(self, owner: str) -> ReplyStore[Stored]:
         answers = self._answers.get(owner)
         if answers is None:
-            answers = self._answers[owner] = ReplyStore(self._window, max_keys=_MAX_KEYS, max_bytes=_MAX_BYTES)
-        stored = answers.find(key, digest, self._clock())
-        if stored is not None:
-            return stored, True
-        running_digest, task = self._running.get((owner, key), (digest, None))
-        if running_digest != digest:
-            raise conflict(key)
-        earlier = task is not None
-        if task is None:
-            task = asyncio.get_running_loop().create_task(answer())
-            self._running[owner, key] = digest, task
+            answers = self._answers[owner] = ReplyStore(
+                self._window,
+                max_keys=_MAX_KEYS,
+                max_bytes=_MAX_BYTES,
+                keeps_last=False,
+                remedy="send it with a new key to execute it again",
+            )
+        return answers
 
-            def on_end(task: asyncio.Task[Stored]) -> None:
-                del self._running[owner, key]
-                if not task.cancelled() and task.exception() is None:
-                    result = task.result()
-                    if result.is_provisional:
-                        return
-                    answers.store(key, digest, result, len(result.body), self._clock())
-
-            task.add_done_callback(on_end)
-        return await asyncio.shield(task), earlier
-
-
-def digest_of(*parts: str | bytes) -> bytes:
-    """Returns a hash of all that makes two requests the same."""
-    hasher = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        text = part.encode() if isinstance(part, str) else part
-        hasher.update(len(text).to_bytes(8, "little"))
-        hasher.update(text)
-    return hasher.digest()
+    def _on_end(self, owner: str, key: str, digest: bytes, task: asyncio.Task[Stored]) -> None:
+        """Stores the answer of a request that has ended; of too many bytes the oldest of all owners are dropped."""
+        del self._begun[owner, key]
+        if task.cancelled() or task.exception() is not None or task.result().is_provisional:
+            return
+        stored, length = task.result(), len(task.result().body)
+        if length <= _MAX_BYTES:
+            stored = stored._replace(body=bytes(stored.body))  # it may lie in memory of a session's process
+        self._answers_of(owner).store(key, digest, stored, length, self._clock())
+        stores = self._answers.values()
+        while sum([answers.nbytes for answers in stores]) > _MAX_BYTES_OF_ALL:
+            min(stores, key=lambda answers: answers.oldest).drop_oldest()

@@ -2,18 +2,22 @@
 
 import contextlib
 import errno
+import json
 import os
 import socket
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from serving import KEYS, Server, ok, problem, until
+from serving import KEYS, Server, ok, problem, unread_post, until
 from teletape_server.problems import Problem
 from teletape_server.quotas import Quota
 from teletape_server.settings import Settings
+from teletape_server.worker.shared_memory import MessageBody
 
 MIB = 1 << 20
 STEP = {"op": "add", "inputs": ["x", 1.0], "outputs": ["y"]}
@@ -184,3 +188,61 @@ def failing(number: int) -> Callable[..., Any]:
         raise OSError(number, os.strerror(number))
 
     return fail
+
+
+def test_the_body_of_a_run_with_a_key_counts_until_the_answer(limited: Server, ann: httpx.Client) -> None:
+    counts = limited.app.state.registry._body_bytes
+    content = json.dumps(LONG).encode() + b" " * MIB
+    key = {"Idempotency-Key": "long", "Content-Type": "application/json"}
+    with unread_post(ann, "/v1/run", content, Idempotency_Key="long"):
+        until(lambda: limited.app.state.retries.works)
+        assert counts["ann"] == len(content)
+        with unread_post(ann, "/v1/run", content, Idempotency_Key="long"):
+            problem(ann.post("/v1/run", content=content + b" ", headers=key), 422, "idempotency_conflict")
+            assert counts["ann"] == len(content), "that of its retry is compared, and not kept"
+    for session in limited.app.state.registry.all():
+        session.host.cancel()
+    until(lambda: not counts["ann"])
+
+
+def test_a_run_with_a_key_that_did_not_come_in_full_is_begun_by_its_retry(limited: Server, ann: httpx.Client) -> None:
+    content = json.dumps({"commands": [STEP | {"do": "op", "inputs": [1.0, 1.0]}], "fetch": ["y"]}).encode()
+    headers = {"Idempotency-Key": "again", "Content-Type": "application/json"}
+    with unread_post(ann, "/v1/run", content[:9], length=len(content), Idempotency_Key="again"):
+        until(lambda: limited.app.state.registry._body_bytes["ann"] == len(content))
+        answers: list[httpx.Response] = []
+        retry = threading.Thread(target=lambda: answers.append(ann.post("/v1/run", content=content, headers=headers)))
+        retry.start()
+        until(lambda: limited.answering() == 2)
+    retry.join()
+    assert ok(answers[0]).json()["values"]["y"]["data"] == 2.0
+    assert "Idempotent-Replayed" not in answers[0].headers
+
+
+def test_a_large_body_does_not_stay_mapped_in_the_server(
+    limited: Server, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the kernel counts as the server's own memory; the body itself is whole in the session."""
+    monkeypatch.setattr("teletape_server.hosts.counted_bodies._MOST_MAPPED", MIB)
+    mapped: list[int] = []
+    let_go = MessageBody.let_go
+
+    def note(body: MessageBody, start: int, end: int) -> None:
+        before = shared_kib()
+        let_go(body, start, end)
+        mapped.append(before - shared_kib())
+
+    monkeypatch.setattr(MessageBody, "let_go", note)
+    values = bytes(range(256)) * (4 * MIB // 256 - 1)
+    headers = {"Content-Type": "application/octet-stream", "Tensor-Dtype": "uint8", "Tensor-Shape": str(len(values))}
+    ok(ann.post("/v1/sessions/demo/tensors", params={"id": "large"}, content=values, headers=headers))
+    assert len(mapped) >= 3
+    assert min(mapped) > 900
+    raw = {"Accept": "application/octet-stream"}
+    assert ok(ann.get("/v1/sessions/demo/tensors/large", headers=raw)).content == values
+
+
+def shared_kib() -> int:
+    """KiB of shared memory that this process, which has the server in a thread, has mapped now."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssShmem"))

@@ -1,5 +1,6 @@
 """Long requests: progress events, cancel, limits, and the state after each."""
 
+import asyncio
 import json
 import re
 import time
@@ -8,8 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import Request
 
 from serving import KEYS, Server, ok, problem, unread_post
+from teletape_server.hosts.protocols import Reply, Running
+from teletape_server.http.events import PIECE, event_stream
 from teletape_server.settings import Settings
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -189,3 +193,26 @@ def test_a_caller_that_disconnects_from_run_frees_the_server(http: httpx.Client)
     deadline = time.monotonic() + 20
     while len(ok(http.get("/v1/sessions")).json()["sessions"]) > 1:
         assert time.monotonic() < deadline, "the session of the request that nobody waits for lives on"
+
+
+def test_a_large_answer_is_sent_in_pieces() -> None:
+    body = b"[1.5,\n" + b"2.5," * (PIECE // 2) + b"3.5]"
+
+    async def parts() -> list[bytes]:
+        running = Running(asyncio.get_running_loop().create_future())
+        running.reply.set_result(Reply(None, "application/json", memoryview(body), {}))
+        request = Request({"type": "http", "headers": []})
+        stream = event_stream(request, running, status=200, session_ended=AssertionError)
+        return [bytes(part) async for part in stream.body_iterator]  # type: ignore[arg-type]  # bytes
+
+    sent = asyncio.run(parts())
+    assert max(map(len, sent)) <= PIECE + 100
+    assert b"".join(sent) == b"event: answer\nid: 200\ndata: " + body.replace(b"\n", b"\ndata: ") + b"\n\n"
+
+
+def test_a_tensor_as_an_event_is_that_of_its_json(http: httpx.Client) -> None:
+    commands = [{"do": "op", "op": "broadcast_to", "inputs": [0.125], "attrs": {"shape": [600, 600]}, "outputs": ["x"]}]
+    ok(http.post("/v1/sessions/demo/run", json={"commands": commands}))
+    path = "/v1/sessions/demo/tensors/x?full=true"
+    *_, (name, id, tensor) = events(ok(http.get(path, headers=EVENTS)))
+    assert (name, id, tensor) == ("answer", "200", ok(http.get(path)).json())

@@ -10,7 +10,7 @@ import pytest
 import walk
 from rest_client import Rest
 
-from serving import Program, Server, ok, problem, unread_post, until
+from serving import KEYS, Program, Server, ok, problem, unread_post, until
 from teletape_engine.commands import Constant
 from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, UnimplementedError
 from teletape_server.retries import Retries, Stored
@@ -119,6 +119,31 @@ def test_an_answer_that_says_when_to_ask_again_is_not_the_last_one() -> None:
         return [(stored.status, is_replayed) for stored, is_replayed in results]
 
     assert asyncio.run(go()) == [(202, False), (202, False), (200, False), (200, True)]
+
+
+def test_stored_answers_are_bounded_for_an_owner_and_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("teletape_server.retries._MAX_BYTES", 100)
+    monkeypatch.setattr("teletape_server.retries._MAX_BYTES_OF_ALL", 150)
+
+    async def go() -> None:
+        retries = Retries(WINDOW, iter(map(float, range(100))).__next__)
+
+        async def once(owner: str, name: str, length: int) -> bool:
+            async def answer() -> Stored:
+                return Stored(200, {}, memoryview(bytes(length)))
+
+            return (await retries.once(owner, name, b"", answer))[1]
+
+        for owner, name, length in (("ann", "a", 60), ("ann", "large", 101), ("bob", "b", 60), ("eve", "c", 60)):
+            assert not await once(owner, name, length)
+        with pytest.raises(AnswerDroppedError, match="new key to execute it again"):
+            await once("ann", "large", 101)
+        with pytest.raises(AnswerDroppedError):
+            await once("ann", "a", 60)
+        assert await once("bob", "b", 60)
+        assert await once("eve", "c", 60)
+
+    asyncio.run(go())
 
 
 # ------------------------------------------------------------------------------------------------------ over HTTP
@@ -245,6 +270,18 @@ def test_a_creation_goes_on_without_its_caller_and_is_known_to_the_retry() -> No
         assert runs == 1
 
     asyncio.run(go())
+
+
+def test_a_key_of_an_admin_ends_with_the_session_that_it_named() -> None:
+    settings = Settings(api_keys=KEYS, admins=frozenset({"ann"}), shutdown_grace=0.1)
+    with Server(settings).running() as server, server.client("ann") as ann, server.client("bob") as bob:
+        for _ in range(2):
+            ok(bob.post("/v1/sessions", json={"id": "demo", "replace": True}))
+            answers = [
+                ok(ann.post("/v1/sessions/bob:demo/extend", json={"seconds": 60}, headers=key("extend")))
+                for _ in range(2)
+            ]
+            assert [REPLAYED in answer.headers for answer in answers] == [False, True]
 
 
 # ----------------------------------------------------------------------------------------------- every POST of the API

@@ -131,6 +131,43 @@ def test_a_retry_under_its_key_happens_once(rest: Rest, place: str, body: Any, e
     assert rest.data("variables/v") == 2.5
 
 
+@pytest.mark.parametrize("events", [False, True])
+def test_retries_of_a_request_that_runs_wait_for_it_and_their_bodies_are_not_kept(rest: Rest, events: bool) -> None:
+    headers = {"Idempotency-Key": "long"} | (EVENTS if events else {})
+    padded = {**LOOP, "inputs": [0.0], "outputs": ["far"]}
+    content = json.dumps(padded).encode() + b" " * (4 << 20)
+    bodies = metric(rest.http, "teletape_bodies_bytes")
+    threads, answers = [], []
+
+    def post() -> None:
+        with httpx.Client(base_url=rest.http.base_url, timeout=60, trust_env=False) as http:
+            place = f"{rest.path}/functions/step/scan"
+            answers.append(http.post(place, content=content, headers={"Content-Type": "application/json", **headers}))
+
+    for count in range(5):
+        threads.append(threading.Thread(target=post))
+        threads[-1].start()
+        if not count:
+            until(rest, lambda now: now["iteration"] > 0)
+    other = rest.post("functions/step/scan", LOOP, **headers)
+    problem(other, 422, "idempotency_conflict")
+    problem(rest.post("functions/step/scan", LOOP | {"length": 2}, **headers), 422, "idempotency_conflict")
+    assert running(rest)["requests"] == 1
+    assert metric(rest.http, "teletape_bodies_bytes") - bodies == len(content)
+    ok(rest.http.post(f"{rest.path}/cancel"))
+    for thread in threads:
+        thread.join()
+    if events:
+        assert all('"code": "cancelled"' in answer.text for answer in answers)
+    else:
+        assert all(problem(answer, 409, "cancelled") for answer in answers)
+    assert len(answers) == 5
+
+
+def metric(http: httpx.Client, name: str) -> float:
+    return next(float(line.split()[-1]) for line in ok(http.get("/metrics")).text.splitlines() if line.startswith(name))
+
+
 def test_a_tape_that_answers_once_gives_that_answer_to_a_retry(rest: Rest) -> None:
     rest.create("tapes", {"id": "once"})
     rest.done("tapes/once/ops", {"ops": [op("square", "v", to="vv")]})

@@ -8,7 +8,7 @@ from typing import Final
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from teletape_server.http.dispatch import PIECE
+from teletape_server.http.events import PIECE
 
 _JOINED: Final = 64 << 10  # bytes up to which a body is written together with its head
 _NOTHING: Final = memoryview(b"")  # an empty part of a body would hold its memory

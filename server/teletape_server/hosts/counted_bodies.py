@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
+from typing import Final, Protocol
 
 from teletape_server.hosts.protocols import BodyBuffer, Running
+
+_MOST_MAPPED: Final = 64 << 20  # bytes of a body that stay mapped while the rest of it comes
 
 
 class Admission:
@@ -60,7 +62,20 @@ class CountedBody:
         self.view = buffer.view
         self.buffer = buffer
         self._entry, self._admission = entry, admission
+        self._mapped_from = 0
         entry.receiving += 1
+
+    def write(self, position: int, part: bytes) -> None:
+        """Writes a part of the body where it belongs.
+
+        Parts come in order. Of a large body, those that were written no longer count as this process's memory: it
+        would be the first one that the kernel ends if the machine's memory runs out.
+        """
+        end = position + len(part)
+        self.view[position:end] = part
+        if end - self._mapped_from >= _MOST_MAPPED:
+            self.buffer.let_go(self._mapped_from, end)
+            self._mapped_from = end
 
     def submitted(self, running: Running) -> None:
         """Counts the bytes until the request is answered."""

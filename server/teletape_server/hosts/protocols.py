@@ -24,6 +24,9 @@ class BodyBuffer(Protocol):
 
     view: memoryview
 
+    def let_go(self, start: int, end: int) -> None:
+        """Notes that this process will not read or write a part of the body again."""
+
     def discard(self) -> None:
         """Frees the memory of a request that will not be submitted."""
 

@@ -22,6 +22,7 @@ class SessionEntry:
         receiving: Number of requests whose body is being received.
         client_numbers: The numbers of clients that join: even, so that they are not the session's own, and rising.
         running_frames: Running frames by their identity, so that a retry waits for the first one.
+        running_keys: Running requests by their Idempotency-Key, each with its hash, likewise.
     """
 
     def __init__(self, key: Key, host: Host, lease: Lease, *, memory_limit: int, now: float) -> None:
@@ -34,6 +35,7 @@ class SessionEntry:
         self.receiving = 0
         self.client_numbers = itertools.count(2, 2)
         self.running_frames: dict[Any, Running] = {}
+        self.running_keys: dict[str, tuple[bytes, Running]] = {}
 
     @property
     def lease(self) -> Lease:
@@ -50,6 +52,11 @@ class SessionEntry:
     def note_reply(self, reply: Reply) -> None:
         """Notes what a reply says about the session."""
         self._bytes_in_use = reply.facts.get("bytes_in_use", self._bytes_in_use)
+
+    def note_key(self, key: str, digest: bytes, running: Running) -> None:
+        """Notes that the request with that key runs, for its retries."""
+        self.running_keys[key] = digest, running
+        running.reply.add_done_callback(lambda _: self.running_keys.pop(key, None))
 
     def extend(self, now: float, seconds: float) -> None:
         """Keeps the session for at least `seconds` from now; see `Lease`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final
 
@@ -13,13 +14,13 @@ from starlette.responses import Response, StreamingResponse
 
 import teletape_wire as wire
 from teletape_server.hosts.counted_bodies import CountedBody
-from teletape_server.http.access import authenticated_owner, registry_of, retries_of
+from teletape_server.http.access import authenticated_owner, find_session, registry_of, retries_of
 from teletape_server.http.negotiation import body_type
 from teletape_server.http.parameters import idempotency_key
 from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
-from teletape_server.retries import Stored, digest_of
-from teletape_server.worker.idempotency import REPLAYED
+from teletape_server.retries import Stored
+from teletape_server.worker.idempotency import REPLAYED, request_hash
 
 _SMALL: Final = 1 << 20  # bytes of the largest body that the front parses
 
@@ -132,11 +133,21 @@ async def _once(
         headers = {name: value for name, value in response.headers.items() if name != "content-length"}
         return Stored(response.status_code, headers, body)
 
-    entry = registry_of(request).find_live(owner, request.path_params.get("session", ""))
-    scope = "" if entry is None else f"{entry.id} {entry.created_at} "
-    digest = digest_of(request.scope["path"], request.scope["query_string"], content)
-    stored, is_replayed = await retries_of(request).once(owner, scope + key, digest, answer)
+    entry = _named_session(request, owner)
+    scope = "" if entry is None else f"{entry.owner}:{entry.id} {entry.created_at} "
+    hasher = request_hash(request.scope["path"], request.scope["query_string"])
+    hasher.update(content)
+    stored, is_replayed = await retries_of(request).once(owner, scope + key, hasher.digest(), answer)
     return Response(stored.body, stored.status, {**stored.headers, **(REPLAYED if is_replayed else {})})
+
+
+def _named_session(request: Request, owner: str) -> SessionEntry | None:
+    """Returns the live session that the path names, or None."""
+    name = request.path_params.get("session")
+    try:
+        return None if name is None else find_session(request, owner, name)
+    except Problem:  # the route says so too
+        return None
 
 
 async def read_body(
@@ -146,6 +157,7 @@ async def read_body(
     *,
     rest: AsyncIterator[bytes] | None = None,
     beginning: bytes = b"",
+    hasher: hashlib.blake2b | None = None,
 ) -> CountedBody | None:
     """Writes the body into memory of the session's host as it arrives; returns None for an empty one.
 
@@ -155,6 +167,7 @@ async def read_body(
         length: Bytes in all, as declared.
         rest: The rest of the body, if its `beginning` has been read.
         beginning: Bytes that were read before.
+        hasher: Is updated with the body, part by part: to hash all of it at once would stall the event loop.
 
     Raises:
         Problem: incomplete_body, busy, resource_exhausted, overloaded, session_ended.
@@ -166,9 +179,10 @@ async def read_body(
     try:
         buffer.view[:position] = beginning
         async for chunk in rest or request.stream():
-            end = position + len(chunk)
-            buffer.view[position:end] = chunk
-            position = end
+            buffer.write(position, chunk)
+            position += len(chunk)
+            if hasher is not None:
+                hasher.update(chunk)
         if position != length:
             raise incomplete_body(position, length)
     except ClientDisconnect:
@@ -178,6 +192,21 @@ async def read_body(
         buffer.discard()
         raise
     return buffer
+
+
+async def hash_body(request: Request, length: int, hasher: hashlib.blake2b) -> None:
+    """Reads the body of a retry, which is compared with that of the first request and not kept.
+
+    Raises:
+        Problem: incomplete_body.
+    """
+    position = 0
+    try:
+        async for chunk in request.stream():
+            position += len(chunk)
+            hasher.update(chunk)
+    except ClientDisconnect:
+        raise incomplete_body(position, length) from None
 
 
 async def first_bytes(stream: AsyncIterator[bytes], count: int, length: int) -> bytes:

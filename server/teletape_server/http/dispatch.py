@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from fastapi import Request
 from starlette.responses import JSONResponse, Response
@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 import teletape_wire as wire
 from teletape_server.hosts.protocols import HostGone, Running
 from teletape_server.http.access import registry_of, settings_of
-from teletape_server.http.bodies import declared_length, read_body
-from teletape_server.http.events import event_stream
+from teletape_server.http.bodies import declared_length, hash_body, read_body
+from teletape_server.http.events import PIECE, event_stream
 from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
 from teletape_server.http.parameters import idempotency_key
 from teletape_server.http.schemas import Progress
@@ -25,10 +25,8 @@ from teletape_server.problems import Problem
 from teletape_server.registry import Registry, SessionEntry
 from teletape_server.tensor_files.metadata import REQUEST
 from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
+from teletape_server.worker.idempotency import DIGEST, conflict, request_hash
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
-
-#: Bytes of a large body that are written at once.
-PIECE: Final = 1 << 20
 
 
 async def dispatch(
@@ -67,10 +65,49 @@ async def dispatch(
         params["accept"] = wire.JSON_TYPE if status == 204 else answer_type(request.headers, offered, wire.JSON_TYPE)
     params |= {"id": id, "full": full, "collection": request.url.path, "idempotency_key": key}
     content_type = body_type(request.headers, body_types(request)) if request.method in ("POST", "PUT") else ""
-    body = await read_body(request, session, declared_length(request.headers, settings_of(request).max_body))
-    running = registry_of(request).submit(session, method, params, content_type=content_type, body=body)
+    running = await submitted(request, session, method, params, content_type=content_type)
     patience = None if key is None else settings_of(request).patience
     return await respond(request, session, running, patience=patience, status=status)
+
+
+async def submitted(
+    request: Request, session: SessionEntry, method: str, params: Mapping[str, Any], *, content_type: str
+) -> Running:
+    """Submits a request with its body; the retry of one that runs gets that one, and its own body is not kept.
+
+    Args:
+        request: The request.
+        session: The session whose process runs it.
+        method: The method's name.
+        params: Its parameters; `idempotency_key` may be None.
+        content_type: Of the body.
+
+    Raises:
+        Problem: incomplete_body, busy, resource_exhausted, overloaded, session_ended, shutting_down.
+        IdempotencyConflictError: The key belongs to another request, which runs.
+    """
+    registry, key = registry_of(request), params["idempotency_key"]
+    length = declared_length(request.headers, settings_of(request).max_body)
+    if key is None:
+        body = await read_body(request, session, length)
+        return registry.submit(session, method, params, content_type=content_type, body=body)
+    hasher = request_hash(method, content_type, *sorted(params.items()))
+    if key in session.running_keys:
+        digest, running = session.running_keys[key]
+        await hash_body(request, length, hasher)
+    else:
+        body = await read_body(request, session, length, hasher=hasher)
+        if key not in session.running_keys:
+            digest = hasher.digest()
+            running = registry.submit(session, method, {**params, DIGEST: digest}, content_type=content_type, body=body)
+            session.note_key(key, digest, running)
+            return running
+        digest, running = session.running_keys[key]  # it came meanwhile
+        if body is not None:
+            body.discard()
+    if digest != hasher.digest():
+        raise conflict(key)
+    return running
 
 
 def fields_outside(request: Request, query: Mapping[str, Any]) -> dict[str, Any]:

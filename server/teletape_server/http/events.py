@@ -6,7 +6,7 @@ Every request that goes to a session's process is answered this way if its Accep
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Final
 
 from fastapi import Request
@@ -19,6 +19,7 @@ from teletape_server.problems import Problem, error_response, problem_response
 from teletape_server.retries import Stored
 
 _POLL_SECONDS: Final = 0.2
+PIECE: Final = 1 << 20  #: Bytes of a large answer that are sent at once.
 HEARTBEAT_SECONDS: Final = 15.0  # of silence, after which a comment shows that the connection is alive
 #: Of every response of events.
 HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
@@ -47,7 +48,7 @@ def event_stream(
 
 
 def late_events(
-    request: Request, waiting: asyncio.Task[tuple[Stored, bool]], running: Callable[[], Running | None]
+    request: Request, waiting: asyncio.Task[Stored], running: Callable[[], Running | None]
 ) -> StreamingResponse:
     """Returns the events of a request with an Idempotency-Key: also of one whose answer is there.
 
@@ -65,7 +66,7 @@ def events_response(events: AsyncIterator[bytes]) -> StreamingResponse:
 
 
 async def _late_events(
-    request: Request, waiting: asyncio.Task[tuple[Stored, bool]], running: Callable[[], Running | None]
+    request: Request, waiting: asyncio.Task[Stored], running: Callable[[], Running | None]
 ) -> AsyncIterator[bytes]:
     request_id = str(getattr(request.state, "request_id", "unknown"))
     try:
@@ -76,10 +77,11 @@ async def _late_events(
                 last_progress = progress
                 yield event("progress", progress.model_dump_json())
         error = waiting.exception()
-        refusal = error if error is not None else waiting.result()[0].refusal
+        refusal = error if error is not None else waiting.result().refusal
         if refusal is None:
-            stored = waiting.result()[0]
-            yield event("answer", stored.body.decode(), id=str(stored.status))
+            stored = waiting.result()
+            for part in _answer_event(stored.body, stored.status):
+                yield part
         else:
             response = error_response(refusal, request_id)  # type: ignore[arg-type]  # an Exception: no task ends itself
             yield event("problem", bytes(response.body).decode(), id=str(response.status_code))
@@ -108,13 +110,16 @@ async def _events(
             elif clock() - last_sent >= HEARTBEAT_SECONDS:
                 last_sent = clock()
                 yield b": still running\n\n"
-        yield _lastevent(request, running, status, session_ended)
+        for part in _last_event(request, running, status, session_ended):
+            yield part
     finally:
         if after is not None:
             await after()
 
 
-def _lastevent(request: Request, running: Running, status: int, session_ended: Callable[[], Problem]) -> bytes:
+def _last_event(
+    request: Request, running: Running, status: int, session_ended: Callable[[], Problem]
+) -> Iterator[bytes]:
     try:
         reply = running.reply.result()
     except HostGone:
@@ -122,11 +127,20 @@ def _lastevent(request: Request, running: Running, status: int, session_ended: C
         code, message, details = problem.code, problem.detail, problem.details
     else:
         if reply.code is None:
-            return event("answer", bytes(reply.body).decode() or "null", id=str(status))
+            yield from _answer_event(reply.body, status)
+            return
         code, message, details = reply.code, reply.facts["message"], dict(reply.facts["details"])
     request_id = str(getattr(request.state, "request_id", "unknown"))
     response = problem_response(code, message, request_id=request_id, details=details)
-    return event("problem", bytes(response.body).decode(), id=str(response.status_code))
+    yield event("problem", bytes(response.body).decode(), id=str(response.status_code))
+
+
+def _answer_event(body: bytes | memoryview, status: int) -> Iterator[bytes]:
+    """Yields the event of an answer in pieces: a large one is never copied as a whole."""
+    yield f"event: answer\nid: {status}\ndata: ".encode()
+    for position in range(0, len(body), PIECE):
+        yield bytes(body[position : position + PIECE]).replace(b"\n", b"\ndata: ")
+    yield b"\n\n" if body else b"null\n\n"
 
 
 def event(name: str, data: str, id: str | None = None) -> bytes:

@@ -15,7 +15,11 @@ MAX_KEYS: Final = 100_000  # within the window; each takes 300 to 550 bytes with
 MAX_REPLY_BYTES: Final = 64 << 20
 #: The header of a stored answer.
 REPLAYED: Final = {"Idempotent-Replayed": "true"}
+#: The parameter with a request's hash.
+DIGEST: Final = "digest"
 _NOT_COMPARED: Final = ("now", "terms")  # parameters that differ between a request and its retry
+#: How the error of a dropped answer says where its results are.
+_READ_THEM: Final = "read its results by their ids"
 
 
 class IdempotencyConflictError(TeletapeError):
@@ -35,7 +39,7 @@ class Refusal(NamedTuple):
 Reply = TypeVar("Reply")
 
 
-class _Entry(NamedTuple, Generic[Reply]):
+class Entry(NamedTuple, Generic[Reply]):
     """What is known under a key: a hash of its request, when it is forgotten, and its reply with the bytes of that."""
 
     digest: bytes
@@ -48,19 +52,33 @@ class ReplyStore(Generic[Reply]):
     """Replies by key, each for a time that begins with the reply.
 
     Within that time no key is forgotten: a new key is refused if there are too many. Replies are dropped before that if
-    they take too many bytes, the oldest first and never the last; the retry of such a request is refused.
+    they take too many bytes, the oldest first; the retry of such a request is refused.
 
     Args:
         window: Seconds for which a key is known.
         max_keys: Number of keys.
         max_bytes: Bytes of replies.
+        keeps_last: Whether the last reply stays, however large it is.
+        remedy: What the error of a dropped reply says to do.
+
+    Attributes:
+        nbytes: What the replies take.
     """
 
-    def __init__(self, window: float, *, max_keys: int = MAX_KEYS, max_bytes: int = MAX_REPLY_BYTES) -> None:
+    def __init__(
+        self,
+        window: float,
+        *,
+        max_keys: int = MAX_KEYS,
+        max_bytes: int = MAX_REPLY_BYTES,
+        keeps_last: bool = True,
+        remedy: str = _READ_THEM,
+    ) -> None:
         self._window, self._max_keys, self._max_bytes = window, max_keys, max_bytes
-        self._entries: OrderedDict[str, _Entry[Reply]] = OrderedDict()
+        self._keeps_last, self._remedy = keeps_last, remedy
+        self._entries: OrderedDict[str, Entry[Reply]] = OrderedDict()
         self._with_reply: deque[str] = deque()  # in the order of the entries
-        self._bytes = 0
+        self.nbytes = 0
 
     def find(self, key: str, digest: bytes, now: float) -> Reply | None:
         """Returns the reply to the request with that key; None if the key is new, and the request has to run.
@@ -71,42 +89,68 @@ class ReplyStore(Generic[Reply]):
             now: Unix seconds.
 
         Raises:
-            IdempotencyConflictError: The key belongs to another request.
-            AnswerDroppedError: The reply is no longer stored.
+            IdempotencyConflictError, AnswerDroppedError: See `reply`.
+            ResourceExhaustedError: See `entry`.
+        """
+        entry = self.entry(key, now)
+        return None if entry is None else self.reply(key, entry, digest)
+
+    def entry(self, key: str, now: float) -> Entry[Reply] | None:
+        """Returns what is known under a key, or None.
+
+        Raises:
             ResourceExhaustedError: There are too many keys for a new one.
         """
         self._forget(now)
         entry = self._entries.get(key)
-        if entry is None:
-            if len(self._entries) >= self._max_keys:
-                wait = next(iter(self._entries.values())).until - now
-                raise ResourceExhaustedError(
-                    f"{self._max_keys} requests with an Idempotency-Key in {self._window:g} s are the limit: send the "
-                    f"request without a key, or again in {wait:.0f} s; it was not executed",
-                    limit=self._max_keys,
-                )
-            return None
+        if entry is None and len(self._entries) >= self._max_keys:
+            wait = next(iter(self._entries.values())).until - now
+            raise ResourceExhaustedError(
+                f"{self._max_keys} requests with an Idempotency-Key in {self._window:g} s are the limit: send the "
+                f"request without a key, or again in {wait:.0f} s; it was not executed",
+                limit=self._max_keys,
+            )
+        return entry
+
+    def reply(self, key: str, entry: Entry[Reply], digest: bytes) -> Reply:
+        """Returns the reply that is known under a key to the request with that hash.
+
+        Raises:
+            IdempotencyConflictError: The key belongs to another request.
+            AnswerDroppedError: The reply is no longer stored.
+        """
         if entry.digest != digest:
             raise conflict(key)
         if entry.reply is None:
             raise AnswerDroppedError(
                 f"the request with the Idempotency-Key {key!r} was executed, and its answer is no longer stored (the "
-                f"limit is {self._max_bytes} bytes of answers): nothing was executed again; read its results by their "
-                "ids",
+                f"limit is {self._max_bytes} bytes of answers): nothing was executed again; {self._remedy}",
                 limit=self._max_bytes,
             )
         return entry.reply
 
     def store(self, key: str, digest: bytes, reply: Reply, length: int, now: float) -> None:
-        """Stores a new key's reply, which takes `length` bytes."""
-        self._entries[key] = _Entry(digest, now + self._window, reply, length)
+        """Stores a new key's reply, which takes `length` bytes; one that is too large alone is dropped."""
+        if length > self._max_bytes and not self._keeps_last:
+            self._entries[key] = Entry(digest, now + self._window, None, 0)
+            return
+        self._entries[key] = Entry(digest, now + self._window, reply, length)
         self._with_reply.append(key)
-        self._bytes += length
-        while self._bytes > self._max_bytes and len(self._with_reply) > 1:
-            oldest = self._with_reply.popleft()
-            entry = self._entries[oldest]
-            self._bytes -= entry.length
-            self._entries[oldest] = entry._replace(reply=None, length=0)
+        self.nbytes += length
+        while self.nbytes > self._max_bytes and len(self._with_reply) > 1:
+            self.drop_oldest()
+
+    @property
+    def oldest(self) -> float:
+        """When the oldest reply would be forgotten; infinite without any."""
+        return self._entries[self._with_reply[0]].until if self._with_reply else float("inf")
+
+    def drop_oldest(self) -> None:
+        """Drops the oldest reply; its key stays known."""
+        key = self._with_reply.popleft()
+        entry = self._entries[key]
+        self.nbytes -= entry.length
+        self._entries[key] = entry._replace(reply=None, length=0)
 
     def _forget(self, now: float) -> None:
         while self._entries:
@@ -116,7 +160,7 @@ class ReplyStore(Generic[Reply]):
             del self._entries[key]
             if entry.reply is not None:
                 self._with_reply.popleft()
-                self._bytes -= entry.length
+                self.nbytes -= entry.length
 
 
 def conflict(key: str) -> IdempotencyConflictError:
@@ -166,7 +210,16 @@ class Once:
 
 
 def _digest(method: str, request: Request) -> bytes:
-    """Returns a hash of all that makes two requests the same."""
+    """Returns a hash of all that makes two requests the same: the front's, which hashes bodies as they arrive."""
+    digest: bytes | None = request.params.get(DIGEST)
+    if digest is not None:
+        return digest
     params = {name: value for name, value in request.params.items() if name not in _NOT_COMPARED}
-    text = repr((method, request.content_type, sorted(params.items())))
-    return hashlib.blake2b(request.body, key=hashlib.sha256(text.encode()).digest(), digest_size=16).digest()
+    hasher = request_hash(method, request.content_type, *sorted(params.items()))
+    hasher.update(request.body)
+    return hasher.digest()
+
+
+def request_hash(*parts: object) -> hashlib.blake2b:
+    """Returns a hash of all that makes two requests the same, to be updated with the body."""
+    return hashlib.blake2b(key=hashlib.sha256(repr(parts).encode()).digest(), digest_size=16)

@@ -27,6 +27,13 @@ class MessageBody:
         self._pool = pool
         self.view = memoryview(bytearray(length) if segment is None else segment.map)[offset : offset + length]
 
+    def let_go(self, start: int, end: int) -> None:
+        """Unmaps the pages of a part of the body here: they hold what was written, for the receiver."""
+        if self.segment is not None:
+            first, last = -(-(self.offset + start) // mmap.PAGESIZE), (self.offset + end) // mmap.PAGESIZE
+            if last > first:
+                self.segment.map.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, (last - first) * mmap.PAGESIZE)
+
     def discard(self) -> None:
         """Frees the memory of a body that will not be sent."""
         self.view.release()

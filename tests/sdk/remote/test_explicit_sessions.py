@@ -138,7 +138,7 @@ def test_a_program_joins_a_session_that_computes_and_stops_it(
         pass
     joined = tf.connect(server.url, ANN, session="mine")
     assert re.search(
-        rf"session mine computes: .*python -m teletape sessions {server.url} --cancel mine` stops it", caplog.text
+        rf"session mine computes.*python -m teletape sessions {server.url} --cancel mine` stops it", caplog.text
     )
     assert thread.is_alive()
     assert main(["sessions", server.url, "--api-key", ANN, "--cancel", "mine"]) == 0

@@ -122,10 +122,10 @@ class Channel:
         work = self._facts.get("running") or {}
         if work.get("requests"):
             logs.get_logger().warning(
-                "session %s computes: %s. What this program reads waits for that; Ctrl-C leaves it, "
+                "session %s computes%s. What this program reads waits for that; Ctrl-C leaves it, "
                 "tf.session().cancel() or `python -m teletape sessions %s --cancel %s` stops it",
                 self.session,
-                progress.how_far(work),
+                f": {progress.how_far(work)}" if work.get("total") else "",
                 self.http.url,
                 self.session,
             )

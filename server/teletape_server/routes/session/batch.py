@@ -11,7 +11,7 @@ import teletape_wire as wire
 from teletape_server.http.access import LiveSession, registry_of, settings_of
 from teletape_server.http.bodies import declared_length, first_bytes, read_body
 from teletape_server.http.declarations import BODY, NAMED, RAW, SESSION, WORK, answers, takes
-from teletape_server.http.dispatch import dispatch, respond
+from teletape_server.http.dispatch import dispatch, respond, submitted
 from teletape_server.http.frames import TYPES, FrameBatch, batch_params
 from teletape_server.http.negotiation import body_type
 from teletape_server.http.parameters import Full, IdempotencyKey
@@ -92,18 +92,17 @@ async def batch(
     """
     content_type = body_type(request.headers, TYPES)
     params = batch_params(request.headers, content_type, full=full, encoding=encoding)
-    settings = settings_of(request)
-    length = declared_length(request.headers, settings.max_body)
     if content_type == wire.FRAME_TYPE:
-        return await _run_frame(request, session, params, length)
-    body = await read_body(request, session, length)
-    running = registry_of(request).submit(session, "batch", params, content_type=content_type, body=body)
-    return await respond(request, session, running, patience=settings.patience if params["idempotency_key"] else None)
+        return await _run_frame(request, session, params)
+    running = await submitted(request, session, "batch", params, content_type=content_type)
+    patience = settings_of(request).patience if params["idempotency_key"] else None
+    return await respond(request, session, running, patience=patience)
 
 
-async def _run_frame(request: Request, session: SessionEntry, params: dict[str, Any], length: int) -> Response:
+async def _run_frame(request: Request, session: SessionEntry, params: dict[str, Any]) -> Response:
     """Runs a frame. Its first bytes identify the batch: a retry of a running batch waits for that one."""
     settings = settings_of(request)
+    length = declared_length(request.headers, settings.max_body)
     stream = request.stream()
     beginning = await first_bytes(stream, wire.PREFIX_LENGTH, length)
     batch = FrameBatch.read(beginning, params, length=length, max_header=settings.max_header)

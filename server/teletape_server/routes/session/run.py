@@ -16,9 +16,9 @@ import teletape_wire as wire
 from teletape_server.hosts.counted_bodies import CountedBody
 from teletape_server.hosts.protocols import Running
 from teletape_server.http.access import Owner, registry_of, retries_of, settings_of
-from teletape_server.http.bodies import declared_length, read_body, whole_body
+from teletape_server.http.bodies import declared_length, hash_body, read_body
 from teletape_server.http.declarations import BODY, WORK, answers, takes
-from teletape_server.http.dispatch import answer, fields_outside, respond
+from teletape_server.http.dispatch import LargeResponse, answer, fields_outside, respond
 from teletape_server.http.events import event_stream, late_events
 from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
 from teletape_server.http.parameters import Full, IdempotencyKey, idempotency_key
@@ -26,8 +26,8 @@ from teletape_server.http.schemas import Device
 from teletape_server.leases import Reason
 from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
-from teletape_server.retries import Stored, digest_of
-from teletape_server.worker.idempotency import REPLAYED
+from teletape_server.retries import Stored
+from teletape_server.worker.idempotency import REPLAYED, request_hash
 from teletape_server.worker.models.session.batches import Run, RunAnswer
 
 router = APIRouter(tags=["run"])
@@ -105,15 +105,21 @@ class _Work:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[SessionEntry]:
         """Creates the session, and ends it with the block; that of events ends after the last one."""
-        registry = registry_of(self.request)
-        session, _ = await registry.create(self.owner, None, device=self.device, memory_limit=None)
+        session = await self.open()
         try:
             yield session
         finally:
             if not self.is_streaming:
-                await self._end(session)
+                await self.end(session)
 
-    async def _end(self, session: SessionEntry) -> None:
+    async def open(self) -> SessionEntry:
+        """Creates the session."""
+        registry = registry_of(self.request)
+        session, _ = await registry.create(self.owner, None, device=self.device, memory_limit=None)
+        return session
+
+    async def end(self, session: SessionEntry) -> None:
+        """Ends the session."""
         await registry_of(self.request).end(session, Reason.DELETED, "it was created for one request")
 
     def submit(self, session: SessionEntry, body: CountedBody | None) -> Running:
@@ -129,50 +135,52 @@ class _Work:
             running,
             status=200,
             session_ended=lambda: registry_of(self.request).ended(session),
-            after=partial(self._end, session),
+            after=partial(self.end, session),
         )
 
 
 async def _run_once(work: _Work, key: str, length: int) -> Response:
-    """Runs the batch, or returns the first answer to it; it goes on if its caller leaves.
-
-    The body is read before anything else, to compare it with that of the first request.
-    """
-    request = work.request
-    registry, retries = registry_of(request), retries_of(request)
-    with registry.admit_body(work.owner, length):
-        content = await whole_body(request, length)
+    """Runs the batch, or returns the first answer to it; it goes on if its caller leaves."""
+    request, retries = work.request, retries_of(work.request)
     path, query = request.scope["path"], request.scope["query_string"]
-    digest = digest_of(path, query, work.content_type, work.params["accept"], content)
-
-    async def answer_of_session() -> Stored:
-        async with work.session() as session:
-            body = await read_body(request, session, length, rest=_nothing(), beginning=content)
-            running = works[work.owner, key] = work.submit(session, body)
+    hasher = request_hash(path, query, work.content_type, work.params["accept"])
+    attempt = await retries.earlier(work.owner, key)
+    is_replayed = attempt is not None
+    if attempt is not None:
+        await hash_body(request, length, hasher)
+    else:
+        with retries.receiving(work.owner, key) as begin:
+            session = await work.open()
             try:
-                await asyncio.wait([running.reply])
-                response = answer(registry, session, running)
-            except Problem as problem:
-                return Stored(problem.kind.status, {}, b"", problem)
-            finally:
-                del works[work.owner, key]
-            return Stored(response.status_code, {"content-type": work.params["accept"]}, bytes(response.body))
-
-    works: dict[tuple[str, str], Running] = retries.works
-    waiting = asyncio.ensure_future(retries.once(work.owner, key, digest, answer_of_session))
+                body = await read_body(request, session, length, hasher=hasher)
+            except BaseException:
+                await work.end(session)
+                raise
+            attempt = begin(hasher.digest(), partial(_answer_once, work, key, session, body))
+    waiting = asyncio.ensure_future(attempt.answer(hasher.digest()))
     if wants_events(request.headers):
-        return late_events(request, waiting, lambda: works.get((work.owner, key)))
-    stored, is_replayed = await waiting
+        return late_events(request, waiting, lambda: retries.works.get((work.owner, key)))
+    stored = await waiting
     replayed = REPLAYED if is_replayed else {}
     if stored.refusal is not None:
         refusal = stored.refusal
         raise Problem(refusal.code, refusal.detail, headers={**refusal.headers, **replayed}, **refusal.details)
-    return Response(stored.body, stored.status, {**stored.headers, **replayed})
+    return LargeResponse(stored.body, stored.status, {**stored.headers, **replayed})
 
 
-async def _nothing() -> AsyncIterator[bytes]:
-    """Yields nothing more: all of the body is there."""
-    yield b""
+async def _answer_once(work: _Work, key: str, session: SessionEntry, body: CountedBody | None) -> Stored:
+    """Runs the batch of a request with a key, and ends its session."""
+    works = retries_of(work.request).works
+    try:
+        running = works[work.owner, key] = work.submit(session, body)
+        await asyncio.wait([running.reply])
+        response = answer(registry_of(work.request), session, running)
+    except Problem as problem:
+        return Stored(problem.kind.status, {}, b"", problem)
+    finally:
+        works.pop((work.owner, key), None)
+        await work.end(session)
+    return Stored(response.status_code, {"content-type": work.params["accept"]}, response.body)
 
 
 async def _unless_disconnected(request: Request, responding: Coroutine[Any, Any, Response]) -> Response:
