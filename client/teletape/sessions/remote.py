@@ -21,6 +21,7 @@ from teletape.program.call_site import CallSite, caller
 from teletape.program.read_counts import ReadCounts
 from teletape.sessions import custom_backward
 from teletape.sessions.custom_backward import name_all
+from teletape.sessions.ending import read_last_values
 from teletape.sessions.functions import RemoteFunctions
 from teletape.sessions.recorder import Handle, RemoteRecorder, foreign_handle, id_of, query_fields, without_strings
 from teletape.sessions.sending.batch_buffer import Name
@@ -533,12 +534,27 @@ class RemoteSession(Session):
         self.channel.cancel()
 
     def close(self) -> None:
-        """Delivers what waits and ends the session on the server; raises what failed."""
-        self._end_uploader()
-        self.channel.close()
+        """Delivers what waits and ends the session on the server; raises what failed.
+
+        Summaries of it that a writer has not written are written first.
+        """
+        try:
+            if self.closed is None:
+                read_last_values(self)
+        finally:
+            self._end_uploader()
+            self.channel.close()
+
+    def abandon(self) -> None:
+        uploader, self._uploader = self._uploader, None
+        if uploader is not None:
+            uploader.leave()
+        self.channel.abandon()
 
     def detach(self) -> None:
         """Delivers what waits and leaves a session that has a name; the server keeps it. Raises what failed."""
+        if self.closed is None:
+            read_last_values(self)
         self._end_uploader()
         if self.channel.closed is None:
             self.channel.detach()

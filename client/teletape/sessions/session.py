@@ -534,6 +534,10 @@ class Session(ABC):
     def close(self) -> None:  # noqa: B027  # nothing to release in this process
         """Ends the session."""
 
+    def abandon(self) -> None:
+        """Ends the session after an error of the program: at once, without what waits."""
+        self.close()
+
     @contextmanager
     def as_default(self) -> Iterator[Self]:
         """A block in which this thread or task computes in this session. The session stays open after it."""
@@ -555,7 +559,10 @@ class Session(ABC):
             self._scopes.pop().leave()
         finally:
             try:
-                self.close()
+                if error and error[0] is not None:
+                    self.abandon()
+                else:
+                    self.close()
             finally:
                 Session.left(self)
 

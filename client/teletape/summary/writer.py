@@ -5,7 +5,6 @@ A summary keeps its tensors until the writer is flushed: their values are read t
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import contextvars
 import itertools
@@ -15,9 +14,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from teletape import logs
+from teletape.errors import ConnectionFailed, TeletapeError
 from teletape.functions.tracing_session import TracingSession
 from teletape.ops import dispatch
 from teletape.sessions.current import current
+from teletape.sessions.ending import before_sessions_end
+from teletape.sessions.session import Session
 from teletape.summary import events
 from teletape.summary.conditions import condition_holds, set_step, with_step
 from teletape.tensors.tensor import Tensor
@@ -51,10 +54,11 @@ class SummaryWriter:
     """
 
     def __init__(self, logdir: str, max_queue: int, flush_millis: int, filename_suffix: str) -> None:
-        writer = events.module("event_file_writer").EventsWriter
+        _close_left()
+        writer, self._folder = events.module("event_file_writer").EventsWriter, logdir
         os.makedirs(logdir, exist_ok=True)
         self._file: Any = writer(os.path.join(logdir, "events"), f".{os.getpid()}.{next(_numbers)}{filename_suffix}")
-        self._closed = False
+        self._closed, self._process = False, os.getpid()
         self._max_queue, self._flush_seconds = max_queue, flush_millis / 1000
         self._pending: list[_Pending] = []
         self._last_flush = time.monotonic()
@@ -89,6 +93,7 @@ class SummaryWriter:
     def add(self, encode: Encode, data: Tensor, step: Tensor) -> None:
         """Adds a summary; inside a tf.function, one after each of its calls."""
         self._check_open()
+        _close_left()
         owner = current()
         if isinstance(owner, TracingSession):
             owner.defer(lambda values: self.add(encode, *values), [data, step])
@@ -114,8 +119,30 @@ class SummaryWriter:
                 self._file.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_closed"):  # it was opened
-            self.close()
+        """Leaves what waits to the next summary, or to the program's end: a finalizer may run in any thread."""
+        if getattr(self, "_closed", True):  # it was not opened
+            return
+        if self._pending:
+            _left.append(self)
+        else:
+            self._closed = True
+            self._file.close()
+
+    def finish(self, session: Session | None) -> None:
+        """Writes what waits of a session that ends; None: the program ends, and the file is closed. Raises nothing."""
+        if self._closed or self._process != os.getpid():  # or it is the parent's
+            return
+        if session is None or any(session in (each.data.session, each.step.session) for each in self._pending):
+            count = len(self._pending)
+            try:
+                if count:
+                    self._write_pending()
+                self._file.flush()
+            except TeletapeError as error:
+                logs.get_logger().error("the last %d summaries of %s were not written: %s", count, self._folder, error)
+        if session is None:
+            self._closed = True
+            self._file.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -124,14 +151,12 @@ class SummaryWriter:
     def _write_pending(self) -> None:
         pending, self._pending = self._pending, []
         self._last_flush = time.monotonic()
-        by_session: dict[Any, list[Tensor]] = {}
-        for summary in pending:
-            by_session.setdefault(summary.data.session, []).append(summary.data)
-            by_session.setdefault(summary.step.session, []).append(summary.step)
-        arrays: dict[int, HostArray] = {}
-        for session, tensors in by_session.items():
-            fetched = session.fetch_all([tensor.recorded for tensor in tensors])
-            arrays |= dict(zip(map(id, tensors), fetched, strict=True))
+        try:
+            arrays = _read(pending)
+        except BaseException as error:
+            if isinstance(error, ConnectionFailed) or not isinstance(error, TeletapeError):  # they can be read later
+                self._pending[:0] = pending
+            raise
         protocol = events.module("proto")
         for summary in pending:
             values = summary.encode(arrays[id(summary.data)])
@@ -148,6 +173,7 @@ class _NoWriter(SummaryWriter):
 
     def __init__(self) -> None:
         self._closed = False
+        self._pending = []
 
     def add(self, encode: Encode, data: Tensor, step: Tensor) -> None:
         """Drops the summary."""
@@ -158,16 +184,41 @@ class _NoWriter(SummaryWriter):
     def close(self) -> None:
         """Does nothing."""
 
+    def __del__(self) -> None:
+        """Does nothing."""
+
+
+def _read(pending: list[_Pending]) -> dict[int, HostArray]:
+    """Returns the values of summaries by the ids of their tensors, in one request for each session."""
+    by_session: dict[Any, list[Tensor]] = {}
+    for summary in pending:
+        by_session.setdefault(summary.data.session, []).append(summary.data)
+        by_session.setdefault(summary.step.session, []).append(summary.step)
+    arrays: dict[int, HostArray] = {}
+    for session, tensors in by_session.items():
+        fetched = session.fetch_all([tensor.recorded for tensor in tensors])
+        arrays |= dict(zip(map(id, tensors), fetched, strict=True))
+    return arrays
+
 
 #: Numbers the files of one process.
 _numbers: Final = itertools.count()
 _writers: Final[weakref.WeakSet[SummaryWriter]] = weakref.WeakSet()
+#: Writers that nothing in the program holds any more, with summaries that were not read yet.
+_left: Final[list[SummaryWriter]] = []
 
 
-@atexit.register
-def _close_all() -> None:
-    for writer in list(_writers):
-        writer.close()
+def _close_left() -> None:
+    while _left:
+        _left.pop().close()
+
+
+def _finish_all(session: Session | None) -> None:
+    for writer in [*_writers, *_left]:
+        writer.finish(session)
+
+
+before_sessions_end(_finish_all)
 
 
 def create_file_writer(
@@ -219,6 +270,7 @@ def should_record_summaries() -> bool:
 
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
     """Writes what waits in a writer; None: in the default one."""
+    _close_left()
     writer = default_writer() if writer is None else writer
     if writer is not None:
         writer.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import gc
 import io
 import json
@@ -19,7 +20,7 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.errors import ConnectionFailed, InvalidArgumentError, SessionEndedError
+from teletape.errors import ConnectionFailed, FailedPreconditionError, InvalidArgumentError, SessionEndedError
 from teletape.network import address, http
 from teletape.network.http import Connection
 from teletape.sessions.current import use
@@ -173,6 +174,95 @@ def test_the_end_of_a_program_waits_for_all_sessions_together(monkeypatch: pytes
     assert all("DELETE /v1/sessions/s1" in loopback.paths for loopback in loopbacks)  # ended all the same
     for loopback in loopbacks:
         loopback.gate.set()
+
+
+def test_the_end_of_a_program_starts_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.12 and later refuse it then."""
+
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(sender, "EXIT_PATIENCE", 0.2)
+    loopbacks = [Loopback() for _ in range(3)]
+    for loopback in loopbacks:
+        loopback.gate.clear()
+        use(session_on(loopback))
+        tf.ones(3)
+    use(LocalSession())
+    with monkeypatch.context() as ending:
+        ending.setattr(threading.Thread, "start", refused)
+        sender.end_all()
+    assert all("DELETE /v1/sessions/s1" in loopback.paths for loopback in loopbacks)
+    for loopback in loopbacks:
+        loopback.gate.set()
+
+
+@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt, SystemExit])
+def test_an_error_that_leaves_the_block_ends_the_session_at_once(
+    loopback: Loopback, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    monkeypatch.setattr(sender, "_FAREWELL", 0.2)
+    others: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            x.numpy()
+        except BaseException as raised:
+            others.append(raised)
+
+    def program() -> None:
+        nonlocal x
+        with session:
+            x = tf.ones(300)
+            loopback.gate.clear()  # the server computes on
+            threads.append(threading.Thread(target=contextvars.copy_context().run, args=(read,)))
+            threads[0].start()
+            assert loopback.arrived.wait(10)
+            tf.Variable(1.0).assign_add(1.0)  # waits
+            raise error("the program's own")
+
+    session, x, threads = session_on(loopback), None, list[threading.Thread]()
+    with pytest.raises(error, match="the program's own"):
+        program()
+    assert loopback.paths[-1] == "DELETE /v1/sessions/s1"
+    assert len(loopback.batches) == 1
+    assert session.closed == "the program left its block by an error"
+    loopback.gate.set()
+    threads[0].join(10)
+    assert not threads[0].is_alive()
+    assert loopback.paths.count("DELETE /v1/sessions/s1") == 1
+    until(lambda: senders() == 0)
+
+
+def test_a_read_in_a_thread_that_sends_is_refused(loopback: Loopback) -> None:
+    """As by a finalizer that Python runs there: nobody would send what it asks."""
+    errors: list[BaseException] = []
+    session = use(session_on(loopback))
+    x, y = tf.ones(300), tf.ones(300) * 2.0
+
+    def finalizer() -> None:
+        for read in (y.numpy, tf.sync):
+            try:
+                read()
+            except FailedPreconditionError as error:
+                errors.append(error)
+
+    handle, loopback.handle_request = loopback.handle_request, None  # type: ignore[method-assign,assignment]
+
+    def handled(request: httpx.Request) -> httpx.Response:
+        assert threading.current_thread().name == "teletape-sender"
+        if not errors:
+            finalizer()
+        return handle(request)
+
+    loopback.handle_request = handled  # type: ignore[method-assign]
+    assert x.numpy()[0] == 1.0
+    assert y.numpy()[0] == 2.0
+    assert len(errors) == 2
+    assert "read before, and keep the value" in str(errors[0])
+    loopback.handle_request = handle  # type: ignore[method-assign]
+    session.close()
+    use(LocalSession())
 
 
 def test_a_program_ends_in_seconds_although_its_server_is_silent(tmp_path: Path) -> None:

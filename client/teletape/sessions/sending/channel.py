@@ -26,7 +26,7 @@ from teletape.program.call_site import Where, call_site_of, call_site_text, call
 from teletape.program.late_errors import error_at
 from teletape.sessions.sending.batch_buffer import BatchBuffer, Name
 from teletape.sessions.sending.sealed_batch import Recording, Reply, recording_of
-from teletape.sessions.sending.sender import FORKED, Sender, ended
+from teletape.sessions.sending.sender import FORKED, Sender, check_may_wait, ended
 from teletape_engine.catalogue import describe
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import Command, Id, Input
@@ -202,6 +202,7 @@ class Channel:
 
     def deliver(self) -> None:
         """As `sync`, in a thread that the program does not wait for: no progress is shown."""
+        check_may_wait()
         self._check_open()
         reply = Reply()
         self.buffer.request((), reply)
@@ -218,6 +219,7 @@ class Channel:
         self._ask((), Reply(empty=True))
 
     def _ask(self, questions: Sequence[Recording], reply: Reply) -> Sequence[Result]:
+        check_may_wait()
         self._check_open()
         began = time.monotonic()
         try:
@@ -314,6 +316,15 @@ class Channel:
                 self.sync()
         finally:
             self._sender.close()
+
+    def abandon(self) -> None:
+        """Ends the session on the server at once: cancels what runs, and drops what waits. Raises nothing."""
+        if self._sender.closed is None:
+            self._sender.abandon()
+
+    def leave(self) -> None:
+        """Leaves the session to its other clients, without what waits. Never waits."""
+        self._sender.leave("the program has left it")
 
     def detach(self) -> None:
         """Delivers what waits and leaves the session, which stays; raises what failed."""

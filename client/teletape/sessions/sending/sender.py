@@ -24,7 +24,6 @@ Long because a batch's states, and who changes them, are understood together.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import itertools
 import os
@@ -38,11 +37,12 @@ from typing import Final
 
 import teletape_wire as wire
 from teletape import logs
-from teletape.errors import ConnectionFailed, SessionEndedError, TeletapeError, error_for
+from teletape.errors import ConnectionFailed, FailedPreconditionError, SessionEndedError, TeletapeError, error_for
 from teletape.network.frame_socket import Response
 from teletape.network.http import Connection
 from teletape.program.call_site import call_site_text
 from teletape.program.tracebacks import with_op
+from teletape.sessions import ending
 from teletape.sessions.sending.batch_buffer import BatchBuffer
 from teletape.sessions.sending.exclusive import Exclusive
 from teletape.sessions.sending.sealed_batch import Reply, SealedBatch
@@ -53,6 +53,7 @@ EXIT_PATIENCE: Final = 2.0  #: Seconds that the sessions of a program get when i
 
 FORKED: Final = "this session belongs to the parent process: connect again in the child"
 _LARGE: Final = 1 << 20  #: Bytes of tensors from which a batch is left to the sender's thread: waking it costs little.
+_FAREWELL: Final = 1.0  #: Seconds that the end of a session gets which the program leaves by an error.
 _LOOK: Final = 0.05  #: Seconds after which the sender's thread looks whether an interrupted reader sends no more.
 
 HOW_TO_GO_ON: Final = (
@@ -60,6 +61,7 @@ HOW_TO_GO_ON: Final = (
 )
 
 _live: weakref.WeakSet[Sender] = weakref.WeakSet()
+_threads: Final[set[int]] = set()  #: The senders' threads.
 
 
 class Sender:
@@ -218,16 +220,47 @@ class Sender:
             error, self._end_error = self._end_error, None
             raise error
 
+    def abandon(self) -> None:
+        """Ends the session on the server at once, whatever it computes, without what waits; raises nothing.
+
+        The server answers what it computes with the session's end, and with that the thread ends, perhaps later.
+        """
+        self._stays = False
+        self._close_for("the program left its block by an error")
+        if not self._gone:
+            self._gone = self.http.try_delete(self._path, _FAREWELL)
+            if not self._gone:
+                logs.get_logger().warning(
+                    "%s did not answer in %g s: session %s may compute on, and ends by itself when it has been idle "
+                    "for the server's limit",
+                    self.http.url,
+                    _FAREWELL,
+                    self.session,
+                )
+        self.end()
+        self.finished(_FAREWELL)
+
+    def leave(self, reason: str) -> None:
+        """Ends this client's part without what waits, and leaves the session. Never waits."""
+        self._stays = True
+        self._close_for(reason)
+        self.end()
+
     def _close_for(self, reason: str) -> None:
         if self.closed is None:
             self.closed = reason
 
     # ------------------------------------------------------------------------------------------------------ its thread
     def _work(self) -> None:
-        while self._jobs.get():
-            self._alone(self._safe_turn)
-            self._turns += 1
-        self._alone(self._finish)
+        ident = threading.get_ident()
+        _threads.add(ident)
+        try:
+            while self._jobs.get():
+                self._alone(self._safe_turn)
+                self._turns += 1
+            self._alone(self._finish)
+        finally:
+            _threads.discard(ident)
 
     def _alone(self, function: Callable[[], None]) -> None:
         """Runs a function as soon as no other thread sends."""
@@ -370,7 +403,7 @@ class Sender:
 
 
 def end_all() -> None:
-    """Ends the sessions that are open when the program ends, all at once, in `EXIT_PATIENCE` seconds at most.
+    """Ends the sessions that are open when the program ends, in about `EXIT_PATIENCE` seconds at most.
 
     What waits is delivered if the server answers in that time. A session whose batch still runs is ended all the same.
     """
@@ -379,18 +412,13 @@ def end_all() -> None:
     for sender in senders:
         sender.end()
     late = [sender for sender in senders if not sender.finished(began + EXIT_PATIENCE / 2 - time.monotonic())]
-    deletions = [
-        threading.Thread(target=sender.delete_at_exit, args=(EXIT_PATIENCE / 4,), daemon=True) for sender in late
-    ]
-    for thread in deletions:
-        thread.start()
-    for sender, thread in zip(late, deletions, strict=True):
+    for sender in late:  # one after the other: Python starts no thread at the end of a program
+        sender.delete_at_exit(EXIT_PATIENCE / 2 / len(late))
         logs.get_logger().error(
             "the last commands of session %s were not delivered: no answer from %s before the program's end",
             sender.session,
             sender.http.url,
         )
-        thread.join(max(0.0, began + EXIT_PATIENCE - time.monotonic()))
 
 
 def sessions_at(url: str) -> set[str]:
@@ -403,10 +431,25 @@ def forget_all() -> None:
     for sender in list(_live):
         sender.closed = FORKED
     _live.clear()
+    _threads.clear()
 
 
-atexit.register(end_all)
-os.register_at_fork(after_in_child=forget_all)
+def check_may_wait() -> None:
+    """Refuses to wait for an answer in a thread that sends: nobody would send.
+
+    Raises:
+        FailedPreconditionError: It is a sender's.
+    """
+    if threading.get_ident() in _threads:
+        raise FailedPreconditionError(
+            "a finalizer (`__del__`, a weakref's callback) that Python runs in the thread that sends a session's "
+            "batches cannot read from a session: read before, and keep the value"
+        )
+
+
+ending.at_the_end(end_all)
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
+    os.register_at_fork(after_in_child=forget_all)
 
 
 def ended(reason: str) -> SessionEndedError:

@@ -49,6 +49,10 @@ class Uploader:
             raise
         return [Name(id, self._released) for id in ids]
 
+    def leave(self) -> None:
+        """Ends this client, and does not wait for what it sends."""
+        self._channel.leave()
+
     def close(self) -> None:
         """Ends this client, and leaves the session to the first one."""
         self._channel.detach()

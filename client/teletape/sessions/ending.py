@@ -1,0 +1,42 @@
+"""The order in which a program ends: first what still reads values (writers of summaries), then the sessions.
+
+Python calls the functions of `atexit` in the reverse order of their registration, which depends on what a program
+imports and when it connects. So the SDK registers one.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from teletape.sessions.session import Session
+
+_readers: Final[list[Callable[[Session | None], None]]] = []
+_ends: Final[list[Callable[[], None]]] = []
+
+
+def before_sessions_end(read: Callable[[Session | None], None]) -> None:
+    """Registers a function that reads what it needs of a session that is closed; of None: the program ends."""
+    _readers.append(read)
+
+
+def at_the_end(end: Callable[[], None]) -> None:
+    """Registers a function that ends sessions when the program ends."""
+    _ends.append(end)
+
+
+def read_last_values(session: Session | None) -> None:
+    """Reads what is needed of a session that is about to end; None: of all."""
+    for read in _readers:
+        read(session)
+
+
+@atexit.register
+def _end_program() -> None:
+    try:
+        read_last_values(None)
+    finally:
+        for end in _ends:
+            end()
