@@ -21,6 +21,7 @@ from teletape_engine.catalogue import describe
 from teletape_engine.errors import TeletapeError
 from teletape_server import version
 from teletape_server.auth import Keys
+from teletape_server.expressions.parse_queue import ParseQueue
 from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
@@ -45,6 +46,7 @@ from teletape_server.retries import Retries
 from teletape_server.routes.functions import function_questions, functions, loops, training
 from teletape_server.routes.server import expressions, info, metrics
 from teletape_server.routes.session import batch, ops, run, sessions, tensors, variables
+from teletape_server.routes.session.session_events import SessionFeed
 from teletape_server.routes.tapes import tapes
 from teletape_server.settings import Settings
 from teletape_server.worker.faults import described_faults, text_of
@@ -101,6 +103,8 @@ def create_app(
             clock=clock,
         )
         app.state.retries = Retries(settings.idempotency_window, clock)
+        app.state.session_feed = SessionFeed(registry)
+        app.state.parse_queue = ParseQueue()
         session_hosts.prepare()
         app.state.document = openapi.text(app)
         app.state.templates = PathTemplates(app.openapi()["paths"])
@@ -130,6 +134,7 @@ def create_app(
     app.state.settings = settings
     app.state.keys = Keys(settings.api_keys)
     app.state.info = _info(settings, boot)
+    app.state.yaml = None
     app.state.metrics = Metrics()
     app.state.metrics.watch(metrics.facts_of(app.state))
     app.state.guard = Guard(

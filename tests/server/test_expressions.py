@@ -1,6 +1,8 @@
 """Expressions: a text means what Python computes for it, and a fault says where it is and what would be right."""
 
+import asyncio
 import math
+import threading
 from typing import Any
 
 import httpx
@@ -14,6 +16,7 @@ from serving import ok, problem
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_server.expressions.compiler import Compiled
 from teletape_server.expressions.functions import FORMULAS
+from teletape_server.expressions.parse_queue import MOST, MOST_PER_KEY, ParseQueue
 from teletape_server.expressions.parser import MOST_CHARACTERS, MOST_DEPTH, parse
 from teletape_server.problems import Problem
 
@@ -298,3 +301,76 @@ def test_refusals(http: httpx.Client) -> None:
     problem(http.post("/v1/expressions", json={"text": 5}), 422, "invalid_request")
     problem(http.post("/v1/expressions", json={"txt": "x"}), 422, "invalid_request")
     problem(http.get("/v1/expressions"), 405, "method_not_allowed")
+
+
+class SlowParser:
+    """Parses nothing, and waits inside each text for `going_on`.
+
+    Attributes:
+        texts: In the order in which they were parsed.
+        going_on: When a text may be finished.
+        at_once: The most texts at a time.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.going_on = threading.Event()
+        self.at_once = 0
+        self._now = 0
+
+    def __call__(self, text: str, dtype: str) -> Compiled:
+        self._now += 1
+        self.at_once = max(self.at_once, self._now)
+        self.texts.append(text)
+        assert self.going_on.wait(60)
+        self._now -= 1
+        return parse("x", dtype)
+
+
+def test_texts_are_parsed_one_at_a_time_and_short_ones_first() -> None:
+    parser = SlowParser()
+    long, short = "x" * MOST_CHARACTERS, "y"
+
+    async def whole() -> None:
+        queue = ParseQueue(parser)
+        tasks = [asyncio.create_task(queue.parse("ann", "first", "float32"))]
+        while not parser.texts:  # noqa: ASYNC110  # nobody says that a thread has begun
+            await asyncio.sleep(0)
+        tasks += [asyncio.create_task(queue.parse("ann", text, "float32")) for text in (long, short, "left")]
+        await asyncio.sleep(0)
+        tasks[3].cancel()
+        await asyncio.wait([tasks[3]])
+        parser.going_on.set()
+        await asyncio.gather(*tasks[:3])
+        await queue.parse("ann", "again", "float32")
+
+    asyncio.run(whole())
+    assert parser.texts == ["first", short, long, "again"]
+    assert parser.at_once == 1
+
+
+def test_the_texts_that_wait_are_limited_by_key_and_in_all() -> None:
+    parser = SlowParser()
+
+    async def whole() -> None:
+        queue = ParseQueue(parser)
+        tasks = []
+        for number in range(MOST // MOST_PER_KEY):
+            tasks += [asyncio.create_task(queue.parse(f"key {number}", "x", "float32")) for _ in range(MOST_PER_KEY)]
+            await asyncio.sleep(0)
+            if not number:
+                with pytest.raises(Problem, match=f"{MOST_PER_KEY} expressions of your key wait") as busy:
+                    await queue.parse("key 0", "x", "float32")
+                assert (busy.value.code, busy.value.kind.status, busy.value.details["limit"]) == (
+                    "busy",
+                    429,
+                    MOST_PER_KEY,
+                )
+        with pytest.raises(Problem, match=f"{MOST} expressions of all keys wait"):
+            await queue.parse("another", "x", "float32")
+        parser.going_on.set()
+        await asyncio.gather(*tasks)
+        await queue.parse("another", "x", "float32")
+
+    asyncio.run(whole())
+    assert len(parser.texts) == MOST + 1

@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+import serving
 from serving import KEYS, Server, ok, problem
+from teletape_server.routes.session import session_events
 from teletape_server.settings import Settings, SettingsError
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -125,6 +127,50 @@ def test_the_stream_ends_with_the_server(server: Server) -> None:
         second.stop()
         assert until(events, "ended", id="last")["reason"] == "server_shutdown"
         assert list(events) == []
+
+
+def test_streams_are_limited_by_key_and_in_all(governed: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_events, "MOST_PER_KEY", 2)
+    monkeypatch.setattr(session_events, "MOST", 3)
+    with governed.client("bob") as bob, governed.client("ann") as ann, contextlib.ExitStack() as streams:
+        with stream(bob) as events:
+            next(events)
+            mine = streams.enter_context(stream(bob))
+            next(mine)
+            refusal = problem(bob.get("/v1/sessions", headers=EVENTS), 429, "busy")
+            assert "your key has 2 open streams" in refusal["detail"]
+            assert refusal["details"] == {"found": 2, "limit": 2}
+            hers = streams.enter_context(stream(ann))
+            next(hers)
+            assert "this server has 3" in problem(ann.get("/v1/sessions", headers=EVENTS), 429, "busy")["detail"]
+            ok(bob.get("/v1/sessions"))
+        serving.until(lambda: not governed.app.state.session_feed.is_full("bob"))
+        next(streams.enter_context(stream(bob)))
+
+
+def test_a_session_is_described_once_for_all_who_listen(governed: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    described, looks = list[str](), list[int]()
+    describe, look = session_events.described, session_events.SessionFeed.look
+
+    def counted(entry: Any, now: float) -> Any:
+        described.append(entry.id)
+        return describe(entry, now)
+
+    def looked(feed: Any) -> None:
+        look(feed)
+        looks.append(len(described))
+
+    monkeypatch.setattr(session_events, "described", counted)
+    monkeypatch.setattr(session_events.SessionFeed, "look", looked)
+    with governed.client("bob") as bob, contextlib.ExitStack() as streams:
+        for id in ("one", "two"):
+            ok(bob.post("/v1/sessions", json={"id": id}))
+        all_events = [streams.enter_context(stream(bob)) for _ in range(10)]
+        later = ok(bob.post("/v1/sessions/one/extend", json={"seconds": 7200})).json()["expires_at"]
+        for events in all_events:
+            assert until(events, "session", expires_at=later)["id"] == "one"
+        assert looks[-1] == 2 * len(looks)
+    serving.until(lambda: not governed.app.state.session_feed.is_looking)
 
 
 def test_head_has_the_type_and_no_events(http: httpx.Client) -> None:

@@ -1,10 +1,16 @@
 """What a browser may keep: pages, files and the document have an ETag, and come once while they stay the same."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import httpx
 import pytest
 import yaml
+from fastapi import FastAPI
 
-from serving import ok
+from serving import Server, ok, until
+from teletape_server.http.openapi import document
+from teletape_server.settings import Settings
 
 KEPT = ["/docs", "/guide", "/openapi.json", "/openapi.yaml", "/static/shared/theme.css", "/static/shared/icon.svg"]
 
@@ -57,3 +63,20 @@ def test_the_index_leads_to_everything(http: httpx.Client) -> None:
             ok(http.get(path))
     assert answer.links["service-desc"]["url"] == index["links"]["service-desc"] == "/openapi.json"
     assert answer.links["service-doc"]["url"] == index["links"]["service-doc"]
+
+
+def test_the_yaml_document_is_written_once_for_all_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, written, release = list[FastAPI](), document.yaml_text, threading.Event()
+
+    def slow(app: FastAPI) -> bytes:
+        calls.append(app)
+        release.wait(60)
+        return written(app)
+
+    monkeypatch.setattr(document, "yaml_text", slow)
+    with Server(Settings()).running() as server, server.client() as http, ThreadPoolExecutor(5) as threads:
+        answers = [threads.submit(http.get, "/openapi.yaml") for _ in range(5)]
+        until(lambda: server.answering() == 5)
+        release.set()
+        assert len({ok(answer.result()).content for answer in answers}) == 1
+    assert len(calls) == 1

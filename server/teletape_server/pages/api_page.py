@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from html import escape
 
 from fastapi import APIRouter, FastAPI, Request
@@ -21,9 +22,12 @@ async def document(request: Request) -> Response:
 
 
 @router.get("/openapi.yaml", tags=["page"])
-def yaml_document(request: Request) -> Response:
-    """The same document in YAML, written at the first request."""
-    return _cacheable(openapi.yaml_text(request.app), "application/yaml")
+async def yaml_document(request: Request) -> Response:
+    """The same document in YAML, written once, at the first request, for all who wait for it then."""
+    state = request.app.state
+    if state.yaml is None:
+        state.yaml = asyncio.ensure_future(asyncio.to_thread(openapi.yaml_text, request.app))
+    return _cacheable(await asyncio.shield(state.yaml), "application/yaml")
 
 
 def _cacheable(text: bytes, media_type: str) -> Response:

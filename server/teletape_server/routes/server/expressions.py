@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
+from fastapi import APIRouter, Request
 
-from fastapi import APIRouter
-
-from teletape_server.expressions.parser import parse
 from teletape_server.http.access import Owner
 from teletape_server.http.bodies import SmallBodyRoute
 from teletape_server.http.declarations import BODY, refusals
@@ -20,13 +17,15 @@ router = APIRouter(prefix="/expressions", tags=["expressions"], route_class=Smal
     "",
     summary="Parse an expression",
     response_model=Expression,
-    responses=refusals("unauthenticated", *BODY, "invalid_expression"),
+    responses=refusals("unauthenticated", *BODY, "invalid_expression", "busy"),
 )
-async def parse_expression(_: Owner, body: ExpressionText, key: IdempotencyKey = None) -> Expression:
+async def parse_expression(
+    request: Request, owner: Owner, body: ExpressionText, key: IdempotencyKey = None
+) -> Expression:
     """Returns the function that a text such as `y = sin(x) * x` means, as `POST /functions` takes it.
 
-    Nothing is computed and nothing is stored. docs/expressions.md describes the language.
+    Nothing is computed and nothing is stored. docs/expressions.md describes the language. Texts are parsed one at a
+    time; more than a few at once are refused: `busy`.
     """
-    # In a thread: a text of the longest length takes about 0.1 s.
-    compiled = await asyncio.to_thread(parse, body.text, body.dtype)
+    compiled = await request.app.state.parse_queue.parse(owner, body.text, body.dtype)
     return Expression.model_validate(compiled._asdict())

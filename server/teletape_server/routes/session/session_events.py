@@ -1,80 +1,214 @@
 """The sessions of an owner as Server-Sent Events: all of them at first, then what changes.
 
-The registry knows memory and progress from the answers of the sessions' processes: no process is asked for them.
+The registry knows memory and progress from the answers of the sessions' processes: no process is asked for them. Each
+session is described once for all listeners, however many there are.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Final
 
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from teletape_server.hosts.session_entry import Key, SessionEntry
-from teletape_server.http.events import HEARTBEAT_SECONDS, event, events_response
-from teletape_server.http.schemas import EndedSession, Session, Sessions
+from teletape_server.http.events import HEADERS, HEARTBEAT_SECONDS, event
+from teletape_server.http.negotiation import EVENTS_TYPE
+from teletape_server.http.schemas import EndedSession, Session, Sessions, Work
+from teletape_server.problems import Problem
 from teletape_server.registry import Registry
 from teletape_wire import timestamp
 
 #: Seconds between two looks at the sessions: what changes in between is one event.
 INTERVAL: Final = 0.25
+MOST_PER_KEY: Final = 32  #: Streams of one key.
+MOST: Final = 512  #: Streams of all keys.
 
 
-def session_events(
-    registry: Registry,
-    owner: str,
-    *,
-    is_admin: bool,
-    entries: Callable[[], Sequence[SessionEntry]],
-    described: Callable[[SessionEntry], Session],
-) -> StreamingResponse:
-    """Returns a response of events that ends with the server.
+def described(entry: SessionEntry, now: float) -> Session:
+    """Returns a session as answers have it, at a time in Unix seconds."""
+    unanswered = entry.host.running
+    current = min(unanswered, key=lambda running: running.total == 0, default=None)
+    return Session(
+        id=entry.id,
+        owner=entry.owner,
+        device=entry.host.device,
+        memory_limit=entry.memory_limit,
+        bytes_in_use=entry.bytes_in_use,
+        created_at=timestamp(entry.created_at),
+        expires_at=timestamp(entry.lease.expires_at(now)),
+        ends_at=timestamp(entry.lease.terms.ends),
+        running=Work(
+            requests=len(unanswered),
+            done=current.done if current else 0,
+            total=current.total if current else 0,
+            iteration=current.iteration if current else 0,
+            iterations=current.iterations if current else 0,
+        ),
+    )
+
+
+class SessionFeed:
+    """Looks at all sessions from time to time while somebody listens, and wakes those who see what has changed.
+
+    Args:
+        registry: The sessions.
+
+    Attributes:
+        sessions: All live sessions as of the last look, by owner and id.
+        events: The event of each, and its number, which is another one after each change.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self.sessions: dict[Key, Session] = {}
+        self.events: dict[Key, tuple[int, bytes]] = {}
+        self._number = 0
+        self._listeners: set[_Listener] = set()
+        self._streams: Counter[str] = Counter()
+        self._looking: asyncio.Task[None] | None = None
+
+    def join(self, listener: _Listener) -> None:
+        """Adds a listener, after a look.
+
+        Raises:
+            Problem: busy, if there are too many.
+        """
+        for count, limit, whose in self._counts(listener.owner):
+            if count >= limit:
+                raise Problem(
+                    "busy",
+                    f"{whose} {count} open streams of the list of sessions, the limit: close one first. One stream "
+                    "tells of all your sessions, and GET /v1/sessions without Accept: text/event-stream lists them",
+                    headers={"Retry-After": "1"},
+                    found=count,
+                    limit=limit,
+                )
+        self._streams[listener.owner] += 1
+        self._listeners.add(listener)
+        self.look()
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look_on())
+
+    def _counts(self, owner: str) -> tuple[tuple[int, int, str], ...]:
+        mine, in_all = self._streams[owner], len(self._listeners)
+        return (mine, MOST_PER_KEY, "your key has"), (in_all, MOST, "this server has")
+
+    def is_full(self, owner: str) -> bool:
+        """Returns whether an owner can have no further stream now."""
+        return any(count >= limit for count, limit, _ in self._counts(owner))
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether somebody listens."""
+        return self._looking is not None
+
+    def leave(self, listener: _Listener) -> None:
+        """Removes a listener; after the last one nothing looks any more."""
+        self._listeners.remove(listener)
+        self._streams[listener.owner] -= 1
+        if not self._listeners and self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+
+    def look(self) -> None:
+        """Describes each session, and wakes the listeners that see one which has changed."""
+        now = self.registry.clock()
+        sessions = {(entry.owner, entry.id): described(entry, now) for entry in self.registry.all()}
+        changed = {key for key, session in sessions.items() if self.sessions.get(key) != session}
+        ended = self.sessions.keys() - sessions.keys()
+        for key in changed:
+            self._number += 1
+            self.events[key] = self._number, event("session", sessions[key].model_dump_json())
+        for key in ended:
+            del self.events[key]
+        self.sessions = sessions
+        owners = {owner for owner, _ in changed | ended}
+        for listener in self._listeners:
+            if self.registry.stopping or (owners if listener.sees_all else listener.owner in owners):
+                listener.woken.set()
+
+    async def _look_on(self) -> None:
+        while True:
+            await asyncio.sleep(INTERVAL)
+            self.look()
+
+
+class _Listener:
+    """One stream.
+
+    Attributes:
+        owner: Who listens.
+        sees_all: Whether it tells of the sessions of all.
+        woken: Set when something has changed.
+    """
+
+    def __init__(self, owner: str, *, sees_all: bool) -> None:
+        self.owner, self.sees_all = owner, sees_all
+        self.woken = asyncio.Event()
+        self._seen: dict[Key, int] = {}
+
+    async def events(self, feed: SessionFeed) -> AsyncIterator[bytes]:
+        """Yields all sessions that the owner sees, and then changes, until the server ends."""
+        sessions = [session for (owner, _), session in feed.sessions.items() if self._sees(owner)]
+        self._changes(feed)
+        yield event("sessions", Sessions(owner=self.owner, admin=self.sees_all, sessions=sessions).model_dump_json())
+        while self._seen or not feed.registry.stopping:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.woken.wait(), HEARTBEAT_SECONDS)
+            if not self.woken.is_set():
+                yield b": no change\n\n"
+            self.woken.clear()
+            if changes := self._changes(feed):
+                yield b"".join(changes)
+
+    def _sees(self, owner: str) -> bool:
+        return self.sees_all or owner == self.owner
+
+    def _changes(self, feed: SessionFeed) -> list[bytes]:
+        """Returns the events since the last call."""
+        current = {key: data for key, data in feed.events.items() if self._sees(key[0])}
+        ended = [_ended(feed.registry, key) for key in self._seen if key not in current]
+        changed = [data for key, (number, data) in current.items() if self._seen.get(key) != number]
+        self._seen = {key: number for key, (number, _) in current.items()}
+        return ended + changed
+
+
+class SessionEvents(StreamingResponse):
+    """A response of events that ends with the server.
 
     Events: `sessions` (`Sessions`) at the beginning, then `session` (`Session`) for each that is new or has changed,
     and `ended` (`EndedSession`); a comment after 15 seconds without an event.
 
     Args:
-        registry: The sessions.
+        feed: The sessions.
         owner: Who asks.
-        is_admin: Whether the owner sees the sessions of all.
-        entries: Returns the sessions that the owner sees.
-        described: Returns a session as answers have it.
+        sees_all: Whether the owner sees the sessions of all.
     """
-    return events_response(_events(registry, owner, is_admin, entries, described))
+
+    def __init__(self, feed: SessionFeed, owner: str, *, sees_all: bool) -> None:
+        self._feed, self._listener = feed, _Listener(owner, sees_all=sees_all)
+        super().__init__(self._listener.events(feed), media_type=EVENTS_TYPE, headers=HEADERS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the events; raises the problem busy before the first of them if there are too many streams."""
+        self._feed.join(self._listener)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._feed.leave(self._listener)
 
 
-async def _events(
-    registry: Registry,
-    owner: str,
-    is_admin: bool,
-    entries: Callable[[], Sequence[SessionEntry]],
-    described: Callable[[SessionEntry], Session],
-) -> AsyncIterator[bytes]:
-    clock = asyncio.get_running_loop().time
-    last: dict[Key, Session] = {}
-    for entry in entries():
-        last[entry.owner, entry.id] = described(entry)
-    yield event("sessions", Sessions(owner=owner, admin=is_admin, sessions=[*last.values()]).model_dump_json())
-    sent = clock()
-    while last or not registry.stopping:
-        await asyncio.sleep(INTERVAL)
-        current = {(entry.owner, entry.id): described(entry) for entry in entries()}
-        changes = [event("ended", _ended(registry, key).model_dump_json()) for key in last if key not in current] + [
-            event("session", session.model_dump_json()) for key, session in current.items() if last.get(key) != session
-        ]
-        last = current
-        if changes:
-            sent = clock()
-            yield b"".join(changes)
-        elif clock() - sent >= HEARTBEAT_SECONDS:
-            sent = clock()
-            yield b": no change\n\n"
-
-
-def _ended(registry: Registry, key: Key) -> EndedSession:
+def _ended(registry: Registry, key: Key) -> bytes:
     owner, id = key
     ended = registry.ended_reason(owner, id)
     if ended is None:  # of very many ended sessions the latest are known
-        return EndedSession(id=id, owner=owner, reason=None, text="it ended", ended_at=None)
-    return EndedSession(id=id, owner=owner, reason=ended.reason.value, text=ended.text, ended_at=timestamp(ended.time))
+        model = EndedSession(id=id, owner=owner, reason=None, text="it ended", ended_at=None)
+    else:
+        at = timestamp(ended.time)
+        model = EndedSession(id=id, owner=owner, reason=ended.reason.value, text=ended.text, ended_at=at)
+    return event("ended", model.model_dump_json())

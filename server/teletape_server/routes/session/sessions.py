@@ -17,14 +17,13 @@ from teletape_server.http.dispatch import answer
 from teletape_server.http.events import HEADERS
 from teletape_server.http.negotiation import EVENTS_TYPE, wants_events
 from teletape_server.http.parameters import After, All, IdempotencyKey, Limit, Prefix, Several
-from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList, Work
+from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList
 from teletape_server.leases import Reason
 from teletape_server.middleware.head_requests import HEAD_ONLY
 from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
-from teletape_server.routes.session.session_events import session_events
+from teletape_server.routes.session.session_events import SessionEvents, described
 from teletape_server.worker.models.listings import DeletedSessions, next_link, page
-from teletape_wire import timestamp
 
 _ATTACH_SECONDS: Final = 0.25  # for the session's process to refuse a client; one that computes answers later
 
@@ -32,25 +31,7 @@ router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyR
 
 
 def _described(request: Request, entry: SessionEntry) -> Session:
-    unanswered = entry.host.running
-    current = min(unanswered, key=lambda running: running.total == 0, default=None)
-    return Session(
-        id=entry.id,
-        owner=entry.owner,
-        device=entry.host.device,
-        memory_limit=entry.memory_limit,
-        bytes_in_use=entry.bytes_in_use,
-        created_at=timestamp(entry.created_at),
-        expires_at=timestamp(entry.lease.expires_at(registry_of(request).clock())),
-        ends_at=timestamp(entry.lease.terms.ends),
-        running=Work(
-            requests=len(unanswered),
-            done=current.done if current else 0,
-            total=current.total if current else 0,
-            iteration=current.iteration if current else 0,
-            iterations=current.iterations if current else 0,
-        ),
-    )
+    return described(entry, registry_of(request).clock())
 
 
 @router.post(
@@ -85,7 +66,7 @@ async def create(request: Request, owner: Owner, body: NewSession, key: Idempote
     "",
     summary="List your sessions",
     response_model=SessionList,
-    responses=refusals("unauthenticated", "invalid_request", "unknown_session", "session_ended"),
+    responses=refusals("unauthenticated", "invalid_request", "unknown_session", "session_ended", "busy"),
 )
 async def list_(
     request: Request,
@@ -98,7 +79,8 @@ async def list_(
     """Lists live sessions; for an admin those of all keys. GET an ended session's URL to learn why it ended.
 
     With `Accept: text/event-stream` the answer is events: `sessions` with all of them, then `session` for each that is
-    new or has changed (memory, progress of the running request, end) and `ended`, until you close it.
+    new or has changed (memory, progress of the running request, end) and `ended`, until you close it. The number of
+    such streams is limited: `busy`.
     """
     registry, sees_all = registry_of(request), is_admin(request, owner)
 
@@ -108,9 +90,7 @@ async def list_(
     if wants_events(request.headers):
         if HEAD_ONLY in request.scope:
             return Response(b"", headers=HEADERS, media_type=EVENTS_TYPE)
-        return session_events(
-            registry, owner, is_admin=sees_all, entries=visible, described=lambda entry: _described(request, entry)
-        )
+        return SessionEvents(request.app.state.session_feed, owner, sees_all=sees_all)
 
     def name(entry: SessionEntry) -> str:
         return entry.id if entry.owner == owner else f"{entry.owner}:{entry.id}"
