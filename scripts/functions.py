@@ -165,7 +165,7 @@ def _function(op: Op, record: Function) -> str:
 
 #: What a function does with an exception: see `teletape.program.tracebacks`.
 _REPORTS = """\
-except Exception as error:
+except BaseException as error:
     report(error)
     raise"""
 

@@ -14,6 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
+from teletape.program.tracebacks import reports
 from teletape_engine.suggestions import nearest
 
 PAGE: Final = "docs/compatibility.md has every name"
@@ -54,6 +55,7 @@ class MissingAttribute:
     __repr__ = __str__
 
 
+@reports
 def _missing(self: Any, name: str) -> Any:
     """The `__getattr__` of public classes: Python calls it for what it has not found.
 
@@ -99,6 +101,7 @@ class ModuleAnswer:
     def __init__(self, missing: Callable[[str], Any]) -> None:
         self._missing = missing
 
+    @reports
     def __call__(self, name: str) -> Any:
         return self._missing(name)
 
@@ -106,6 +109,7 @@ class ModuleAnswer:
 class MissingNameFinder(MetaPathFinder):
     """The last finder of modules: of a name in a public module it says what the module says of its attributes."""
 
+    @reports
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Returns None for what is in no public module; see `importlib.abc.MetaPathFinder`.
 

@@ -75,7 +75,7 @@ from teletape.ops.random import stateful, stateless, truncated
 from teletape.ops.signal import short_time, spectral, windows
 from teletape.ops.static_values import get_static_value
 from teletape.program import registered_conversions
-from teletape.program.tracebacks import report, reports, retries
+from teletape.program.tracebacks import report, reports, reports_construction, retries
 from teletape.ragged_tensors import functions as ragged
 from teletape.ragged_tensors import methods as ragged_methods
 from teletape.ragged_tensors.forms import of_functions
@@ -358,8 +358,10 @@ def publish(package: str) -> list[str]:
         vars(module).setdefault("__path__", [])  # that names in it are imported through the finder, which answers
     listed_classes = [getattr(module, name) for module in MODULES.values() for name in module.__all__]
     for value in [*names().values(), *listed_classes, functions.Function, Session]:
-        if isinstance(value, type) and value.__module__.startswith("teletape.") and _is_closed(value):
-            answer_for_objects(value)
+        if isinstance(value, type) and value.__module__.startswith("teletape."):
+            reports_construction(value)
+            if _is_closed(value):
+                answer_for_objects(value)
     finders.install()
     missing_names.install()
     return sorted(by_module()[""])

@@ -74,7 +74,7 @@ class _Custom:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return _call(self._f, args, kwargs)
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 

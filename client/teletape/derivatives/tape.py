@@ -307,7 +307,7 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
         """
         try:
             return self._gradient(target, sources, output_gradients, unconnected_gradients)
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,7 @@ from teletape.ops.derived.shapes.nd import tensor_scatter_nd_update
 from teletape.ops.derived.shapes.shape import transpose
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.ops.nn.attention import scaled_dot_product_attention
+from teletape.program.call_site import PACKAGES
 from teletape.sessions.current import current
 from teletape.tensors.indexed_slices import IndexedSlices
 
@@ -235,5 +237,8 @@ _REPLACEMENTS: Final[Mapping[str, Callable[[ModuleType], Mapping[str, Any]]]] = 
     "keras.src.utils.dataset_utils": _dataset_utils,
     "keras.src.utils.file_utils": _file_utils,
     "keras.src.utils.module_utils": _module_utils,
+    "keras.src.utils.traceback_utils": lambda module: {
+        "_EXCLUDED_PATHS": (*module.__dict__["_EXCLUDED_PATHS"], *(folder.rstrip(os.sep) for folder in PACKAGES))
+    },
     "keras.src.utils.python_utils": lambda module: {"pythonify_logs": reading.pythonify_logs(module)},
 }

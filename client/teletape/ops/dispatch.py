@@ -78,7 +78,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
                     f"has {array.size} elements, but got `shape` {TensorShape(shape)} with {size} elements)."
                 )
         return from_host(array)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -122,7 +122,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
             except (TypeError, ValueError):
                 pass
         return constant(value, wanted)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 

@@ -77,7 +77,7 @@ def _binary(python: str, name: str, reflected: bool = False) -> Callable[[Any, A
             operand_of_other = operand(op, other, mine.spec.dtype, alone=python == "add" and not reflected)
             pair = (operand_of_other, mine) if reflected else (mine, operand_of_other)
             return EagerTensor(owner.recorder().apply(op, pair, attrs, where), owner)
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 
@@ -102,7 +102,7 @@ def _compare(name: str) -> Callable[[Any, Any], Any]:
             return _compared_texts(self, other, unlike=unlike)
         try:
             return call(op, (self, other))
-        except Exception as error:
+        except BaseException as error:
             if isinstance(error, InvalidArgumentError) and "Incompatible shapes" in error.message:
                 return constant(unlike)
             report(error)
@@ -130,7 +130,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
     def operate(self: Any) -> Any:
         try:
             return call(op, (self,))
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 
@@ -145,7 +145,7 @@ def _logical(logical: str, bitwise: str, reflected: bool = False) -> Callable[[A
         op = truths if self.dtype.is_bool else bits
         try:
             return call(op, (other, self) if reflected else (self, other))
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 
@@ -192,7 +192,7 @@ def _getitem(self: Any, key: Any) -> Any:
         if has_unknown_index(key):
             return _at_unknown_indices(self, list(key) if isinstance(key, tuple | list) else [key])
         return call(ops.strided_slice, (self,), index=index_spec(key))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 

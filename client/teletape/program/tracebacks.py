@@ -32,6 +32,13 @@ _OTHERS: Final = (
     *PACKAGES,
     *[os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (_WIRE and _WIRE.origin, np.__file__)],
 )
+#: Methods that Python calls for `float(x)`, `list[x]`, f-strings, `copy.copy(x)` and the like.
+_CONVERSIONS: Final = frozenset(
+    """
+    __array__ __await__ __complex__ __deepcopy__ __dlpack__ __float__ __format__ __getattr__ __index__ __int__ __iter__
+    __len__ __hash__ __reduce__ __repr__ __str__ __bool__ numpy
+    """.split()
+)
 _LIBRARY: Final = os.path.dirname(os.__file__) + os.sep
 _INSTALLED: Final = ("site-packages", "dist-packages")  #: Folders of the standard library's that are the program's.
 
@@ -105,6 +112,20 @@ def reports_methods(cls: type[T]) -> type[T]:
         elif isinstance(method, staticmethod) and not name.startswith("_"):
             setattr(cls, name, staticmethod(reports(method.__func__)))
     return cls
+
+
+def reports_conversions(cls: type[T]) -> type[T]:
+    """Wraps the methods that a class defines for Python's conversions and texts by `reports`: they read values."""
+    for name in _CONVERSIONS & vars(cls).keys():
+        setattr(cls, name, reports(vars(cls)[name]))
+    return cls
+
+
+def reports_construction(cls: type) -> None:
+    """Wraps the `__init__` that a class defines by `reports`, once."""
+    method = vars(cls).get("__init__")
+    if isinstance(method, FunctionType) and method.__code__ not in _WRAPPERS:
+        setattr(cls, "__init__", reports(method))  # noqa: B010  # an assignment is an error to mypy
 
 
 def unwrapped(function: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from teletape import host_memory
 from teletape.missing_names import MissingAttribute
-from teletape.program.tracebacks import report
+from teletape.program.tracebacks import reports_conversions
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
@@ -24,6 +24,7 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import INTEGER
 
 
+@reports_conversions
 class TensorLike:
     """What tensors and variables share: TensorFlow's operators, and what ops need of their inputs."""
 
@@ -134,6 +135,7 @@ class Tensor(TensorLike):
         def set_shape(self, shape: Any) -> None: ...
 
 
+@reports_conversions
 class EagerTensor(Tensor):
     """An immutable array in a session. Programs may set attributes on it."""
 
@@ -176,33 +178,21 @@ class EagerTensor(Tensor):
 
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
-        try:
-            if self.session.tracing and not current().tracing and getattr(self.recorded, "host", None) is None:
-                raise AttributeError("'SymbolicTensor' object has no attribute 'numpy'")  # its function was traced
-            array = self.session.fetch(self.recorded)
-        except BaseException as error:
-            report(error)
-            raise
+        if self.session.tracing and not current().tracing and getattr(self.recorded, "host", None) is None:
+            raise AttributeError("'SymbolicTensor' object has no attribute 'numpy'")  # its function was traced
+        array = self.session.fetch(self.recorded)
         if array.ndim == 0:
             return array[()]
         return host_memory.copy(array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        try:
-            array = np.array(self.session.fetch(self.recorded))
-        except BaseException as error:
-            report(error)
-            raise
+        array = np.array(self.session.fetch(self.recorded))
         return array if dtype is None else array.astype(dtype)
 
     def _scalar(self) -> Any:
         if self.recorded.spec.shape:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-        try:
-            return self.session.fetch(self.recorded)[()]
-        except BaseException as error:
-            report(error)
-            raise
+        return self.session.fetch(self.recorded)[()]
 
     def cpu(self) -> Tensor:
         """The tensor itself: its elements come to this process when they are read."""
@@ -239,11 +229,7 @@ class EagerTensor(Tensor):
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
             )
-        try:
-            return bool(self.session.fetch(self.recorded).reshape(-1)[0])
-        except BaseException as error:
-            report(error)
-            raise
+        return bool(self.session.fetch(self.recorded).reshape(-1)[0])
 
     def __len__(self) -> int:
         if not self.recorded.spec.shape:

@@ -50,7 +50,7 @@ class ResizableVariable(ResourceVariable):
             self.recorded = owner.variable(operand, trainable=self.trainable, name=self.name)
             self.recorded.owner = weakref.ref(self)
             return self if read_value else None
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 

@@ -15,7 +15,7 @@ from teletape import host_memory
 from teletape.errors import OutOfRangeError
 from teletape.ops import dispatch
 from teletape.ops.operators import cut_at
-from teletape.program.tracebacks import report, reports
+from teletape.program.tracebacks import report, reports, reports_conversions
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
@@ -44,6 +44,7 @@ def _refuse(name: str, sign: str, method: str, out: str) -> Callable[[Any, Any],
     return refuse
 
 
+@reports_conversions
 class Variable(ScatterMethods):
     """A mutable tensor: `tf.Variable(initial_value, trainable=True, name=None, dtype=None)`.
 
@@ -206,11 +207,7 @@ class Variable(ScatterMethods):
 
     def _fetched(self) -> HostArray:
         owner = current()
-        try:
-            return (owner if owner.tracing else self.session).fetch(self.recorded.value)
-        except BaseException as error:
-            report(error)
-            raise
+        return (owner if owner.tracing else self.session).fetch(self.recorded.value)
 
     def numpy(self) -> Any:
         """The values: a NumPy array of their own, a NumPy scalar for rank 0."""
@@ -244,7 +241,7 @@ class Variable(ScatterMethods):
                     f"and the assigned value shape {TensorShape(operand.spec.shape)} are incompatible."
                 )
             return self._assign(operand, "set", read_value)
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 
@@ -254,7 +251,7 @@ class Variable(ScatterMethods):
         """Adds `delta`, of the variable's shape; see `assign`."""
         try:
             return self._assign(self._same_shape(delta, "add"), "add", read_value)
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 
@@ -264,7 +261,7 @@ class Variable(ScatterMethods):
         """Subtracts `delta`, of the variable's shape; see `assign`."""
         try:
             return self._assign(self._same_shape(delta, "sub"), "sub", read_value)
-        except Exception as error:
+        except BaseException as error:
             report(error)
             raise
 

@@ -13,6 +13,7 @@ import teletape as tf
 from teletape.namespace import MODULES, by_module
 from teletape.ops.derived import DERIVED
 from teletape.program import tracebacks
+from teletape.program.call_site import PACKAGES
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 
@@ -92,6 +93,83 @@ def test_an_error_shows_the_lines_of_the_program(session, mistake):
     text = "".join(traceback.format_exception(caught.value))
     assert caught.value.__suppress_context__ or caught.value.__context__ is handled
     assert "direct cause" not in text
+
+
+#: What reads the value of a tensor or a variable.
+READS = {
+    "numpy": lambda x: x.numpy(),
+    "float": float,
+    "int": int,
+    "complex": complex,
+    "bool": bool,
+    "an f-string": lambda x: f"{x}",
+    "str": str,
+    "repr": repr,
+    "an array": np.asarray,
+    "an index of a list": lambda x: [1, 2][x],
+    "a range": lambda x: range(x),
+    "a pickle": pickle.dumps,
+    "dlpack": np.from_dlpack,
+}
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("kind", ["a tensor", "a variable"])
+def test_a_read_shows_the_lines_of_the_program(remote, kind, read):
+    lost = tf.gather(tf.constant([1, 2]), tf.cast(9.0 * tf.ones(20), tf.int32))[0]
+    value = lost if kind == "a tensor" else tf.Variable(lost)
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        READS[read](value)
+    assert only_lines_of_the_program(caught.value)
+
+
+#: Names that there are not, of modules and of objects.
+MISSING = {
+    "a module": lambda: tf.nope,
+    "an inner module": lambda: tf.nn.nope,
+    "an import": lambda: exec("from teletape.nn import nope"),
+    "a tensor": lambda: tf.constant(1.0).nope,
+    "a variable": lambda: tf.Variable(1.0).nope,
+    "a tape": lambda: tf.GradientTape().nope,
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_a_missing_name_shows_the_lines_of_the_program(name):
+    with pytest.raises((AttributeError, ImportError)) as caught:
+        MISSING[name]()
+    assert only_lines_of_the_program(caught.value)
+
+
+#: What records a command; each takes the constant 3.
+RECORDINGS = {
+    "a function": tf.sin,
+    "an operator": lambda x: x + 1.0,
+    "a composite": tf.nn.relu,
+    "an index": lambda x: x[None],
+    "a conversion": lambda x: tf.convert_to_tensor([x, x]),
+    "an assignment": lambda x: tf.Variable(x).assign(4.0),
+}
+
+
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_an_interrupt_while_a_full_buffer_is_sent_shows_the_lines_of_the_program(remote, recording, monkeypatch):
+    x = tf.constant(3.0)
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    for emit in ("emit", "emit_call"):
+        monkeypatch.setattr(remote.channel, emit, interrupted, raising=False)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        RECORDINGS[recording](x)
+    assert only_lines_of_the_program(caught.value, besides=["interrupted"])
+
+
+def only_lines_of_the_program(error, besides=()):
+    """Whether a traceback has no frames of Teletape."""
+    entries = [entry for entry in traceback.extract_tb(error.__traceback__) if entry.name not in besides]
+    return not [entry for entry in entries if entry.filename.startswith(tuple(PACKAGES))]
 
 
 def test_an_error_names_its_op_and_the_line_that_recorded_it(remote):

@@ -61,7 +61,7 @@ def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> Tens
             to.ints(axis, "axis")
             return call(ops.identity, (to.tensor(values[0]),))
         return call(ops.concat, values, axis=to.ints(axis, "axis")[0])
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -87,7 +87,7 @@ def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> Tensor:
         rank = (np.ndim(values[0]) if first is None else first) + 1
         _check_axis(at, rank)
         return call(ops.stack, values, axis=at)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -263,7 +263,7 @@ def where(
         known = isinstance(condition, TensorLike | RaggedValue)
         truths = condition if known else convert_to_tensor(condition, dtypes.bool)
         return call(ops.where, (truths, x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -396,7 +396,7 @@ def identity(input: Any, name: str | None = None) -> Any:
         if isinstance(input, SparseValue):
             return input.of_parts(identity(input.values), input.indices, input.shape)
         return call(ops.identity, (to.value(input),))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 

@@ -37,7 +37,7 @@ def count_nonzero(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_COUNT_NONZERO, (input,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -46,7 +46,7 @@ def is_non_decreasing(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether no element, in row-major order, is larger than the next one."""
     try:
         return call(_IS_NON_DECREASING, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -55,7 +55,7 @@ def is_strictly_increasing(x: to.TensorInput, name: str | None = None) -> Tensor
     """Whether each element, in row-major order, is smaller than the next one."""
     try:
         return call(_IS_STRICTLY_INCREASING, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -78,7 +78,7 @@ def histogram_fixed_width_bins(
         values = to.tensor(values)
         value_range = to.like(value_range, values)
         return call(_HISTOGRAM_FIXED_WIDTH_BINS, (values, value_range), nbins=to.whole(nbins), dtype=to.dtype(dtype))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -99,6 +99,6 @@ def histogram_fixed_width(
         values = to.tensor(values)
         value_range = to.like(value_range, values)
         return call(_HISTOGRAM_FIXED_WIDTH, (values, value_range), nbins=to.whole(nbins), dtype=to.dtype(dtype))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

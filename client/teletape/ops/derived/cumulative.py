@@ -29,7 +29,7 @@ def cumsum(
         if reverse is not False:
             attrs["reverse"] = to.flag(reverse)
         return call(_CUMSUM, (x,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -48,7 +48,7 @@ def cumprod(
         if reverse is not False:
             attrs["reverse"] = to.flag(reverse)
         return call(_CUMPROD, (x,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -64,6 +64,6 @@ def cumulative_logsumexp(
         if reverse is not False:
             attrs["reverse"] = to.flag(reverse)
         return call(_CUMULATIVE_LOGSUMEXP, (x,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -24,7 +24,7 @@ def fft(input: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         input = to.complex_tensor(input)
         return call(_FFT, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -34,7 +34,7 @@ def ifft(input: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         input = to.complex_tensor(input)
         return call(_IFFT, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -44,7 +44,7 @@ def fft2d(input: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         input = to.complex_tensor(input)
         return call(_FFT2D, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -54,7 +54,7 @@ def ifft2d(input: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         input = to.complex_tensor(input)
         return call(_IFFT2D, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -64,7 +64,7 @@ def fft3d(input: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         input = to.complex_tensor(input)
         return call(_FFT3D, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -74,6 +74,6 @@ def ifft3d(input: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         input = to.complex_tensor(input)
         return call(_IFFT3D, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

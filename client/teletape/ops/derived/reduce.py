@@ -41,7 +41,7 @@ def reduce_sum(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_SUM, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -57,7 +57,7 @@ def reduce_mean(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_MEAN, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -73,7 +73,7 @@ def reduce_max(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_MAX, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -89,7 +89,7 @@ def reduce_min(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_MIN, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -105,7 +105,7 @@ def reduce_prod(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_PROD, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -121,7 +121,7 @@ def reduce_any(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_ANY, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -137,7 +137,7 @@ def reduce_all(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_ALL, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -153,7 +153,7 @@ def reduce_logsumexp(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_LOGSUMEXP, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -169,7 +169,7 @@ def reduce_euclidean_norm(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_EUCLIDEAN_NORM, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -187,7 +187,7 @@ def reduce_variance(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_VARIANCE, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -205,7 +205,7 @@ def reduce_std(
         if keepdims is not False:
             attrs["keepdims"] = to.flag(keepdims)
         return call(_REDUCE_STD, (input_tensor,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -222,7 +222,7 @@ def argmax(
         if axis is not None:
             attrs["axis"] = to.whole(axis)
         return call(_ARGMAX, (input,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -239,6 +239,6 @@ def argmin(
         if axis is not None:
             attrs["axis"] = to.whole(axis)
         return call(_ARGMIN, (input,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -31,7 +31,7 @@ def unsorted_segment_max(
     """
     try:
         return call(_UNSORTED_SEGMENT_MAX, (data, segment_ids), num_segments=to.whole(num_segments))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -48,7 +48,7 @@ def unsorted_segment_min(
     """
     try:
         return call(_UNSORTED_SEGMENT_MIN, (data, segment_ids), num_segments=to.whole(num_segments))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -65,7 +65,7 @@ def unsorted_segment_prod(
     """
     try:
         return call(_UNSORTED_SEGMENT_PROD, (data, segment_ids), num_segments=to.whole(num_segments))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -76,7 +76,7 @@ def unsorted_segment_mean(
     """The mean of the entries that share an id; 0 for an id without entries."""
     try:
         return call(_UNSORTED_SEGMENT_MEAN, (data, segment_ids), num_segments=to.whole(num_segments))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -87,6 +87,6 @@ def unsorted_segment_sqrt_n(
     """The sum of the entries that share an id, over the root of their number; 0 for an id without entries."""
     try:
         return call(_UNSORTED_SEGMENT_SQRT_N, (data, segment_ids), num_segments=to.whole(num_segments))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -36,7 +36,7 @@ def argsort(
         values = to.tensor(values)
         checks.known_direction(values, direction)
         return call(_ARGSORT, (values,), axis=to.whole(axis), direction=direction)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -49,7 +49,7 @@ def sort(
         values = to.tensor(values)
         checks.known_direction(values, direction)
         return call(_SORT, (values,), axis=to.whole(axis), direction=direction)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -72,7 +72,7 @@ def searchsorted(
         values = to.like(values, sorted_sequence)
         checks.known_side(sorted_sequence, values, side, out_type)
         return call(_SEARCHSORTED, (sorted_sequence, values), side=side, out_type=to.dtype(out_type))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -83,6 +83,6 @@ def Bucketize(input: to.TensorInput, boundaries: to.TensorInput, name: str | Non
         input = to.tensor(input)
         boundaries = to.tensor(boundaries)
         return call(_BUCKETIZE, (input, boundaries))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

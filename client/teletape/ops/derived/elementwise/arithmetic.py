@@ -38,7 +38,7 @@ def add(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor
     """a + b, elementwise."""
     try:
         return call(_ADD, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -47,7 +47,7 @@ def subtract(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> T
     """a - b, elementwise."""
     try:
         return call(_SUB, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -56,7 +56,7 @@ def multiply(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> T
     """a * b, elementwise."""
     try:
         return call(_MUL, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -68,7 +68,7 @@ def truediv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Te
         y = to.hinted(y, x)
         checks.same_numeric_dtype(x, y)
         return call(_DIV, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -80,7 +80,7 @@ def divide(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Ten
         y = to.hinted(y, x)
         checks.same_numeric_dtype(x, y)
         return call(_DIV, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -94,7 +94,7 @@ def divide_no_nan(x: to.TensorInput, y: to.TensorInput, name: str | None = None)
         if result is not None:
             return result
         return call(_DIV_NO_NAN, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -107,7 +107,7 @@ def floordiv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> T
     """
     try:
         return call(_FLOORDIV, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -120,7 +120,7 @@ def floormod(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> T
     """
     try:
         return call(_FLOORMOD, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -133,7 +133,7 @@ def truncatediv(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -
     """
     try:
         return call(_TRUNCATEDIV, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -146,7 +146,7 @@ def truncatemod(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -
     """
     try:
         return call(_TRUNCATEMOD, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -155,7 +155,7 @@ def nextafter(x1: to.TensorInput, x2: to.TensorInput, name: str | None = None) -
     """The next number of the dtype after a in the direction of b, elementwise."""
     try:
         return call(_NEXTAFTER, (x1, x2))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -168,7 +168,7 @@ def pow(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tensor
     """
     try:
         return call(_POW, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -177,7 +177,7 @@ def maximum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Te
     """The larger of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
     try:
         return call(_MAXIMUM, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -186,7 +186,7 @@ def minimum(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Te
     """The smaller of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
     try:
         return call(_MINIMUM, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -195,7 +195,7 @@ def squared_difference(x: to.TensorInput, y: to.TensorInput, name: str | None = 
     """(a - b)², elementwise; |a - b|² of complex numbers, in their dtype."""
     try:
         return call(_SQUARED_DIFFERENCE, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -204,7 +204,7 @@ def atan2(y: to.TensorInput, x: to.TensorInput, name: str | None = None) -> Tens
     """The angle of the point (x=b, y=a) in (-π, π], elementwise, in radians."""
     try:
         return call(_ATAN2, (y, x))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -214,7 +214,7 @@ def add_n(inputs: Iterable[to.TensorInput], name: str | None = None) -> Tensor:
     try:
         inputs = to.tensors(inputs)
         return call(_ADD_N, inputs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -229,7 +229,7 @@ def clip_by_value(
         if result is not None:
             return result
         return call(_CLIP_BY_VALUE, (t, clip_value_min, clip_value_max))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -246,6 +246,6 @@ def saturate_cast(value: to.TensorInput, dtype: to.DTypeInput, name: str | None 
         if result is not None:
             return result
         return call(_SATURATE_CAST, (value,), dtype=to.dtype(dtype))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -29,7 +29,7 @@ def bessel_i0(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The modified Bessel function of the first kind of order 0, elementwise. Errors as erfc."""
     try:
         return call(_BESSEL_I0, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -38,7 +38,7 @@ def bessel_i0e(x: to.TensorInput, name: str | None = None) -> Tensor:
     """bessel_i0 divided by e^|x|, elementwise. Errors as erfc."""
     try:
         return call(_BESSEL_I0E, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -47,7 +47,7 @@ def bessel_i1(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The modified Bessel function of the first kind of order 1, elementwise. Errors as erfc."""
     try:
         return call(_BESSEL_I1, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -56,7 +56,7 @@ def bessel_i1e(x: to.TensorInput, name: str | None = None) -> Tensor:
     """bessel_i1 divided by e^|x|, elementwise. Errors as erfc."""
     try:
         return call(_BESSEL_I1E, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -65,7 +65,7 @@ def bessel_k0(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The modified Bessel function of the second kind of order 0, elementwise; nan below 0. Errors as erfc."""
     try:
         return call(_BESSEL_K0, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -74,7 +74,7 @@ def bessel_k0e(x: to.TensorInput, name: str | None = None) -> Tensor:
     """bessel_k0 divided by e⁻ˣ, elementwise. Errors as erfc."""
     try:
         return call(_BESSEL_K0E, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -83,7 +83,7 @@ def bessel_k1(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The modified Bessel function of the second kind of order 1, elementwise; nan below 0. Errors as erfc."""
     try:
         return call(_BESSEL_K1, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -92,7 +92,7 @@ def bessel_k1e(x: to.TensorInput, name: str | None = None) -> Tensor:
     """bessel_k1 divided by e⁻ˣ, elementwise. Errors as erfc."""
     try:
         return call(_BESSEL_K1E, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -101,7 +101,7 @@ def bessel_j0(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The Bessel function of the first kind of order 0, elementwise. Errors as erfc."""
     try:
         return call(_BESSEL_J0, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -110,7 +110,7 @@ def bessel_j1(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The Bessel function of the first kind of order 1, elementwise. Errors as erfc."""
     try:
         return call(_BESSEL_J1, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -119,7 +119,7 @@ def bessel_y0(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The Bessel function of the second kind of order 0, elementwise; -inf at 0, nan below. Errors as erfc."""
     try:
         return call(_BESSEL_Y0, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -128,6 +128,6 @@ def bessel_y1(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The Bessel function of the second kind of order 1, elementwise; -inf at 0, nan below. Errors as erfc."""
     try:
         return call(_BESSEL_Y1, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

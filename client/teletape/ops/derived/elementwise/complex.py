@@ -29,7 +29,7 @@ def real(input: to.TensorInput, name: str | None = None) -> Tensor:
         if result is not None:
             return result
         return call(_REAL, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -42,7 +42,7 @@ def imag(input: to.TensorInput, name: str | None = None) -> Tensor:
         if result is not None:
             return result
         return call(_IMAG, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -55,7 +55,7 @@ def conj(x: to.TensorInput, name: str | None = None) -> Tensor:
         if result is not None:
             return result
         return call(_CONJ, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -67,7 +67,7 @@ def complex(real: to.TensorInput, imag: to.TensorInput, name: str | None = None)
         imag = to.value(imag)
         checks.complex_parts(real, imag)
         return call(_COMPLEX, (real, imag))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -76,7 +76,7 @@ def abs(x: to.TensorInput, name: str | None = None) -> Tensor:
     """|x|, elementwise; of a complex array as its real dtype. The gradient at 0 is 0."""
     try:
         return call(_ABS, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -89,7 +89,7 @@ def sign(x: to.TensorInput, name: str | None = None) -> Tensor:
     """
     try:
         return call(_SIGN, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -102,6 +102,6 @@ def angle(input: to.TensorInput, name: str | None = None) -> Tensor:
         if result is not None:
             return result
         return call(_ANGLE, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -27,7 +27,7 @@ def dawsn(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Dawson's integral, e^(-x²) times the integral of e^(t²) from 0 to x, elementwise. Errors as erfc."""
     try:
         return call(_DAWSN, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -36,7 +36,7 @@ def expint(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The exponential integral Ei, the integral of eᵗ/t from -inf to x, elementwise; -inf at 0. Errors as erfc."""
     try:
         return call(_EXPINT, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -45,7 +45,7 @@ def spence(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Spence's integral, that of log(t)/(1 - t) from 1 to x, elementwise; nan below 0. Errors as erfc."""
     try:
         return call(_SPENCE, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -54,7 +54,7 @@ def fresnel_cos(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Fresnel's integral of cos(πt²/2) from 0 to x, elementwise. Errors as erfc."""
     try:
         return call(_FRESNEL_COS, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -63,7 +63,7 @@ def fresnel_sin(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Fresnel's integral of sin(πt²/2) from 0 to x, elementwise. Errors as erfc."""
     try:
         return call(_FRESNEL_SIN, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -75,7 +75,7 @@ def igamma(a: to.TensorInput, x: to.TensorInput, name: str | None = None) -> Ten
     """
     try:
         return call(_IGAMMA, (a, x))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -84,7 +84,7 @@ def igammac(a: to.TensorInput, x: to.TensorInput, name: str | None = None) -> Te
     """The regularised upper incomplete gamma function, 1 - igamma(a, x), elementwise and exact where it is small."""
     try:
         return call(_IGAMMAC, (a, x))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -93,7 +93,7 @@ def lbeta(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The logarithm of the beta function of the numbers along the last axis: the sum of their lgamma - lgamma of it."""
     try:
         return call(_LBETA, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -102,7 +102,7 @@ def betainc(a: to.TensorInput, b: to.TensorInput, x: to.TensorInput, name: str |
     """The regularised incomplete beta function, elementwise, for x in [0, 1]; its gradient is that by x alone."""
     try:
         return call(_BETAINC, (a, b, x))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -111,6 +111,6 @@ def zeta(x: to.TensorInput, q: to.TensorInput, name: str | None = None) -> Tenso
     """Hurwitz's zeta function, the sum of (q + n)⁻ˣ over n = 0, 1, …, elementwise; its gradient is that by q alone."""
     try:
         return call(_ZETA, (x, q))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

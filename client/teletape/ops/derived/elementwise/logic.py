@@ -35,7 +35,7 @@ def equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tens
     """a == b, elementwise, as bool; nan equals nothing."""
     try:
         return call(_EQUAL, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -44,7 +44,7 @@ def not_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> 
     """a != b, elementwise, as bool."""
     try:
         return call(_NOT_EQUAL, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -55,7 +55,7 @@ def logical_xor(x: to.TensorInput, y: to.TensorInput, name: str | None = "Logica
         x = to.bool_tensor(x)
         y = to.bool_tensor(y)
         return call(_NOT_EQUAL, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -64,7 +64,7 @@ def less(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tenso
     """a < b, elementwise, as bool."""
     try:
         return call(_LESS, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -73,7 +73,7 @@ def less_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None) ->
     """a <= b, elementwise, as bool."""
     try:
         return call(_LESS_EQUAL, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -82,7 +82,7 @@ def greater(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Te
     """a > b, elementwise, as bool."""
     try:
         return call(_GREATER, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -91,7 +91,7 @@ def greater_equal(x: to.TensorInput, y: to.TensorInput, name: str | None = None)
     """a >= b, elementwise, as bool."""
     try:
         return call(_GREATER_EQUAL, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -100,7 +100,7 @@ def logical_and(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -
     """Whether both are true, elementwise."""
     try:
         return call(_LOGICAL_AND, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -109,7 +109,7 @@ def logical_or(x: to.TensorInput, y: to.TensorInput, name: str | None = None) ->
     """Whether one or both are true, elementwise."""
     try:
         return call(_LOGICAL_OR, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -118,7 +118,7 @@ def logical_not(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The opposite truth value, elementwise."""
     try:
         return call(_LOGICAL_NOT, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -127,7 +127,7 @@ def bitwise_and(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -
     """The bits set in both, elementwise, of integers."""
     try:
         return call(_BITWISE_AND, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -136,7 +136,7 @@ def bitwise_or(x: to.TensorInput, y: to.TensorInput, name: str | None = None) ->
     """The bits set in one or both, elementwise, of integers."""
     try:
         return call(_BITWISE_OR, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -145,7 +145,7 @@ def bitwise_xor(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -
     """The bits set in one but not both, elementwise, of integers."""
     try:
         return call(_BITWISE_XOR, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -154,7 +154,7 @@ def left_shift(x: to.TensorInput, y: to.TensorInput, name: str | None = None) ->
     """The bits of a moved b places to the higher ones, elementwise, of integers."""
     try:
         return call(_LEFT_SHIFT, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -163,7 +163,7 @@ def right_shift(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -
     """The bits of a moved b places to the lower ones, elementwise, of integers; the sign stays."""
     try:
         return call(_RIGHT_SHIFT, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -172,7 +172,7 @@ def invert(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Every bit flipped, elementwise, of integers."""
     try:
         return call(_INVERT, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -181,7 +181,7 @@ def is_nan(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether x is not a number, elementwise, as bool."""
     try:
         return call(_ISNAN, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -190,7 +190,7 @@ def is_inf(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether x is inf or -inf, elementwise, as bool."""
     try:
         return call(_ISINF, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -199,6 +199,6 @@ def is_finite(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Whether x is neither nan nor infinite, elementwise, as bool."""
     try:
         return call(_ISFINITE, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -42,7 +42,7 @@ def negative(x: to.TensorInput, name: str | None = None) -> Tensor:
     """-x, elementwise."""
     try:
         return call(_NEG, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -51,7 +51,7 @@ def square(x: to.TensorInput, name: str | None = None) -> Tensor:
     """x², elementwise."""
     try:
         return call(_SQUARE, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -60,7 +60,7 @@ def sqrt(x: to.TensorInput, name: str | None = None) -> Tensor:
     """√x, elementwise; nan below zero. The gradient at 0 is inf."""
     try:
         return call(_SQRT, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -69,7 +69,7 @@ def rsqrt(x: to.TensorInput, name: str | None = None) -> Tensor:
     """1/√x, elementwise; inf at zero."""
     try:
         return call(_RSQRT, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -78,7 +78,7 @@ def reciprocal(x: to.TensorInput, name: str | None = None) -> Tensor:
     """1/x, elementwise."""
     try:
         return call(_RECIPROCAL, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -87,7 +87,7 @@ def exp(x: to.TensorInput, name: str | None = None) -> Tensor:
     """eˣ, elementwise."""
     try:
         return call(_EXP, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -96,7 +96,7 @@ def expm1(x: to.TensorInput, name: str | None = None) -> Tensor:
     """eˣ - 1, elementwise, exact near zero."""
     try:
         return call(_EXPM1, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -105,7 +105,7 @@ def log(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Natural logarithm, elementwise; -inf at zero, nan below."""
     try:
         return call(_LOG, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -114,7 +114,7 @@ def log1p(x: to.TensorInput, name: str | None = None) -> Tensor:
     """log(1 + x), elementwise, exact near zero."""
     try:
         return call(_LOG1P, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -123,7 +123,7 @@ def sin(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Sine of x in radians, elementwise."""
     try:
         return call(_SIN, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -132,7 +132,7 @@ def cos(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Cosine of x in radians, elementwise."""
     try:
         return call(_COS, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -141,7 +141,7 @@ def tan(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Tangent of x in radians, elementwise."""
     try:
         return call(_TAN, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -150,7 +150,7 @@ def sinh(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Hyperbolic sine, elementwise."""
     try:
         return call(_SINH, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -159,7 +159,7 @@ def cosh(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Hyperbolic cosine, elementwise."""
     try:
         return call(_COSH, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -168,7 +168,7 @@ def tanh(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Hyperbolic tangent, elementwise."""
     try:
         return call(_TANH, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -177,7 +177,7 @@ def asin(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Inverse sine in radians, elementwise; nan outside [-1, 1]."""
     try:
         return call(_ASIN, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -186,7 +186,7 @@ def acos(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Inverse cosine in radians, elementwise; nan outside [-1, 1]."""
     try:
         return call(_ACOS, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -195,7 +195,7 @@ def atan(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Inverse tangent in radians, elementwise."""
     try:
         return call(_ATAN, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -204,7 +204,7 @@ def sigmoid(x: to.TensorInput, name: str | None = None) -> Tensor:
     """1 / (1 + e⁻ˣ), elementwise."""
     try:
         return call(_SIGMOID, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -213,7 +213,7 @@ def softplus(features: to.TensorInput, name: str | None = None) -> Tensor:
     """log(1 + eˣ), elementwise, without overflow."""
     try:
         return call(_SOFTPLUS, (features,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -226,7 +226,7 @@ def erf(x: to.TensorInput, name: str | None = None) -> Tensor:
     """
     try:
         return call(_ERF, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -235,7 +235,7 @@ def round(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
     try:
         return call(_ROUND, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -244,7 +244,7 @@ def rint(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
     try:
         return call(_RINT, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -253,7 +253,7 @@ def floor(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The largest whole number not above x, elementwise; the gradient is None."""
     try:
         return call(_FLOOR, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -262,6 +262,6 @@ def ceil(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The smallest whole number not below x, elementwise; the gradient is None."""
     try:
         return call(_CEIL, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

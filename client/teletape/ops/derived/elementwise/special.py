@@ -34,7 +34,7 @@ def asinh(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Inverse hyperbolic sine, elementwise."""
     try:
         return call(_ASINH, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -43,7 +43,7 @@ def acosh(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Inverse hyperbolic cosine, elementwise; nan below 1."""
     try:
         return call(_ACOSH, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -52,7 +52,7 @@ def atanh(x: to.TensorInput, name: str | None = None) -> Tensor:
     """Inverse hyperbolic tangent, elementwise; nan outside [-1, 1]."""
     try:
         return call(_ATANH, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -65,7 +65,7 @@ def erfc(x: to.TensorInput, name: str | None = None) -> Tensor:
     """
     try:
         return call(_ERFC, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -74,7 +74,7 @@ def erfinv(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The y with erf(y) = x, elementwise; nan outside [-1, 1]. Errors as erfc."""
     try:
         return call(_ERFINV, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -83,7 +83,7 @@ def ndtri(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The number below which a share x of the standard normal distribution lies, elementwise. Errors as erfc."""
     try:
         return call(_NDTRI, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -92,7 +92,7 @@ def erfcinv(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The y with erfc(y) = x, elementwise; nan outside [0, 2]. Errors as erfc."""
     try:
         return call(_ERFCINV, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -101,7 +101,7 @@ def lgamma(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function, elementwise; inf at ±inf. Errors as erfc."""
     try:
         return call(_LGAMMA, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -110,7 +110,7 @@ def digamma(x: to.TensorInput, name: str | None = None) -> Tensor:
     """The derivative of lgamma, elementwise; nan at its poles, 0 and the negative whole numbers. Errors as erfc."""
     try:
         return call(_DIGAMMA, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -122,7 +122,7 @@ def polygamma(a: float | TensorLike, x: to.TensorInput, name: str | None = None)
         if result is not None:
             return result
         return call(_POLYGAMMA, (x,), order=to.real_number(a))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -131,7 +131,7 @@ def xlogy(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tens
     """a log(b), elementwise; 0 where a is 0, and so are the gradients there."""
     try:
         return call(_XLOGY, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -140,7 +140,7 @@ def xlog1py(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Te
     """a log(1 + b), elementwise; 0 where a is 0, and so are the gradients there."""
     try:
         return call(_XLOG1PY, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -149,7 +149,7 @@ def xdivy(x: to.TensorInput, y: to.TensorInput, name: str | None = None) -> Tens
     """a / b, elementwise; 0 where a is 0, and so are the gradients there."""
     try:
         return call(_XDIVY, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -160,7 +160,7 @@ def multiply_no_nan(x: to.TensorInput, y: to.TensorInput, name: str | None = Non
         x = to.like(x, y)
         y = to.hinted(y, x)
         return call(_MUL_NO_NAN, (x, y))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -169,7 +169,7 @@ def reciprocal_no_nan(x: to.TensorInput, name: str | None = None) -> Tensor:
     """1 / x, elementwise, and 0 where x is 0."""
     try:
         return call(_RECIPROCAL_NO_NAN, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -178,6 +178,6 @@ def log_sigmoid(x: to.TensorInput, name: str | None = None) -> Tensor:
     """log(1 / (1 + e⁻ˣ)), elementwise, without overflow."""
     try:
         return call(_LOG_SIGMOID, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

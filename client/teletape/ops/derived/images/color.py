@@ -26,7 +26,7 @@ def rgb_to_hsv(images: to.TensorInput, name: str | None = None) -> Tensor:
         images = to.single_tensor(images)
         checks.three_channels(images)
         return call(_RGB_TO_HSV, (images,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -37,7 +37,7 @@ def hsv_to_rgb(images: to.TensorInput, name: str | None = None) -> Tensor:
         images = to.single_tensor(images)
         checks.three_channels(images)
         return call(_HSV_TO_RGB, (images,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -47,7 +47,7 @@ def rgb_to_yuv(images: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         images = to.tensor(images)
         return call(_RGB_TO_YUV, (images,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -57,7 +57,7 @@ def yuv_to_rgb(images: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         images = to.tensor(images)
         return call(_YUV_TO_RGB, (images,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -67,7 +67,7 @@ def rgb_to_yiq(images: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         images = to.tensor(images)
         return call(_RGB_TO_YIQ, (images,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -77,6 +77,6 @@ def yiq_to_rgb(images: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         images = to.tensor(images)
         return call(_YIQ_TO_RGB, (images,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -40,6 +40,6 @@ def ImageProjectiveTransformV3(
             interpolation=interpolation,
             fill_mode=fill_mode,
         )
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

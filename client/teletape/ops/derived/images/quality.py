@@ -22,7 +22,7 @@ def total_variation(images: to.TensorInput, name: str | None = None) -> Tensor:
         images = to.tensor(images)
         checks.one_or_many_images(images)
         return call(_TOTAL_VARIATION, (images,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -32,6 +32,6 @@ def sobel_edges(image: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         image = to.tensor(image)
         return call(_SOBEL_EDGES, (image,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

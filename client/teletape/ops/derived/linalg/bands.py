@@ -36,6 +36,6 @@ def banded_triangular_solve(
         if adjoint is not False:
             attrs["adjoint"] = to.flag(adjoint)
         return call(_BANDED_TRIANGULAR_SOLVE, (bands, rhs), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

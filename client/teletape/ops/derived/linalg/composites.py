@@ -46,7 +46,7 @@ def matvec(
         if adjoint_a is not False:
             attrs["adjoint_a"] = to.flag(adjoint_a)
         return call(_MATVEC, (a, b), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -56,7 +56,7 @@ def trace(x: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         x = to.tensor(x)
         return call(_TRACE, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -66,7 +66,7 @@ def logdet(matrix: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         matrix = to.tensor(matrix)
         return call(_LOGDET, (matrix,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -80,7 +80,7 @@ def matrix_transpose(a: to.TensorInput, name: str | None = "matrix_transpose", c
         if conjugate is not False:
             attrs["conjugate"] = to.flag(conjugate)
         return call(_MATRIX_TRANSPOSE, (a,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -91,7 +91,7 @@ def adjoint(matrix: to.TensorInput, name: str | None = None) -> Tensor:
         matrix = to.tensor(matrix)
         checks.matrices(matrix)
         return call(_ADJOINT, (matrix,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -100,7 +100,7 @@ def tensor_diag(diagonal: to.TensorInput, name: str | None = None) -> Tensor:
     """Zeros [*shape, *shape] with x [*shape] where both halves of the index are equal."""
     try:
         return call(_TENSOR_DIAG, (diagonal,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -110,7 +110,7 @@ def tensor_diag_part(input: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         input = to.tensor(input)
         return call(_TENSOR_DIAG_PART, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -121,6 +121,6 @@ def cross(a: to.TensorInput, b: to.TensorInput, name: str | None = None) -> Tens
         a = to.tensor(a)
         checks.three_elements(a, b)
         return call(_CROSS, (a, b))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -18,6 +18,6 @@ def band_part(input: to.TensorInput, num_lower: to.IntInput, num_upper: to.IntIn
     """x with zeros outside of a band of `num_lower` and `num_upper` diagonals around the main one; negative: all."""
     try:
         return call(_BAND_PART, (input,), num_lower=to.whole(num_lower), num_upper=to.whole(num_upper))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -24,6 +24,6 @@ def eigvalsh(tensor: to.TensorInput, name: str | None = None) -> Tensor:
     """
     try:
         return call(_EIGVALSH, (tensor,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

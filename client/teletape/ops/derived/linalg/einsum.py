@@ -26,6 +26,6 @@ def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None =
         inputs = to.each(inputs)
         checks.equation(equation, inputs)
         return call(_EINSUM, inputs, equation=equation)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -25,7 +25,7 @@ def cholesky(input: to.TensorInput, name: str | None = None) -> Tensor:
     """
     try:
         return call(_CHOLESKY, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -44,7 +44,7 @@ def triangular_solve(
         if adjoint is not False:
             attrs["adjoint"] = to.flag(adjoint)
         return call(_TRIANGULAR_SOLVE, (matrix, rhs), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -53,6 +53,6 @@ def cholesky_solve(chol: to.TensorInput, rhs: to.TensorInput, name: str | None =
     """The x with A x = rhs, from A's Cholesky factor: matrices [..., n, n], right sides [..., n, k]."""
     try:
         return call(_CHOLESKY_SOLVE, (chol, rhs))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -25,7 +25,7 @@ def sqrtm(input: to.TensorInput, name: str | None = None) -> Tensor:
     """
     try:
         return call(_SQRTM, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -38,6 +38,6 @@ def logm(input: to.TensorInput, name: str | None = None) -> Tensor:
     """
     try:
         return call(_LOGM, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

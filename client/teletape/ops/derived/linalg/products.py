@@ -49,6 +49,6 @@ def matmul(
         if adjoint_b is not False:
             attrs["adjoint_b"] = to.flag(adjoint_b)
         return call(_MATMUL, (a, b), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

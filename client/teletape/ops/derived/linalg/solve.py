@@ -29,7 +29,7 @@ def inv(input: to.TensorInput, adjoint: bool = False, name: str | None = None) -
         if adjoint is not False:
             attrs["adjoint"] = to.flag(adjoint)
         return call(_INV, (input,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -45,7 +45,7 @@ def solve(matrix: to.TensorInput, rhs: to.TensorInput, adjoint: bool = False, na
         if adjoint is not False:
             attrs["adjoint"] = to.flag(adjoint)
         return call(_SOLVE, (matrix, rhs), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -54,6 +54,6 @@ def det(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The determinants [...]. The gradient goes through the inverse: of a singular matrix it is an error."""
     try:
         return call(_DET, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -29,7 +29,7 @@ def relu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """max(x, 0), elementwise. The gradient at 0 is 0; the second derivative is zero, not None."""
     try:
         return call(_RELU, (features,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -38,7 +38,7 @@ def relu6(features: to.TensorInput, name: str | None = None) -> Tensor:
     """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
     try:
         return call(_RELU6, (features,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -48,7 +48,7 @@ def leaky_relu(features: to.TensorInput, alpha: float | TensorLike = 0.2, name: 
     try:
         features = to.float_tensor(features)
         return call(_LEAKY_RELU, (features,), alpha=to.real_number(alpha))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -57,7 +57,7 @@ def elu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """x above zero, eˣ - 1 elsewhere, elementwise."""
     try:
         return call(_ELU, (features,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -66,7 +66,7 @@ def selu(features: to.TensorInput, name: str | None = None) -> Tensor:
     """scale · (x above zero, alpha·(eˣ - 1) elsewhere), elementwise (Klambauer et al. 2017)."""
     try:
         return call(_SELU, (features,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -79,7 +79,7 @@ def silu(features: to.TensorInput, beta: float | TensorLike = 1.0, name: str | N
         if result is not None:
             return result
         return call(_SILU, (features,), beta=to.real_number(beta))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -92,7 +92,7 @@ def softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str |
         if axis is not None:
             attrs["axis"] = to.whole(axis)
         return call(_SOFTMAX, (logits,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -105,7 +105,7 @@ def log_softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: s
         if axis is not None:
             attrs["axis"] = to.whole(axis)
         return call(_LOG_SOFTMAX, (logits,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -114,6 +114,6 @@ def l2_loss(t: to.TensorInput, name: str | None = None) -> Tensor:
     """Σ x² / 2, a scalar."""
     try:
         return call(_L2_LOSS, (t,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

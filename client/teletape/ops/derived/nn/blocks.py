@@ -27,7 +27,7 @@ def space_to_depth(
         return call(
             _SPACE_TO_DEPTH, (input,), block_size=to.whole(block_size), channels_first=to.channels_first(data_format)
         )
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -41,7 +41,7 @@ def depth_to_space(
         return call(
             _DEPTH_TO_SPACE, (input,), block_size=to.whole(block_size), channels_first=to.channels_first(data_format)
         )
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -55,7 +55,7 @@ def space_to_batch(
         return call(
             _SPACE_TO_BATCH, (input,), block_shape=to.ints(block_shape, "block_shape"), paddings=to.pairs(paddings)
         )
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -70,7 +70,7 @@ def batch_to_space(
     try:
         input = to.tensor(input)
         return call(_BATCH_TO_SPACE, (input,), block_shape=to.ints(block_shape, "block_shape"), crops=to.pairs(crops))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -90,6 +90,6 @@ def extract_volume_patches(
             strides=to.ints(strides, "strides"),
             padding=padding,
         )
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

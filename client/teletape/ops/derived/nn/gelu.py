@@ -26,6 +26,6 @@ def gelu(features: to.TensorInput, approximate: bool = False, name: str | None =
         if approximate is not False:
             attrs["approximate"] = to.flag(approximate)
         return call(_GELU, (features,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -34,7 +34,7 @@ def softmax_cross_entropy_with_logits(
         logits = to.tensor(logits)
         labels = to.cast(labels, logits)
         return call(_SOFTMAX_CROSS_ENTROPY, (labels, logits), axis=to.whole(axis))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -52,7 +52,7 @@ def sparse_softmax_cross_entropy_with_logits(
         logits = to.tensor(logits)
         checks.a_class_per_row(labels, logits)
         return call(_SPARSE_SOFTMAX_CROSS_ENTROPY, (labels, logits))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -66,7 +66,7 @@ def sigmoid_cross_entropy_with_logits(
         labels = to.like(labels, logits)
         checks.same_shape(labels, logits)
         return call(_SIGMOID_CROSS_ENTROPY, (labels, logits))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -81,7 +81,7 @@ def weighted_cross_entropy_with_logits(
         pos_weight = to.like(pos_weight, logits)
         checks.same_shape(labels, logits, pos_weight)
         return call(_WEIGHTED_CROSS_ENTROPY, (labels, logits, pos_weight))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -97,6 +97,6 @@ def log_poisson_loss(
         if compute_full_loss is not False:
             attrs["compute_full_loss"] = to.flag(compute_full_loss)
         return call(_LOG_POISSON_LOSS, (targets, log_input), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

@@ -26,7 +26,7 @@ def crelu(features: to.TensorInput, axis: to.IntInput = -1, name: str | None = N
     try:
         features = to.tensor(features)
         return call(_CRELU, (features,), axis=to.whole(axis))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -35,7 +35,7 @@ def softsign(features: to.TensorInput, name: str | None = None) -> Tensor:
     """x / (1 + |x|), elementwise; at an infinity nan, and the gradient 0."""
     try:
         return call(_SOFTSIGN, (features,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -55,7 +55,7 @@ def l2_normalize(
         if axis is not None:
             attrs["axis"] = to.axes(axis)
         return call(_L2_NORMALIZE, (x,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -79,7 +79,7 @@ def local_response_normalization(
             alpha=to.real_number(alpha),
             beta=to.real_number(beta),
         )
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -88,7 +88,7 @@ def zero_fraction(value: to.TensorInput, name: str | None = None) -> Tensor:
     """The fraction of the elements that are zero, float32."""
     try:
         return call(_ZERO_FRACTION, (value,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -102,6 +102,6 @@ def in_top_k(targets: to.TensorInput, predictions: to.TensorInput, k: to.IntInpu
         targets = to.tensor(targets)
         predictions = to.tensor(predictions)
         return call(_IN_TOP_K, (targets, predictions), k=to.whole(k))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

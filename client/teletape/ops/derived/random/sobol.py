@@ -36,6 +36,6 @@ def sobol_sample(
             skip=to.whole(skip),
             dtype=to.dtype(dtype),
         )
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

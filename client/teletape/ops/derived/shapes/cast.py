@@ -33,7 +33,7 @@ def cast(x: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> Te
         if result is not None:
             return result
         return call(_CAST, (x,), dtype=to.dtype(dtype))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -44,7 +44,7 @@ def ensure_shape(x: to.TensorInput, shape: Any, name: str | None = None) -> Tens
         x = to.tensor(x)
         checks.compatible_shape(x, shape)
         return call(_IDENTITY, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -53,7 +53,7 @@ def stop_gradient(input: to.TensorInput, name: str | None = None) -> Tensor:
     """x itself, as a constant: no gradient passes through it."""
     try:
         return call(_STOP_GRADIENT, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -62,7 +62,7 @@ def no_gradient(input: to.TensorInput, T: Any = None, name: str | None = None) -
     """x itself, declared non-differentiable: the gradient through it is None."""
     try:
         return call(_NO_GRADIENT, (input,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -72,6 +72,6 @@ def bitcast(input: to.TensorInput, type: to.DTypeInput, name: str | None = None)
     try:
         input = to.tensor(input)
         return call(_BITCAST, (input,), dtype=to.dtype(type))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

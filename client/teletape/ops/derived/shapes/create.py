@@ -32,6 +32,6 @@ def eye(
         if batch_shape is not None:
             attrs["batch_shape"] = to.lengths(batch_shape, "Fill")
         return call(_EYE, (), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

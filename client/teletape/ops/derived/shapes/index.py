@@ -35,7 +35,7 @@ def gather(
     try:
         indices = to.tensor(indices)
         return call(_GATHER, (params, indices), axis=to.axis(axis, batch_dims), batch_dims=to.whole(batch_dims))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -64,6 +64,6 @@ def unsorted_segment_sum(
             axis=to.whole(axis),
             batch_dims=to.whole(batch_dims),
         )
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

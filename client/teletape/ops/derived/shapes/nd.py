@@ -20,6 +20,6 @@ def tensor_scatter_nd_update(
     """`tensor` with `updates` at `indices` [..., depth] instead; if an index occurs twice, the last update."""
     try:
         return call(_TENSOR_SCATTER_ND_UPDATE, (tensor, indices, updates))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

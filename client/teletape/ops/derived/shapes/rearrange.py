@@ -24,7 +24,7 @@ def reverse(tensor: to.TensorInput, axis: to.IntsInput, name: str | None = None)
     """x with the elements along each of the axes in the opposite order."""
     try:
         return call(_REVERSE, (tensor,), axis=to.ints(axis, "axis"))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -33,7 +33,7 @@ def roll(input: to.TensorInput, shift: to.IntsInput, axis: to.IntsInput, name: s
     """x with its elements moved by `shift[i]` places along `axis[i]`; what leaves at one end enters at the other."""
     try:
         return call(_ROLL, (input,), shift=to.ints(shift, "shift"), axis=to.ints(axis, "axis"))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -47,7 +47,7 @@ def invert_permutation(x: to.TensorInput, name: str | None = None) -> Tensor:
     try:
         x = to.int32_tensor(x)
         return call(_INVERT_PERMUTATION, (x,))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -73,7 +73,7 @@ def reverse_sequence(
         if batch_axis is not None:
             attrs["batch_axis"] = to.whole(batch_axis)
         return call(_REVERSE_SEQUENCE, (input, seq_lengths), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -86,6 +86,6 @@ def unravel_index(indices: to.TensorInput, dims: to.IntsInput, name: str | None 
     """
     try:
         return call(_UNRAVEL_INDEX, (indices,), dims=to.ints(dims, "dims"))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise

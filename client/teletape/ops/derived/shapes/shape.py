@@ -25,7 +25,7 @@ def reshape(tensor: to.TensorInput, shape: to.IntsInput, name: str | None = None
     """The same elements in row-major order in another shape; one length may be -1: it is computed."""
     try:
         return call(_RESHAPE, (tensor,), shape=to.ints(shape, "shape"))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -34,7 +34,7 @@ def expand_dims(input: to.TensorInput, axis: to.IntsInput, name: str | None = No
     """x with a new axis of length 1 at `axis` of the result."""
     try:
         return call(_EXPAND_DIMS, (input,), axis=to.one_int(axis, "axis", "ExpandDims"))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -46,7 +46,7 @@ def squeeze(input: to.TensorInput, axis: to.IntsInput | None = None, name: str |
         if axis is not None:
             attrs["axis"] = to.axes(axis)
         return call(_SQUEEZE, (input,), **attrs)
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -61,7 +61,7 @@ def transpose(
             attrs["perm"] = to.ints(perm, "perm")
         result = call(_TRANSPOSE, (a,), **attrs)
         return to.conjugate(result) if conjugate else result
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -70,7 +70,7 @@ def broadcast_to(input: to.TensorInput, shape: to.IntsInput, name: str | None = 
     """x repeated along new leading axes and along its axes of length 1."""
     try:
         return call(_BROADCAST_TO, (input,), shape=to.lengths(shape, "BroadcastTo"))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
 
@@ -79,6 +79,6 @@ def tile(input: to.TensorInput, multiples: to.IntsInput, name: str | None = None
     """x repeated `multiples[i]` times along axis i."""
     try:
         return call(_TILE, (input,), multiples=to.ints(multiples, "multiples"))
-    except Exception as error:
+    except BaseException as error:
         report(error)
         raise
