@@ -33,6 +33,7 @@ from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.trace import NotTraceable, Traced, running_through, trace, values_of
 from teletape.functions.tracing_session import TracingSession
 from teletape.program.tracebacks import report, reports
+from teletape.program.user_code import add_user_code
 from teletape.sessions.current import current, outside_traces
 from teletape.sessions.session import Session
 from teletape.tensors import nest
@@ -312,17 +313,21 @@ class Function(Generic[P, R]):
             traced = trace(body, args, kwargs, self._names, defers=True, stages=True)
             if traced.variables_made:
                 if self._made_variables or self._traced:
-                    raise ValueError(_SINGLETON)
+                    raise ValueError(_SINGLETON + traced.variables_made[-1])
                 self._made_variables = True
                 traced = trace(body, args, kwargs, self._names, defers=True, stages=True)
                 if traced.variables_made:
-                    raise ValueError(_SINGLETON)
+                    raise ValueError(_SINGLETON + traced.variables_made[-1])
         except NotTraceable as error:
             if owner.tracing:
                 raise
             if not (error.once and not self._traced):
                 self._warn(error)
             return None
+        except Exception as error:
+            if not owner.tracing:
+                add_user_code(error)
+            raise
         return traced
 
     def _warn(self, error: NotTraceable) -> None:

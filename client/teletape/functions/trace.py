@@ -52,7 +52,7 @@ class Traced:
         captures: What it takes from outside.
         structure: The Python function's result with a `_Leaf` in the place of each tensor.
         specs: Of the engine function's results.
-        variables_made: The number of variables that the function made.
+        variables_made: The lines of the program that lead to each variable that the function made.
         deferred: What is done with values after each call, and with which: what the function prints.
         deferred_specs: Of the engine function's results after those of the Python function: what `deferred` needs.
         stages: The function in several stages, if it goes over a dataset; `function` is then none of its own.
@@ -62,7 +62,7 @@ class Traced:
     captures: tuple[Capture, ...]
     structure: Any
     specs: tuple[Spec, ...]
-    variables_made: int
+    variables_made: tuple[str, ...]
     deferred: tuple[tuple[Callable[[Any], None], Any], ...] = ()
     deferred_specs: tuple[Spec, ...] = ()
     stages: Stages | None = None
@@ -249,7 +249,7 @@ def _traced(function: Any, result: Any, tracing: TracingSession, arguments: list
     deferred_specs = tuple([symbol.spec for symbol in symbols[len(specs) :]])
     stages = tracing.stages(arguments, symbols)
     traced = tracing.function(arguments, symbols) if stages is None else _NONE
-    captures, variables = tuple(tracing.log.captures), tracing.variables_made
+    captures, variables = tuple(tracing.log.captures), tuple(tracing.variables_made)
     return Traced(traced, captures, structure, specs, variables, deferred, deferred_specs, stages)
 
 

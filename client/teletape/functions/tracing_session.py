@@ -17,6 +17,7 @@ from teletape.functions.function_builder import Deferred, HostStep, Stages, Trac
 from teletape.functions.not_traceable import GOES_OVER_A_DATASET, NotTraceable
 from teletape.functions.step_log import STATE, StepLog, Symbol, bind_captures
 from teletape.functions.tracer import Tracer
+from teletape.program.user_code import user_code
 from teletape.sessions.current import inside
 from teletape.sessions.draws import Draws, seeds_of
 from teletape.sessions.session import Session, with_functions
@@ -40,7 +41,8 @@ class TracingSession(Session):
 
     Attributes:
         log: Steps and captures.
-        variables_made: The number of variables made in the body; they belong to the program's session.
+        variables_made: The lines of the program that lead to each variable made in the body, as messages list them; the
+            variables belong to the program's session.
         inner: Traces that are valid only inside this one, by function and signature.
         may_have_stages: Whether the function may be stages, between which this process runs.
         deferred: What each call does with values after it has run, and the structures of symbols that this needs; None:
@@ -57,7 +59,7 @@ class TracingSession(Session):
         self.declarations = outer.declarations
         self.value_reads = outer.value_reads
         self.log = StepLog()
-        self.variables_made = 0
+        self.variables_made: list[str] = []
         self.inner: dict[Any, Any] = {}
         self.deferred: list[tuple[Callable[[Any], None], Any]] | None = None
         self.may_have_stages = False
@@ -147,7 +149,7 @@ class TracingSession(Session):
         return self.recorder().constant(array)
 
     def variable(self, value: Any, *, trainable: bool, name: str) -> Variable:
-        self.variables_made += 1
+        self.variables_made.append(user_code())
         home = self.home
         initial = self._computed_now(value) if value.host is None else home.constant(np.array(value.host))
         return home.variable(initial, trainable=trainable, name=name)

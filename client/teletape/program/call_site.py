@@ -40,10 +40,25 @@ class _Files(dict[str, bool]):
 _own_files: Final = _Files()
 
 
+class _InstalledFiles(dict[str, bool]):
+    """Whether a source file is not the program's: Teletape's or Keras's, the standard library's, or installed."""
+
+    def __missing__(self, name: str) -> bool:
+        foreign = self[name] = _own_files[name] or name.startswith(_LIBRARY) or any(map(name.__contains__, _INSTALLED))
+        return foreign
+
+
+#: Where the standard library is, and where installers put packages.
+_LIBRARY: Final = (os.path.dirname(os.path.abspath(os.__file__)) + os.sep, "<frozen ")
+_INSTALLED: Final = tuple(f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages"))
+_foreign_files: Final = _InstalledFiles()
+
+
 def add_package(folder: str) -> None:
     """Makes the files below a folder no part of the user's program: a call site is then the code that calls them."""
     _packages.append(os.path.join(os.path.abspath(folder), ""))
     _own_files.clear()
+    _foreign_files.clear()
 
 
 def is_own(file: str) -> bool:
@@ -52,15 +67,20 @@ def is_own(file: str) -> bool:
 
 
 def call_site_of(frame: FrameType) -> CallSite:
-    """Returns the user's code at or around a frame: the nearest frame outside Teletape and Keras."""
-    code = frame.f_code
-    while _own_files[code.co_filename]:
+    """Returns the user's code at or around a frame: the nearest frame that is in no installed package.
+
+    Of a program that is installed itself it is the nearest frame outside Teletape and Keras.
+    """
+    nearest = None
+    while _foreign_files[frame.f_code.co_filename]:
+        if nearest is None and not _own_files[frame.f_code.co_filename]:
+            nearest = frame
         outer = frame.f_back
         if outer is None:
+            frame = nearest or frame
             break
         frame = outer
-        code = frame.f_code
-    return code, frame.f_lasti
+    return frame.f_code, frame.f_lasti
 
 
 #: The program's code that has called an op last: a call from the same code needs no search. One for both ways to call.
@@ -70,7 +90,7 @@ latest_code: Final[list[CodeType | None]] = [None]
 def new_call_site(frame: FrameType) -> CallSite:
     """Returns the call site of an op that is not called by `latest_code`, which becomes the code that calls it."""
     site = call_site_of(frame)
-    if site[0] is frame.f_code:
+    if site[0] is frame.f_code and not _foreign_files[site[0].co_filename]:
         latest_code[0] = site[0]
     return site
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import Final
 
 from teletape.program.call_site import PACKAGES, is_own, line_of
 from teletape.program.cells import cell_of
+from teletape_engine.errors import TeletapeError
 
 _TRACING: Final = os.path.join(PACKAGES[0], "functions", "trace.py")  #: Its frames run the functions of the program.
+_HEAD: Final = "in user code:"
+_PLAIN: Final = (BaseException.__str__, object.__str__)  #: The text of an exception is then its only argument.
 
 
 def user_code() -> str:
@@ -27,12 +31,39 @@ def user_code() -> str:
         if file == _TRACING:
             traced = lines[:]
         elif not is_own(file):
-            lines.append(_entry(frame, file))
+            lines.append(_entry(frame, file, line_of((frame.f_code, frame.f_lasti))))
         frame = frame.f_back
-    return "".join(["\n\nin user code:\n", *("\n" + entry for entry in reversed(traced)), "\n"]) if traced else ""
+    return _listed(traced[::-1])
 
 
-def _entry(frame: FrameType, file: str) -> str:
-    line, cell = line_of((frame.f_code, frame.f_lasti)), cell_of(file)
+def add_user_code(error: Exception) -> None:
+    """Adds the program's lines in an exception's traceback to its message, unless the message lists lines.
+
+    To be called where the outermost trace is left. A class with a text of its own, as `KeyError`, keeps it.
+    """
+    engine = isinstance(error, TeletapeError)
+    text = error.message if isinstance(error, TeletapeError) else str(error)
+    if _HEAD in text or not (engine or (error.args in ((), (text,)) and type(error).__str__ in _PLAIN)):
+        return
+    entries = []
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not is_own(file):
+            entries.append(_entry(trace.tb_frame, file, trace.tb_lineno))
+        trace = trace.tb_next
+    text += _listed(entries)
+    if isinstance(error, TeletapeError):
+        error.message = text
+    else:
+        error.args = (text,)
+
+
+def _listed(entries: Sequence[str]) -> str:
+    return "".join([f"\n\n{_HEAD}\n", *("\n" + entry for entry in entries), "\n"]) if entries else ""
+
+
+def _entry(frame: FrameType, file: str, line: int) -> str:
+    cell = cell_of(file)
     place = f'File "{file}", line {line}, in {frame.f_code.co_name}' if cell is None else f"{cell}, line {line}"
     return f"    {place}  *\n        {linecache.getline(file, line).strip()}"

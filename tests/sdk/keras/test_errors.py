@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
+
 import numpy as np
 import pytest
 
 import teletape as tf
+from teletape.program.call_site import PACKAGES
 
 
 class Sums(tf.keras.layers.Layer):
@@ -27,3 +30,20 @@ def test_an_error_is_made_as_in_tensorflow():
     error = tf.errors.InvalidArgumentError(None, None, "no such thing", 3)
     assert (str(error), error.message, error.node_def, error.op) == ("no such thing", "no such thing", None, None)
     assert str(tf.errors.NotFoundError(None, None, "nothing there")) == "nothing there"
+
+
+def outside(_, y_pred):
+    """A loss whose positions are outside of what it gathers from."""
+    far = tf.cast(9.0 * tf.ones(20), tf.int32)
+    return tf.reduce_mean(tf.gather(y_pred, far))
+
+
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_an_error_of_fit_shows_no_line_of_teletape(connected, eagerly):
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", outside, run_eagerly=eagerly)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[Op:GatherV2\]") as caught:
+        model.fit(np.ones((4, 2), np.float32), np.ones((4, 1), np.float32), batch_size=2, verbose=0)
+    files = [entry.filename for entry in traceback.extract_tb(caught.value.__traceback__)]
+    assert files[0] == __file__
+    assert not [file for file in files if file.startswith(tuple(PACKAGES))]

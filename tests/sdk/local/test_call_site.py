@@ -1,6 +1,8 @@
 """Call sites: the nearest frame outside Teletape, with a path relative to the working directory."""
 
+import importlib
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +33,47 @@ def test_inside_a_layer_the_line_is_that_of_the_call():
     assert {step.where for step in explanation.path} == {
         f"tests/sdk/local/test_call_site.py:{line}, in test_inside_a_layer_the_line_is_that_of_the_call"
     }
+
+
+INSTALLED = """
+import teletape as tf
+
+def half(x):
+    return tf.round(x)
+
+explained = []
+
+def main():
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = half(x)
+    explained.append(tape.explain(y, x).where)
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A module of a package as an installer leaves it."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "installed_for_this.py").write_text(INSTALLED)
+    monkeypatch.syspath_prepend(str(folder))
+    yield importlib.import_module("installed_for_this")
+    del sys.modules["installed_for_this"]
+
+
+def test_inside_an_installed_package_the_line_is_that_of_the_call(installed):
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y, line = installed.half(x), here()
+    assert tape.explain(y, x).where.startswith(f"tests/sdk/local/test_call_site.py:{line}, ")
+
+
+def test_of_an_installed_program_it_is_its_own_line(installed):
+    thread = threading.Thread(target=installed.main)  # no frame of this file is on its stack
+    thread.start()
+    thread.join()
+    assert installed.explained[0].endswith("installed_for_this.py:5, in half")
 
 
 def test_of_an_expression_of_several_lines_the_ops_own():

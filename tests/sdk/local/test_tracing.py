@@ -96,3 +96,67 @@ def test_a_not_implemented_error_of_numpy_stays_one() -> None:
 
     with pytest.raises(NotImplementedError, match="of a library"):
         body(tf.constant(0.5))
+
+
+def lines_of(error: BaseException) -> str:
+    """What a message says after `in user code:`."""
+    return str(error).partition("\n\nin user code:\n\n")[2]
+
+
+def test_a_variable_of_a_later_trace_is_refused_with_its_line() -> None:
+    def layer(x: Any) -> Any:
+        return tf.Variable(1.0) * x
+
+    @tf.function
+    def model(x: Any) -> Any:
+        return layer(layer(x))
+
+    with pytest.raises(ValueError, match=r"tf\.function only supports singleton tf\.Variables") as caught:
+        model(tf.constant(1.0))
+    assert [line.strip() for line in lines_of(caught.value).splitlines()[1::2]] == [
+        "return layer(layer(x))",
+        "return tf.Variable(1.0) * x",
+    ]
+
+
+class Own(Exception):
+    pass
+
+
+@pytest.mark.parametrize("kind", [ValueError, ZeroDivisionError, NotImplementedError, Own])
+def test_an_exception_of_a_traced_function_lists_the_lines_that_lead_to_it(kind: type[Exception]) -> None:
+    def inner(x: Any) -> Any:
+        raise kind("of mine")
+
+    @tf.function
+    def outer(x: Any) -> Any:
+        return tf.function(inner)(x)
+
+    with pytest.raises(kind, match="of mine") as caught:
+        outer(tf.constant(1.0))
+    assert str(caught.value).count("in user code") == 1
+    assert [line.strip() for line in lines_of(caught.value).splitlines()[1::2]] == [
+        "return tf.function(inner)(x)",
+        'raise kind("of mine")',
+    ]
+
+
+def test_a_variable_without_a_value_in_a_branch_is_refused_with_the_line_of_the_condition() -> None:
+    @tf.function
+    def choose(x: Any) -> Any:
+        if x > 0.0:
+            y = x
+        return y
+
+    with pytest.raises(ValueError, match="'y' must also be initialized in the else branch") as caught:
+        choose(tf.constant(1.0))
+    assert lines_of(caught.value).splitlines()[-1].strip() == "if x > 0.0:"
+
+
+def test_an_exception_with_a_text_of_its_own_keeps_it() -> None:
+    def missing(x: Any) -> Any:
+        return {}["no such key"]
+
+    with pytest.raises(KeyError) as caught:
+        tf.function(missing)(tf.constant(1.0))
+    assert caught.value.args == ("no such key",)

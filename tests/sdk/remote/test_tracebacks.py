@@ -1,5 +1,6 @@
 """Tracebacks: the program's own lines, and at most two more; in this process and over HTTP."""
 
+import importlib
 import inspect
 import pickle
 import sys
@@ -127,7 +128,7 @@ def test_a_read_shows_the_lines_of_the_program(remote, kind, read):
 MISSING = {
     "a module": lambda: tf.nope,
     "an inner module": lambda: tf.nn.nope,
-    "an import": lambda: exec("from teletape.nn import nope"),
+    "an import": lambda: importlib.import_module("teletape.nn.nope"),
     "a tensor": lambda: tf.constant(1.0).nope,
     "a variable": lambda: tf.Variable(1.0).nope,
     "a tape": lambda: tf.GradientTape().nope,
