@@ -11,7 +11,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +25,7 @@ from teletape.ops.derived.shapes.shape import transpose
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.ops.nn.attention import scaled_dot_product_attention
 from teletape.program.call_site import PACKAGES
+from teletape.program.tracebacks import reports
 from teletape.sessions.current import current
 from teletape.tensors.indexed_slices import IndexedSlices
 
@@ -43,7 +44,7 @@ def replace(module: ModuleType) -> None:
         owner = getattr(module, class_name, None) if class_name else module
         if attribute not in vars(owner or object):
             raise ImportError(f"tf.keras does not know this version of Keras: {module.__name__} has no {name!r}")
-        setattr(owner, attribute, value)
+        setattr(owner, attribute, reports(value) if isinstance(value, FunctionType) else value)
 
 
 def _core(module: ModuleType) -> Mapping[str, Any]:

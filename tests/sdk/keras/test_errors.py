@@ -42,7 +42,7 @@ def outside(_, y_pred):
 def test_an_error_of_fit_shows_no_line_of_teletape(connected, eagerly):
     model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
     model.compile("sgd", outside, run_eagerly=eagerly)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[Op:GatherV2\]") as caught:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[0\] = 9 is") as caught:
         model.fit(np.ones((4, 2), np.float32), np.ones((4, 1), np.float32), batch_size=2, verbose=0)
     files = [entry.filename for entry in traceback.extract_tb(caught.value.__traceback__)]
     assert files[0] == __file__
