@@ -38,7 +38,10 @@ def get_weights(self: Any) -> list[Any]:
 
 
 def pythonify_logs(module: ModuleType) -> Callable[[Any], Any]:
-    """Returns `pythonify_logs` of Keras's module python_utils: all metrics of a step in one round trip."""
+    """Returns `pythonify_logs` of Keras's module python_utils, which raises the error of a failed step.
+
+    Keras's own reads each metric and drops whatever that raises.
+    """
     original = module.__dict__["pythonify_logs"]
 
     @functools.wraps(original)

@@ -86,11 +86,14 @@ class RemoteFunctions:
             answer = recorder.ask(with_functions(command, ids, **fields))
             assert isinstance(answer, Facts)
             inferred = _inferred(recorder, command, functions, inputs, fields, answer.facts["decisions"])
-            return [_named(value, name) for value, name in zip(inferred, names, strict=True)]
+            results = [_named(value, name) for value, name in zip(inferred, names, strict=True)]
+            recorder.read_ahead.note_together(results)
+            return results
         inferred = _inferred(recorder, command, functions, inputs, fields, None)
         results = [_named(value, self._channel.new_name()) for value in inferred]
         fields["outputs"] = tuple([id_of(result) for result in results])
         recorder.emit(with_functions(command, ids, **fields))
+        recorder.read_ahead.note_together(results)
         if any(function.checks for function in functions):
             self._channel.sync()  # a failed assertion is raised on the function's own line
         return results
@@ -112,6 +115,7 @@ def _inferred(
         if not inferred.refuses:  # else it runs by its specs and the values that are known here
             for i in function.assigns:
                 _changed(inputs[i])
+                recorder.read_ahead.note(inputs[i])
             return [Handle(spec) for spec in inferred.specs]
     replaying = recorder.replaying(decisions)
     return RUNNERS[command](replaying, with_functions(command, functions, **fields), functions, inputs)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from teletape.program.call_site import Where
+from teletape.sessions.read_ahead import ReadAhead, used
 from teletape.sessions.sending.batch_buffer import ContextName, Name
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
@@ -50,9 +51,10 @@ class Handle(SpecValue):
         host: Its elements, if they are known here.
         uid: Identifies the value to tapes.
         siblings: References to the values that one call has made with it, and which of them it is. Not set: none.
+        ahead: The line whose read could bring it along, as `ReadAhead` notes it. Not set: none.
     """
 
-    __slots__ = ("host", "name", "siblings")
+    __slots__ = ("ahead", "host", "name", "siblings")
 
     def __init__(self, spec: Spec, name: Name | None = None, host: HostArray | None = None) -> None:
         # Not by `super().__init__`, which would add 3 % to the recording of each op.
@@ -126,17 +128,19 @@ class RemoteRecorder(SilentRecorder):
 
     Args:
         channel: The session's way to its server.
+        read_ahead: What the session's reads bring along.
 
     Attributes:
         id: The context's id on the server.
         silent: Records in the same context, and emits no commands.
+        read_ahead: As passed.
     """
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, read_ahead: ReadAhead) -> None:
         provenance = ProvenanceLog()
         super().__init__(Context(provenance), provenance)
         self.silent = SilentRecorder(self.context, provenance)
-        self.channel = channel
+        self.channel, self.read_ahead = channel, read_ahead
         self.id = channel.next_id()
         self._name = ContextName(self.id, channel.buffer.recordings)  # ends with the recorder, and so with its thread
 
@@ -173,6 +177,8 @@ class RemoteRecorder(SilentRecorder):
             (result.spec,) = answer.specs
         else:
             channel.emit_call(self.id, where, op.name, attrs, ids, name.id)
+        if result.host is None:
+            self.read_ahead.note(result)
         return result
 
     def _apply_here(self, op: Op, inputs: Sequence[Any], attrs: Attrs, result: Handle) -> Handle:
@@ -274,9 +280,12 @@ def _computed(op: Op, inputs: Sequence[Any], attrs: Attrs) -> HostArray | None:
     if not arrays or any(array is None for array in arrays) or op.expand is not None or op.dynamic or random:
         return None
     try:
-        return evaluate(bind(op, tuple([value.spec for value in inputs]), attrs), arrays)
+        result = evaluate(bind(op, tuple([value.spec for value in inputs]), attrs), arrays)
     except TeletapeError:  # the server will say why
         return None
+    for value in inputs:
+        used(value)
+    return result
 
 
 def _check_values(bound: Bound, inputs: Sequence[Any]) -> None:

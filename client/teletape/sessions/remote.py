@@ -7,7 +7,6 @@ Each method runs its part on this side's recorder (specs, tapes) and emits the c
 from __future__ import annotations
 
 import html
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from teletape.sessions import custom_backward
 from teletape.sessions.custom_backward import name_all
 from teletape.sessions.ending import read_last_values
 from teletape.sessions.functions import RemoteFunctions
+from teletape.sessions.read_ahead import ReadAhead, used
 from teletape.sessions.recorder import Handle, RemoteRecorder, foreign_handle, id_of, query_fields, without_strings
 from teletape.sessions.sending.batch_buffer import Name
 from teletape.sessions.sending.channel import Channel
@@ -58,8 +58,6 @@ from teletape_engine.spec import DTYPES, Spec
 if TYPE_CHECKING:  # it is imported when it is used
     from teletape.profiling.profile import Profile
 
-_TOGETHER: Final = 1 << 20  #: Bytes of values that are fetched together, at most, because they were made together.
-_MOST_TOGETHER: Final = 4096  #: The number of those values, at most.
 _REMEMBERED: Final = 1024  #: Constants with at most this many bytes are kept here too: reading them sends nothing.
 
 
@@ -101,13 +99,14 @@ class RemoteSession(Session):
         self.id = self.channel.session
         self._functions = RemoteFunctions(self.channel)
         self._reads = ReadCounts()
+        self._read_ahead = ReadAhead(self.channel.failed)
         self._uploader: Uploader | None = None
 
     def recorder(self) -> RemoteRecorder:
         return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
 
     def _new_recorder(self) -> RemoteRecorder:
-        recorder = RemoteRecorder(self.channel)
+        recorder = RemoteRecorder(self.channel, self._read_ahead)
         recorder.provenance.locate, recorder.provenance.value_reads = (
             caller if self.channel.call_sites else None,
             self.value_reads,
@@ -161,6 +160,7 @@ class RemoteSession(Session):
         variable.assign(Handle(variable.spec, name))
         recorder.emit(commands.Assign(name.id, sent, mode, index))
         variable.value = Handle(variable.spec, name)  # what another thread has read since then is the value before
+        self._read_ahead.note(variable)
         recorder.provenance.note_assignment(variable, value.uid, mode)
 
     def _changed_strings(self, variable: Variable, value: Handle, mode: str, indices: Handle | None) -> HostArray:
@@ -173,6 +173,7 @@ class RemoteSession(Session):
 
     def fetch(self, value: Any) -> HostArray:
         where = caller()
+        used(value)
         if value.host is None:
             self._read([value], where)
         self.value_reads.note(value.uid, value.host, where if self.channel.call_sites else None)
@@ -185,33 +186,11 @@ class RemoteSession(Session):
         return super().fetch_all(values)
 
     def made_together(self, values: Sequence[Any]) -> None:
-        references = [weakref.ref(value) for value in values]
-        for i, value in enumerate(values):
-            value.siblings = references, i
-
-    def _with_siblings(self, value: Handle) -> list[Handle]:
-        """Returns a value and those made after it in the same call that are not yet known, as far as they are small."""
-        values, room = [value], _TOGETHER - value.spec.nbytes
-        references, i = getattr(value, "siblings", ((), 0))
-        for reference in references[i + 1 : i + _MOST_TOGETHER]:
-            sibling = reference()
-            if sibling is None or sibling.host is not None or sibling.name is None:
-                continue
-            room -= sibling.spec.nbytes
-            if room < 0:
-                break
-            if not self.channel.failed(sibling.name.id):
-                values.append(sibling)
-        return values
+        self._read_ahead.note_together(values)
 
     def _read(self, values: Sequence[Any], where: CallSite) -> None:
-        """Fetches the elements of values in one round trip, counted by the line of the program that reads.
-
-        Values that were made together with one of them, as the parts of `tf.split`, come with it.
-        """
-        self._reads.note(where)
-        if len(values) == 1:
-            values = self._with_siblings(values[0])
+        """Fetches the elements of values in one round trip, counted by the line of the program that reads."""
+        values = [*values, *self._read_ahead.chosen(values, self._reads.note(where))]
         fetches = [commands.Fetch(value.name.id) for value in values]
         expected = sum([value.spec.nbytes for value in values])
         results = self.channel.ask(self.recorder().id, fetches, where, expected)
@@ -279,8 +258,10 @@ class RemoteSession(Session):
             recorder.emit(
                 commands.Gradient(tape, targets, sources, outputs, cotangents, unconnected, kinds, retain_tape)
             )
-            return derivatives
-        return custom_backward.run(recorder, walk, stop, query)
+        else:
+            derivatives = custom_backward.run(recorder, walk, stop, query)
+        self._answers_together(derivatives)
+        return derivatives
 
     def gradient_statistics(self, query: GradientQuery) -> list[Statistics | None]:
         if has_stops(query.tape, self.declarations):  # the program's own gradient functions run here
@@ -313,7 +294,12 @@ class RemoteSession(Session):
         answers = recorder.silently(compute)
         outputs = name_all(recorder, answers)
         recorder.emit(command(outputs, [kind_of(answer).value for answer in answers]))
+        self._answers_together(answers)
         return answers
+
+    def _answers_together(self, answers: Sequence[Any]) -> None:
+        """Notes the dense derivatives of one question as made together."""
+        self.made_together([answer for answer in answers if answer.__class__ is Handle])
 
     def sparse_derivative(
         self,
@@ -368,6 +354,7 @@ class RemoteSession(Session):
             target_ids, outputs = zip(*asked_ids, strict=True)
             kinds = ("dense",) * len(asked_ids)
             recorder.emit(commands.Jvp(accumulator.name.id, target_ids, outputs, predicted=kinds))
+            self._answers_together(tangents)
         return tangents
 
     # --------------------------------------------------------------------------------------------------- explanations

@@ -165,7 +165,7 @@ class Variable:
         owner: A weak reference to the program's own object for the variable, if there is any.
     """
 
-    __slots__ = ("name", "owner", "trainable", "uid", "value", "version")
+    __slots__ = ("__weakref__", "name", "owner", "trainable", "uid", "value", "version")
 
     def __init__(self, value: Any, *, trainable: bool, name: str | None = None, uid: Uid | None = None) -> None:
         self.value = value

@@ -1,0 +1,110 @@
+"""Read-ahead: the values that a read brings along, because the program is likely to read them next.
+
+A read is a round trip, so values come with it that are not known here yet and that commands sent before it have made:
+the values that one call made after it (the parts of `tf.split`, the gradients of one `tape.gradient`, the outputs of
+one function), and the small values and variables that were made last. Each costs its bytes in the answer and some
+microseconds. A line of the program that has brought a value twice, for a program that did not read it, leaves it where
+it is, until the program has read it all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+from weakref import ref
+
+from teletape.program.read_counts import InVain
+from teletape_engine.commands import Id
+from teletape_engine.recording.values import Variable
+
+SMALL: Final = 16 << 10  #: Bytes of a value that comes along although another call has made it, at most.
+_TOGETHER: Final = 1 << 20  #: Bytes of all values that come along, at most.
+_MOST_SIBLINGS: Final = 4096  #: The number of values that one call has made and one read brings, at most.
+_MOST_RECENT: Final = 64  #: The number of other values, at most.
+_REMEMBERED: Final = 2048  #: References to values that were made last; most of those are gone soon.
+_IN_VAIN: Final = 2  #: How often a line brings a value that is not read.
+
+
+class ReadAhead:
+    """What the reads of a session bring along.
+
+    Any thread calls it, without a lock: a value that is missed is fetched when it is read.
+
+    Args:
+        failed: Whether the command that was to make an id has failed.
+    """
+
+    def __init__(self, failed: Callable[[Id], bool]) -> None:
+        self._failed = failed
+        self._recent: list[ref[Any]] = []
+
+    def note(self, value: Any) -> None:
+        """Notes a value, or the variable that was assigned to, after the command that makes it was recorded."""
+        if value.spec.nbytes <= SMALL:
+            recent = self._recent
+            recent.append(ref(value))
+            if len(recent) >= _REMEMBERED:
+                self._recent = [reference for reference in recent if _unread(reference)][-_REMEMBERED // 2 :]
+
+    def note_together(self, values: Sequence[Any]) -> None:
+        """Notes the values that one call has made: a program that reads one of them is likely to read the others."""
+        references = [ref(value) for value in values]
+        for i, value in enumerate(values):
+            value.siblings = references, i
+            self.note(value)
+
+    def chosen(self, values: Sequence[Any], in_vain: InVain) -> list[Any]:
+        """Returns the values that come along with a read.
+
+        Args:
+            values: What is read.
+            in_vain: Of the line that reads.
+        """
+        chosen, room = [], _TOGETHER - sum([value.spec.nbytes for value in values])
+        for i, value in enumerate(self._candidates(values)):
+            value.ahead = in_vain, i
+            times = in_vain.get(i, 0)
+            if times < _IN_VAIN and value.spec.nbytes <= room and not self._failed(value.name.id):
+                in_vain[i] = times + 1  # `used` takes it back
+                room -= value.spec.nbytes
+                chosen.append(value)
+        return chosen
+
+    def _candidates(self, values: Sequence[Any]) -> list[Any]:
+        """Returns values that are not known here: first those made together with the one that is read, then others."""
+        candidates = {}
+        references, i = getattr(values[0], "siblings", ((), 0)) if len(values) == 1 else ((), 0)
+        for reference in references[i + 1 : i + _MOST_SIBLINGS]:
+            value = reference()
+            if value is not None and value.host is None and value.name is not None:
+                candidates[id(value)] = value
+        unread: dict[int, tuple[ref[Any], Any]] = {}
+        recent = self._recent
+        with suppress(IndexError):  # there are no more
+            while len(unread) < _MOST_RECENT:
+                reference = recent.pop()
+                value = _unread(reference)
+                if value is not None:
+                    unread[id(value)] = reference, value
+        recent.extend([reference for reference, _ in reversed(unread.values())])
+        candidates |= {number: value for number, (_, value) in unread.items()}
+        for value in values:
+            candidates.pop(id(value), None)
+        return list(candidates.values())
+
+
+def _unread(reference: ref[Any]) -> Any:
+    """Returns the value, or what the variable holds now, if the program can read it and it is not known here."""
+    made = reference()
+    value = made.value if made.__class__ is Variable else made
+    return None if value is None or value.host is not None else value
+
+
+def used(value: Any) -> None:
+    """Notes that the program reads a value: the line whose read could bring it along brings it the next time."""
+    ahead = getattr(value, "ahead", None)
+    if ahead is not None:
+        in_vain, i = ahead
+        in_vain.pop(i, None)
+        value.ahead = None
