@@ -191,13 +191,13 @@ class Weak:
         self.integer = DTYPES["int32"]
 
     @staticmethod
-    def of_untyped(kind: type, shape: Shape, integer: DType) -> Weak:
-        """The interned spec of integers or other numbers without a dtype; alone they are float32."""
-        key = (kind, shape, integer)
+    def of_untyped(kind: type, shape: Shape, integer: DType, alone: DType) -> Weak:
+        """The interned spec of integers or other numbers without a dtype."""
+        key = (kind, shape, integer, alone)
         weak = Weak._interned.get(key)
         if weak is None:
             weak = Weak(kind)
-            weak.shape, weak.alone, weak.integer, weak.untyped = shape, DTYPES["float32"], integer, True
+            weak.shape, weak.alone, weak.integer, weak.untyped = shape, alone, integer, True
             weak = Weak._interned.setdefault(key, weak)
         return weak
 

@@ -102,7 +102,14 @@ class Registry:
 
     # ------------------------------------------------------------------------------------------------------- creating
     async def create(
-        self, owner: str, id: str | None, *, device: str, memory_limit: int | None, dedicated: bool = False
+        self,
+        owner: str,
+        id: str | None,
+        *,
+        device: str,
+        memory_limit: int | None,
+        dtype: str = "float32",
+        dedicated: bool = False,
     ) -> tuple[SessionEntry, bool]:
         """Returns a new session, or the existing one with that id if it is the same; and whether it is new.
 
@@ -111,6 +118,7 @@ class Registry:
             id: Its name; None: a generated one.
             device: cpu, gpu:N, gpu or auto.
             memory_limit: Bytes that its arrays may take; None: the server's limit.
+            dtype: Of numbers without one that meet no tensor.
             dedicated: Whether a new session on a GPU gets a process of its own.
 
         Raises:
@@ -124,7 +132,7 @@ class Registry:
         is_new = entry is None and task is None
         if is_new:
             self._quota.admit(*self._counts(owner))
-            starting = self._start(key, device, limit, dedicated)
+            starting = self._start(key, device, limit, dtype, dedicated)
             task = self._starting[key] = asyncio.get_running_loop().create_task(starting)
         if task is not None:
             await asyncio.wait([task])  # a caller that disconnects does not end the start
@@ -132,11 +140,13 @@ class Registry:
                 raise shutting_down()
             entry = task.result()
         assert entry is not None
-        if not is_new and not (is_of(entry.host.device, device) and entry.memory_limit == limit):
+        same = is_of(entry.host.device, device) and (entry.memory_limit, entry.dtype) == (limit, dtype)
+        if not is_new and not same:
             raise Problem(
                 "id_in_use",
-                f"the session {entry.id!r} exists with device {entry.host.device} and memory_limit "
-                f"{entry.memory_limit}; the request has {device} and {limit}. End it first, or choose another id",
+                f"the session {entry.id!r} exists with device {entry.host.device}, memory_limit {entry.memory_limit} "
+                f"and dtype {entry.dtype}; the request has {device}, {limit} and {dtype}. End it first, or choose "
+                "another id",
             )
         return entry, is_new
 
@@ -178,7 +188,7 @@ class Registry:
         except OSError as error:  # too many files or processes
             raise overloaded(f"the devices could not be read ({error})") from error
 
-    async def _start(self, key: Key, device: str, limit: int, dedicated: bool) -> SessionEntry:
+    async def _start(self, key: Key, device: str, limit: int, dtype: str, dedicated: bool) -> SessionEntry:
         try:
             if device != "cpu":
                 device = placed(device, await self.devices(), Counter(entry.host.device for entry in self.all()))
@@ -200,7 +210,7 @@ class Registry:
             del self._starting[key]
         now = self.clock()
         lease = Lease(Terms(self._idle, now + self._max_age), now)
-        entry = SessionEntry(key, host, lease, memory_limit=limit, now=now)
+        entry = SessionEntry(key, host, lease, memory_limit=limit, dtype=dtype, now=now)
         self._live[key] = entry
         self._created += 1
         log.info("session %s of %s created on %s", entry.id, entry.owner, device)
@@ -296,7 +306,7 @@ class Registry:
             self._quota.queue(waiting)
             now = self.clock()
             terms = entry.lease.terms
-            lease = {"now": now, "terms": (terms.idle, terms.ends, terms.until)}
+            lease = {"now": now, "terms": (terms.idle, terms.ends, terms.until), "alone": entry.dtype}
             buffer = None if body is None else body.buffer
             running = entry.host.submit(method, {**params, **lease}, content_type=content_type, body=buffer)
         except BaseException as error:

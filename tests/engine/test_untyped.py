@@ -265,7 +265,7 @@ def test_ids_in_a_list_are_integers() -> None:
 def test_untyped_specs_are_interned() -> None:
     assert bare([1, 2]).spec is bare([3, 4]).spec
     assert bare([1, 2]).spec is not bare([1.5, 4]).spec
-    assert bare(2).spec is Weak.of_untyped(int, (), I32)
+    assert bare(2).spec is Weak.of_untyped(int, (), I32, F32)
     assert bare(2) == bare(2) != Literal(2)
     assert hash(bare([1, 2])) == hash(bare([1, 2]))
     assert bare([1, 2]) != bare([1, 3])

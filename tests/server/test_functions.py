@@ -79,3 +79,31 @@ def test_an_integer_id_of_a_function_is_reached_by_its_digits(rest: Rest) -> Non
     rest.done("tapes/78/ops", {"ops": [op("square", {"id": 77}, to="y")]})
     [derivative] = rest.done("tapes/78/gradient", {"targets": ["y"], "sources": [{"id": 77}]})["derivatives"]
     assert (derivative["source"], derivative["value"]["data"]) == (77, 5)
+
+
+def test_a_function_is_made_of_a_text(rest: Rest) -> None:
+    text = "b = 0.5\np = sigmoid(x @ w + b)\nloss = -mean(y * log(p) + (1 - y) * log(1 - p))"
+    created = rest.create("functions", {"id": "logistic", "text": text})
+    parsed = ok(rest.http.post("/v1/expressions", json={"text": text})).json()
+    assert created["inputs"] == parsed["inputs"] == ["b", "x", "w", "y"]
+    assert (created["outputs"], created["values"]) == (["loss"], parsed["values"])
+    inputs = {"x": [[1.0, 2.0], [3.0, -1.0]], "w": [0.5, 0.25], "y": [0.0, 1.0], **created["values"]}
+    answer = rest.done("functions/logistic/value_and_gradient", {"inputs": inputs, "sources": ["w"]})
+    assert answer["derivatives"][0]["value"]["shape"] == [2]
+    predict = rest.create("functions", {"id": "predict", "text": text, "outputs": ["p"]})
+    assert predict["inputs"] == ["b", "x", "w"]  # what is not needed is left out
+    inputs.pop("y")
+    [p] = rest.done("functions/predict/call", {"inputs": inputs, "scratch": True})["values"].values()
+    assert p["shape"] == [2]
+
+
+def test_a_text_that_is_none_says_where_and_steps_beside_it_are_refused(rest: Rest) -> None:
+    fault = problem(rest.post("functions", {"text": "y = sni(x)"}), 422, "invalid_expression")
+    assert fault["detail"] == "text: line 1, columns 5-7: there is no function sni; did you mean 'sin'?"
+    assert fault["details"]["suggestions"] == ["sin"]
+    fault = problem(rest.post("functions", {"text": "y = x", "inputs": ["x"]}), 422, "invalid_request")
+    assert "leave out inputs" in fault["detail"]
+    fault = problem(rest.post("functions", {"inputs": ["x"]}), 422, "invalid_request")
+    assert "needs inputs, steps and outputs, or text; steps, outputs: is missing" in fault["detail"]
+    fault = problem(rest.post("functions", {"text": "y = x", "outputs": ["z"]}), 422, "invalid_argument")
+    assert "output 'z' of the function is neither an input nor an output of a step" in fault["detail"]

@@ -132,7 +132,7 @@ def test_tensors_as_a_person_writes_them(inputs: Any, dtype: str, shape: Any) ->
 def test_numbers_without_a_dtype(inputs: Any, kind: type, integer: str, shape: Any) -> None:
     literal = wire.tensor_from_json(inputs)
     assert isinstance(literal, Literal)
-    assert literal.spec is Weak.of_untyped(kind, shape, DTYPES[integer])
+    assert literal.spec is Weak.of_untyped(kind, shape, DTYPES[integer], DTYPES["float32"])
     assert not shape or not literal.array.flags.writeable
     written = through(wire.batch_to_json(Batch((Constant("x", literal),))))
     assert wire.batch_from_json(written).commands[0].value == literal or "NaN" in str(inputs)  # type: ignore[attr-defined]

@@ -38,7 +38,7 @@ from teletape_wire.json import (
 from teletape_wire.json_text import parse_json
 from teletape_wire.repeats import REPEATED_BATCHES, Repeats
 from teletape_wire.structures import Structures
-from teletape_wire.tensor_json import tensor_from_json, tensor_to_json
+from teletape_wire.tensor_json import numbers_alone, tensor_from_json, tensor_to_json
 
 __all__ = [
     "FRAME_TYPE",
@@ -72,6 +72,7 @@ __all__ = [
     "encode_repeated",
     "id_from_json",
     "input_from_json",
+    "numbers_alone",
     "parse_json",
     "step_from_json",
     "tensor_from_json",

@@ -8,6 +8,9 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import chain
 from typing import Any, Final
 
@@ -20,8 +23,24 @@ from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
 
 #: What JSON has besides numbers and strings.
 _KINDS: Final = {list: "a list", dict: "an object", type(None): "null"}
+_ALONE: Final[ContextVar[np.dtype[Any]]] = ContextVar("alone", default=DTYPES["float32"])
 #: The strings for the numbers that JSON cannot write.
 NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+@contextmanager
+def numbers_alone(dtype: str | None) -> Iterator[None]:
+    """Within the block, numbers that are read without a dtype take `dtype` where they meet no tensor; None: as before.
+
+    Args:
+        dtype: The name of a dtype of floats.
+    """
+    token = None if dtype is None else _ALONE.set(dtype_of(dtype))
+    try:
+        yield
+    finally:
+        if token is not None:
+            _ALONE.reset(token)
 
 
 def tensor_from_json(value: Any) -> Array | Literal:
@@ -29,8 +48,8 @@ def tensor_from_json(value: Any) -> Array | Literal:
 
     `data` is nested or flat; NaN and infinities are the strings "NaN", "Infinity" and "-Infinity"; a complex number is
     a pair [re, im]; with "encoding": "base64" it is the raw little-endian row-major bytes. Without `dtype` booleans
-    are a bool array, and numbers a `Literal`: they take the dtype of what they meet, alone float32. Without `shape` the
-    nesting decides.
+    are a bool array, and numbers a `Literal`: they take the dtype of what they meet, alone float32 or that of
+    `numbers_alone`. Without `shape` the nesting decides.
 
     Raises:
         InvalidArgumentError: It is not a tensor; the message says what does not fit.
@@ -95,7 +114,7 @@ def _from_data(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) 
                 f"shape {shape} needs {size} elements, nested so or flat; the data has the shape {nesting}"
             )
     array = _shaped(_numbers(flat, dtype), nesting if shape is None else shape)
-    return array if dtype is not None or array.dtype is BOOL else untyped(array)
+    return array if dtype is not None or array.dtype is BOOL else untyped(array, _ALONE.get())
 
 
 def _flatten(data: Any) -> tuple[list[Any], list[int]]:

@@ -351,7 +351,7 @@ class Catalogue(dict[str, Op]):
             UnknownOpError: There is none; the message lists the nearest names.
         """
         op = self.get(name) or self.get(self.synonyms.get(name, ""))
-        if op is None and isinstance(name, str) and name.startswith(_NUMPY):
+        if op is None and name.startswith(_NUMPY):
             bare = name.partition(".")[2]
             op = self.get(bare) or self.get(self.synonyms.get(bare, ""))
         if op is None:

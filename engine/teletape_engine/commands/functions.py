@@ -14,7 +14,8 @@ class DefineFunction(Command):
     """Creates a function: named inputs, steps on them in order, named outputs.
 
     A step is a command (op, assign, call, …) whose values are named inside the function; functions that it takes are
-    the session's. An input may be a variable: a step that names it reads it, in order, and `assign` writes it.
+    the session's. An input may be a variable: a step that names it reads it, in order, and `assign` writes it. `dtype`
+    is that of numbers without one, in the steps and in calls, that meet no tensor.
     """
 
     verb = "function"
@@ -23,6 +24,7 @@ class DefineFunction(Command):
     inputs: tuple[str, ...]
     steps: tuple[Step, ...]
     outputs: tuple[str, ...]
+    dtype: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from teletape_engine.errors import InvalidArgumentError, TeletapeError
 from teletape_engine.functions.function import RUNNERS, Function, Step, assigned_inputs
 from teletape_engine.functions.steps import step_word
 from teletape_engine.recording.values import Literal
+from teletape_engine.spec import DType
 
 MAX_STEPS: Final = 1_000_000  #: Steps of a function, those of the functions that it calls counted at each call.
 MAX_DEPTH: Final = 64  #: Functions within functions.
@@ -26,6 +27,7 @@ def compile_function(
     steps: Sequence[Command],
     outputs: Sequence[str],
     find: Callable[[Any], Function] = lambda function: function,
+    dtype: DType | None = None,
 ) -> Function:
     """Checks names, ops and attributes; shapes are known only when the function is called.
 
@@ -34,12 +36,13 @@ def compile_function(
         steps: Commands that may be steps.
         outputs: Names of results.
         find: From what a step names a function by to the function.
+        dtype: Of untyped numbers that meet no array; None: as they are.
 
     Raises:
         InvalidArgumentError: A name used before it is made, made twice, or never made; an op, its count of inputs or an
             attribute wrong; a command that is no step; too many steps.
     """
-    compiler = _Compiler(inputs, find)
+    compiler = _Compiler(inputs, find, dtype)
     compiled = []
     for number, command in enumerate(steps):
         try:
@@ -66,16 +69,17 @@ def compile_function(
         checks=compiler.checks,
         size=compiler.size,
         depth=compiler.depth,
+        dtype=dtype,
     )
 
 
 class _Compiler:
     """What is known of a function after some of its steps."""
 
-    def __init__(self, inputs: Sequence[str], find: Callable[[Any], Function]) -> None:
+    def __init__(self, inputs: Sequence[str], find: Callable[[Any], Function], dtype: DType | None) -> None:
         if len(set(inputs)) != len(inputs):
             raise InvalidArgumentError(f"inputs {list(inputs)} of the function: a name occurs twice")
-        self._inputs, self._find = inputs, find
+        self._inputs, self._find, self._dtype = inputs, find, dtype
         self.registers: dict[Any, int] = {name: register for register, name in enumerate(inputs)}
         self.count = len(inputs)
         self.constants: list[tuple[int, np.ndarray[Any, Any] | Literal]] = []
@@ -148,12 +152,13 @@ class _Compiler:
     def _input(self, operand: Any) -> Any:
         """The register of an input; a number is itself."""
         if isinstance(operand, Literal) and not operand.spec.shape:
-            return operand
+            return operand.with_alone(self._dtype)
         if isinstance(operand, np.ndarray | Literal):
             register = self._constant_registers.get(id(operand))
             if register is None:
                 register = self._constant_registers[id(operand)] = self.count
-                self.constants.append((register, operand))
+                constant = operand.with_alone(self._dtype) if isinstance(operand, Literal) else operand
+                self.constants.append((register, constant))
                 self.count += 1
             return register
         if operand not in self.registers:

@@ -32,7 +32,7 @@ from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, Recorded, Variable
-from teletape_engine.spec import INTEGER, Spec
+from teletape_engine.spec import INTEGER, DType, Spec
 
 _SIGNATURES: Final = 256  #: Calls of other specs whose edges and specs are remembered.
 #: Commands that plans have, and those whose iterations and branches they have if values decide as before.
@@ -160,6 +160,7 @@ class Function:
         checks: Whether it asserts.
         size: Steps in all, those of functions within counted at each call.
         depth: Functions within functions.
+        dtype: Of untyped numbers, in its steps and in calls, that meet no array; None: as they are.
         plans: How it runs once it was called before.
     """
 
@@ -177,6 +178,7 @@ class Function:
     checks: bool
     size: int
     depth: int
+    dtype: DType | None = None
     _chunks: list[list[tuple[Any, ...]]] = field(init=False, repr=False)
     _on_device: dict[Any, list[Any]] = field(init=False, repr=False, default_factory=dict)
     _edges: dict[Any, Edges] = field(init=False, repr=False, default_factory=dict)
@@ -381,6 +383,7 @@ class Function:
             "inputs": self.inputs,
             "outputs": self.outputs,
             "assigns": [self.inputs[i] for i in sorted(self.assigns)],
+            "dtype": None if self.dtype is None else self.dtype.name,
             "bytes": self.nbytes,
             "size": self.size,
             "steps": [step_facts(step.command) for step in self.steps],

@@ -97,7 +97,9 @@ class _Meetings(SpecRecorder):
         weak = max([specs[i] for i in numbers], key=lambda spec: (int, float).index(spec.kind))
         if result.spec.dtype is not weak.alone:  # a comparison's, say
             return result
-        return self.follow(Literal.of(Weak.of_untyped(weak.kind, result.spec.shape, weak.integer)), alone[0])
+        return self.follow(
+            Literal.of(Weak.of_untyped(weak.kind, result.spec.shape, weak.integer, weak.alone)), alone[0]
+        )
 
     def element(self, value: Any) -> Any:
         """What a scan takes of an array in an iteration."""
@@ -106,7 +108,7 @@ class _Meetings(SpecRecorder):
         if number is None:
             return self.new_value(value.spec.with_shape(shape))
         spec: Weak = value.spec
-        return self.follow(Literal.of(Weak.of_untyped(spec.kind, shape, spec.integer)), number)
+        return self.follow(Literal.of(Weak.of_untyped(spec.kind, shape, spec.integer, spec.alone)), number)
 
     def meet_result(self, argument: Any, result: Any) -> None:
         """A loop returns `result` for the next iteration's `argument`."""
@@ -137,6 +139,7 @@ def typed_inputs(
     numbers = [i for i, value in enumerate(inputs) if value.__class__ is Literal and value.spec.untyped]
     if not numbers:
         return inputs
+    inputs = in_dtype_of(functions, inputs)
     keeps = isinstance(command, commands.While | commands.Scan | commands.ValueAndGradient)
     chosen = [i for i in numbers if keeps or inputs[i].spec.shape]
     if not chosen or (isinstance(recorder, _Meetings) and not keeps):
@@ -148,14 +151,23 @@ def typed_inputs(
     return typed
 
 
+def in_dtype_of(functions: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
+    """The inputs, untyped ones with the dtype of the first function that has one for numbers that meet no array."""
+    dtype = next((function.dtype for function in functions if function.dtype is not None), None)
+    if dtype is None:
+        return inputs
+    return [value.with_alone(dtype) if value.__class__ is Literal else value for value in inputs]
+
+
 def call_dtypes(function: Any, inputs: Sequence[Any]) -> dict[int, DType]:
     """The dtypes that the untyped inputs of one call take, by their numbers; see `taken_dtypes`."""
+    inputs = in_dtype_of([function], inputs)
     chosen = [i for i, value in enumerate(inputs) if value.__class__ is Literal and value.spec.untyped]
     return taken_dtypes(partial(function.run, tie=False), inputs, chosen) if chosen else {}
 
 
 def taken_dtypes(run: Run, inputs: Sequence[Any], chosen: Sequence[int]) -> dict[int, DType]:
-    """The dtypes that untyped inputs take; float32 if they meet no array.
+    """The dtypes that untyped inputs take; the one that they have alone if they meet no array.
 
     Args:
         run: Runs what the inputs are for.

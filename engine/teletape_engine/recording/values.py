@@ -71,6 +71,15 @@ class Literal(Unrecorded):
         literal.array, literal.spec = self.array, self.spec
         return literal
 
+    def with_alone(self, dtype: DType | None) -> Literal:
+        """The same with another dtype where it meets no array, if it is untyped and `dtype` is not None."""
+        spec = self.spec
+        if dtype is None or not spec.untyped or spec.alone is dtype:
+            return self
+        literal = self.copy()
+        literal.spec = Weak.of_untyped(spec.kind, spec.shape, spec.integer, dtype)
+        return literal
+
     def __repr__(self) -> str:
         return repr(self.array)
 
@@ -83,8 +92,13 @@ class Literal(Unrecorded):
         return hash((self.spec, self.array.tobytes() if self.spec.shape else self.array))
 
 
-def untyped(numbers: np.ndarray[Any, Any]) -> Literal:
-    """A number (0-d) or nested list of JSON without a dtype, from an array of int64, uint64 or float64."""
+def untyped(numbers: np.ndarray[Any, Any], alone: DType = DTYPES["float32"]) -> Literal:
+    """A number (0-d) or nested list of JSON without a dtype.
+
+    Args:
+        numbers: Of int64, uint64 or float64.
+        alone: The dtype that it takes where it meets no array.
+    """
     kind, integer = (float if numbers.dtype.kind == "f" else int), DTYPES["int32"]
     if kind is int and numbers.size:
         limits = np.iinfo(integer)
@@ -92,7 +106,7 @@ def untyped(numbers: np.ndarray[Any, Any]) -> Literal:
             integer = numbers.dtype
     literal = Literal.__new__(Literal)
     literal.array = numbers if numbers.shape else numbers.item()
-    literal.spec = Weak.of_untyped(kind, numbers.shape, integer)
+    literal.spec = Weak.of_untyped(kind, numbers.shape, integer, alone)
     return literal
 
 

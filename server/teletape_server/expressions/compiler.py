@@ -61,6 +61,19 @@ class Compiled(NamedTuple):
     outputs: list[str]
 
 
+def with_outputs(function: Compiled, outputs: list[str]) -> Compiled:
+    """Returns the part of a function that computes these of its names: its other steps and inputs are left out."""
+    needed = set(outputs)
+    steps = []
+    for step in reversed(function.steps):
+        if needed & set(step["outputs"]):
+            needed |= {operand for operand in step["inputs"] if isinstance(operand, str)}
+            steps.append(step)
+    inputs = [name for name in function.inputs if name in needed]
+    values = {name: value for name, value in function.values.items() if name in needed}
+    return Compiled(inputs, values, steps[::-1], outputs)
+
+
 class _Attribute(NamedTuple):
     """A named argument of a call."""
 

@@ -18,6 +18,7 @@ class SessionEntry:
         id, owner: Its name, and whose it is.
         host: Where it runs.
         memory_limit: Bytes that its arrays may take.
+        dtype: Of numbers without one that meet no tensor.
         created_at: Unix seconds.
         receiving: Number of requests whose body is being received.
         client_numbers: The numbers of clients that join: even, so that they are not the session's own, and rising.
@@ -25,11 +26,12 @@ class SessionEntry:
         running_keys: Running requests by their Idempotency-Key, each with its hash, likewise.
     """
 
-    def __init__(self, key: Key, host: Host, lease: Lease, *, memory_limit: int, now: float) -> None:
+    def __init__(self, key: Key, host: Host, lease: Lease, *, memory_limit: int, dtype: str, now: float) -> None:
         self.owner, self.id = key
         self.host = host
         self._lease = lease
         self.memory_limit = memory_limit
+        self.dtype = dtype
         self.created_at = now
         self._bytes_in_use = 0
         self.receiving = 0

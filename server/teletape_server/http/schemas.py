@@ -55,6 +55,9 @@ class NewSession(_RequestBody):
     memory_limit: Annotated[int | None, Field(gt=0, description="Bytes that its arrays and other objects may take")] = (
         None
     )
+    dtype: Annotated[FloatDtype, Field(description="Of numbers that are sent without a dtype and meet no tensor")] = (
+        "float32"
+    )
     replace: Annotated[bool, Field(description="End an existing session with this id first")] = False
     dedicated: Annotated[
         bool, Field(description="On a GPU: a process of its own, which no other session can end or delay")
@@ -86,6 +89,7 @@ class Session(BaseModel):
     owner: Annotated[str, Field(description="The name of the API key that created it; local without keys")]
     device: str
     memory_limit: Annotated[int, Field(description="Bytes that its arrays and other objects may take")]
+    dtype: Annotated[str, Field(description="Of numbers that are sent without a dtype and meet no tensor")]
     bytes_in_use: Annotated[
         int,
         Field(description="As of the last answer: bytes of arrays, and of other objects beyond the first MiB of them"),

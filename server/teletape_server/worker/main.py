@@ -249,7 +249,8 @@ class Worker:
         """Runs a method; whatever it raises is an error of the engine, which is stored if the request has a key."""
         assert self._session is not None, "a request came before the session was opened"
         try:
-            return METHODS[method](self._session, request)
+            with wire.numbers_alone(request.params.get("alone")):
+                return METHODS[method](self._session, request)
         except TeletapeError as error:
             if isinstance(error, InternalError):
                 self._check_device()

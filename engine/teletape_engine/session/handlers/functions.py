@@ -12,12 +12,18 @@ from teletape_engine.functions.function import RUNNERS, Function
 from teletape_engine.session import operations
 from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.state import State
+from teletape_engine.spec import FLOATING, dtype_of
 
 
 @handles(commands.DefineFunction)
 def define(state: State, command: commands.DefineFunction) -> None:
     """Names a function; the functions that it takes stay alive with it."""
-    function = compile_function(command.inputs, command.steps, command.outputs, lambda name: state.find(name, Function))
+    dtype = None if command.dtype is None else dtype_of(command.dtype)
+    if dtype is not None and dtype not in FLOATING:
+        raise InvalidArgumentError(f"the dtype of a function's numbers is one of floats; found {dtype.name}")
+    function = compile_function(
+        command.inputs, command.steps, command.outputs, lambda name: state.find(name, Function), dtype
+    )
     state.memory.note(object_bytes.FUNCTION + object_bytes.STEP * len(function.steps), "a function")
     state.name(command.id, function)
 

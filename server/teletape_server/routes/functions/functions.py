@@ -16,6 +16,7 @@ from teletape_server.worker.models.functions.functions import (
     FunctionCall,
     FunctionList,
     NewFunction,
+    NewFunctionAnswer,
 )
 from teletape_server.worker.models.listings import Deleted
 from teletape_server.worker.models.session.ops import OpResults
@@ -31,12 +32,13 @@ FunctionId = Annotated[str, path_id_of("function", "squared_error")]
     summary="Create a function",
     response_class=Response,
     openapi_extra=takes(NewFunction),
-    responses=answers(Function, *SESSION, *BODY, "id_in_use", *WORK, status=201),
+    responses=answers(NewFunctionAnswer, *SESSION, *BODY, "id_in_use", "invalid_expression", *WORK, status=201),
 )
 async def create(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
     """A function is a list of steps on named inputs: ops, assignments, calls of other functions, loops, conditions.
 
-    The server checks names, ops and attributes now, and shapes when the function is called.
+    With `text` the steps come from formulas, as those of `POST /v1/expressions`. The server checks names, ops and
+    attributes now, and shapes when the function is called.
     """
     return await dispatch(request, session, "function.create", status=201)
 

@@ -38,6 +38,7 @@ def described(entry: SessionEntry, now: float) -> Session:
         owner=entry.owner,
         device=entry.host.device,
         memory_limit=entry.memory_limit,
+        dtype=entry.dtype,
         bytes_in_use=entry.bytes_in_use,
         created_at=timestamp(entry.created_at),
         expires_at=timestamp(entry.lease.expires_at(now)),

@@ -45,7 +45,7 @@ def _described(request: Request, entry: SessionEntry) -> Session:
     | {200: {"model": Session, "description": "The session exists already"}},
 )
 async def create(request: Request, owner: Owner, body: NewSession, key: IdempotencyKey = None) -> Response:
-    """Creates a session (201), or returns the existing one with the same id, device and memory limit (200).
+    """Creates a session (201), or returns the existing one with the same id, device, memory limit and dtype (200).
 
     With `replace`, an existing session with this id is ended first. With an Idempotency-Key, a retry of this request
     creates nothing and ends nothing.
@@ -55,7 +55,12 @@ async def create(request: Request, owner: Owner, body: NewSession, key: Idempote
         await registry.end(existing, Reason.DELETED, "a new session with its id replaced it")
     device = body.device or settings_of(request).device
     entry, is_new = await registry.create(
-        owner, body.id, device=device, memory_limit=body.memory_limit, dedicated=body.dedicated
+        owner,
+        body.id,
+        device=device,
+        memory_limit=body.memory_limit,
+        dtype=body.dtype,
+        dedicated=body.dedicated,
     )
     content = _described(request, entry).model_dump_json().encode()
     location = {"location": f"/v1/sessions/{entry.id}"}

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import json
 import typing
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 
 import teletape_wire as wire
 from teletape_engine.commands.schema import MAX_ITEMS
@@ -197,6 +206,22 @@ class Body(BaseModel):
     """A request: the fields that it names, and no others."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class NumbersBody(Body):
+    """A request whose numbers without a dtype take one of its own where they meet no tensor."""
+
+    dtype: Annotated[
+        FloatDtype | None,
+        Field(description="Of numbers without a dtype that meet no tensor; default: the session's, float32"),
+    ] = None
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_dtype(cls, fields: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        dtype = fields.get("dtype") if isinstance(fields, dict) else None
+        with wire.numbers_alone(dtype if dtype in typing.get_args(FloatDtype) else None):
+            return read(fields)
 
 
 class Results(Body):

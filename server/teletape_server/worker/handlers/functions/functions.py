@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import teletape_wire as wire
 from teletape_engine.commands import CallFunction, Command, Id
+from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
+from teletape_server.expressions.compiler import Compiled, with_outputs
+from teletape_server.expressions.parser import parse
+from teletape_server.problems import Problem
 from teletape_server.worker.answers import created_result, deleted_result
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read
 from teletape_server.worker.execution import command, described, execute
@@ -19,13 +24,41 @@ def create(session: Session, request: Request) -> Result:
     """Creates a function; checks its names and ops."""
     body = read(request, NewFunction)
     id = body.id or new_id()
+    values = None
+    if body.text is not None:
+        formulas = _parsed(body.text, body.dtype or request.params.get("alone") or "float32")
+        if body.outputs is not None:
+            formulas = with_outputs(formulas, body.outputs)
+        values = {"values": formulas.values}
+        with wire.numbers_alone(body.dtype):
+            steps = [wire.step_from_json(step) for step in formulas.steps]
+        body = body.model_copy(update={"inputs": formulas.inputs, "steps": steps, "outputs": formulas.outputs})
     execute(session, request, [definition(id, body)], replace=body.replace)
-    return created_result(session, request, session.describe(id))
+    return created_result(session, request, session.describe(id) | (values or {}))
+
+
+class InvalidExpressionError(TeletapeError):
+    """Raised for a text that is no expression."""
+
+    code = "invalid_expression"
+
+
+def _parsed(text: str, dtype: str) -> Compiled:
+    """Returns the function that a text means.
+
+    Raises:
+        InvalidExpressionError: It is no expression; the message says where.
+    """
+    try:
+        return parse(text, dtype)
+    except Problem as problem:
+        raise InvalidExpressionError(f"text: {problem.detail}", **problem.details) from None
 
 
 def definition(id: Id, body: NewFunction | InlineFunction) -> Command:
     """Returns the command that defines a function under an id."""
-    return command("function", id=id, inputs=body.inputs, steps=body.steps, outputs=body.outputs)
+    dtype = body.dtype if isinstance(body, NewFunction) else None
+    return command("function", id=id, inputs=body.inputs, steps=body.steps, outputs=body.outputs, dtype=dtype)
 
 
 @method("function.list")

@@ -48,7 +48,8 @@ _MAY_BE_NONE: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)
 def run(session: Session, request: Request) -> Result:
     """Runs the commands; returns the values of `fetch` and of fetch commands, why some are null, and other answers."""
     body = read(request, Run)
-    commands = wire.batch_from_json({"commands": body.commands}).commands
+    with wire.numbers_alone(body.dtype):
+        commands = wire.batch_from_json({"commands": body.commands}).commands
     created = [*body.tensors, *_created(commands)]
     for position, id in enumerate(body.fetch):
         if id not in created and not any(isinstance(command, Fetch) and command.id == id for command in commands):
@@ -66,8 +67,9 @@ def run(session: Session, request: Request) -> Result:
 def run_in_session(session: Session, request: Request) -> Result:
     """Runs the commands in a session that goes on; their tapes and accumulators are paused afterwards."""
     body = read(request, SessionRun)
-    commands = wire.batch_from_json({"commands": body.commands}).commands
-    created = dict.fromkeys(_created(commands))
+    with wire.numbers_alone(body.dtype):
+        commands = wire.batch_from_json({"commands": body.commands}).commands
+    created = dict.fromkeys([*body.tensors, *_created(commands)])
     for id in body.fetch:
         if id not in created:
             session.describe(id)
@@ -76,7 +78,7 @@ def run_in_session(session: Session, request: Request) -> Result:
     for id in opened:
         if _records(session, id):
             raise TapeStateError(f"{id!r} records for another client: pause it there first")
-    before: list[Command] = [ContextSwitch(CONTEXT)]
+    before = [ContextSwitch(CONTEXT), *constants(body.tensors)]
     try:
         answer = execute(
             session,

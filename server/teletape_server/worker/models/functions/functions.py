@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema
+from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
 import teletape_wire as wire
 from teletape_engine.commands.schema import MAX_ITEMS
@@ -13,9 +13,11 @@ from teletape_server.worker.models.base import (
     GENERATED,
     Answer,
     Body,
+    FloatDtype,
     Id,
     Input,
     Name,
+    NumbersBody,
     Replace,
     Results,
     component,
@@ -57,8 +59,8 @@ Inputs = Annotated[
 ]
 
 
-class NewFunction(Body):
-    """A function to create: steps on named inputs."""
+class NewFunction(NumbersBody):
+    """A function to create: steps on named inputs, or a text of formulas."""
 
     model_config = examples(
         squared_error={
@@ -79,13 +81,38 @@ class NewFunction(Body):
             ],
             "outputs": ["twice"],
         },
+        text={"id": "logistic_loss", "text": "p = sigmoid(x @ w)\nloss = -mean(y * log(p) + (1 - y) * log(1 - p))"},
     )
 
     id: Name | None = None
     replace: Replace = False
-    inputs: list[str]
-    steps: Steps
-    outputs: Annotated[list[str], Field(min_length=1, description="Names of inputs or results of steps")]
+    text: Annotated[
+        str | None,
+        Field(description="Formulas as POST /v1/expressions takes them, in place of `inputs` and `steps`"),
+    ] = None
+    inputs: Annotated[list[str] | None, Field(description="Names; without `text` they are needed")] = None
+    steps: Annotated[Steps | None, Field(description="In order; without `text` they are needed")] = None
+    outputs: Annotated[
+        list[str] | None,
+        Field(
+            min_length=1,
+            description="Names of inputs or results of steps; default with `text`: the names that no other line "
+            "uses; what is not needed for them is left out",
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _has_steps(self) -> Self:
+        needed = {"inputs": self.inputs, "steps": self.steps, "outputs": self.outputs}
+        if self.text is None:
+            missing = [name for name, value in needed.items() if value is None]
+            if missing:
+                raise ValueError(f"needs inputs, steps and outputs, or text; {', '.join(missing)}: is missing")
+        else:
+            extra = [name for name in ("inputs", "steps") if needed[name] is not None]
+            if extra:
+                raise ValueError(f"has text, which gives the inputs and steps: leave out {' and '.join(extra)}")
+        return self
 
 
 class InlineFunction(Body):
@@ -117,9 +144,22 @@ class Function(Answer):
     inputs: list[str]
     outputs: list[str]
     assigns: Annotated[list[str], Field(description="Inputs that have to be variables, since a step assigns to them")]
+    dtype: Annotated[
+        FloatDtype | None,
+        Field(description="Of numbers without a dtype that meet no tensor; null: the session's"),
+    ]
     bytes: Annotated[int, Field(description="Of its constants")]
     size: Annotated[int, Field(description="Steps, with those of the functions that it calls")]
     steps: list[dict[str, Any]]
+
+
+class NewFunctionAnswer(Function):
+    """A function that was created."""
+
+    values: Annotated[
+        dict[str, Annotated[Any, WithJsonSchema(component("TensorData"))]] | None,
+        Field(description="Of a text: values of inputs, from lines such as `x = 2`; the function does not keep them"),
+    ] = None
 
 
 class FunctionList(Listing):

@@ -8,7 +8,18 @@ from pydantic import Field, WithJsonSchema
 
 from teletape_engine.commands import OnFailure
 from teletape_engine.commands.schema import MAX_ITEMS
-from teletape_server.worker.models.base import Answer, Body, Id, Name, Results, Tensor, TensorValue, component, examples
+from teletape_server.worker.models.base import (
+    Answer,
+    Body,
+    Id,
+    Name,
+    NumbersBody,
+    Results,
+    Tensor,
+    TensorValue,
+    component,
+    examples,
+)
 from teletape_server.worker.models.explanations import Why
 
 #: A command in JSON; `teletape_wire` reads it.
@@ -90,7 +101,7 @@ class BatchAnswer(Answer):
     compute_seconds: Annotated[float, Field(description="Seconds that it took")]
 
 
-class Run(Body):
+class Run(NumbersBody):
     """Commands for a session that exists for this request only."""
 
     model_config = examples(
@@ -150,7 +161,7 @@ class Run(Body):
     fetch: list[Id] = Field(default=[], description="Ids to return in `values`")
 
 
-class SessionRun(Results):
+class SessionRun(NumbersBody, Results):
     """Commands for a session that goes on."""
 
     model_config = examples(
@@ -174,6 +185,9 @@ class SessionRun(Results):
         }
     )
 
+    tensors: dict[Name, Tensor] = Field(
+        default={}, max_length=MAX_ITEMS, description="Tensors to create before the commands, by id"
+    )
     commands: list[CommandJson]
     fetch: list[Id] = Field(default=[], description="Ids to return in `values`")
 
