@@ -51,7 +51,7 @@ def offload_loops() -> bool | None:
 
 def call_sites() -> bool:
     """Whether the program's lines are recorded with its ops (TELETAPE_WHERE); True by default."""
-    return os.environ.get("TELETAPE_WHERE", "1") != "0"
+    return os.environ.get("TELETAPE_WHERE", "1") not in _FALSE
 
 
 def progress() -> bool | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 from typing import Final
 
-_lock: Final = threading.Lock()
+from teletape_engine.locks import ReentrantLock
+
+_lock: Final = ReentrantLock()
 _counts: Final[dict[str, int]] = {}
 _configured = False
 

@@ -7,13 +7,13 @@ cheap dictionary key.
 from __future__ import annotations
 
 import math
-import threading
 import weakref
 from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
+from teletape_engine.locks import ReentrantLock
 
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]
@@ -104,7 +104,7 @@ class Spec:
     differentiable: bool
 
     _interned: ClassVar[weakref.WeakValueDictionary[tuple[Shape, DType], Spec]] = weakref.WeakValueDictionary()
-    _lock = threading.Lock()
+    _lock = ReentrantLock()
 
     @staticmethod
     def of(shape: Shape, dtype: DType) -> Spec:
@@ -127,7 +127,8 @@ class Spec:
                     spec.size = math.prod(shape)
                     spec.nbytes = spec.size * dtype.itemsize
                     spec.differentiable = dtype in DIFFERENTIABLE
-                    Spec._interned[key] = spec  # last: other threads read the table without the lock
+                    # Last: other threads read the table without the lock, and a signal handler may have been faster.
+                    spec = Spec._interned.setdefault(key, spec)
         return spec
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import ast
 import re
-import threading
 import types
 import weakref
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 from teletape.autograph import directives
+from teletape_engine.locks import ReentrantLock
 
 #: Functions that the conversion makes of blocks; in tracebacks they have the name of the function around them.
 _BLOCK: Final = re.compile(r"(if_body|else_body|loop_body|loop_test|extra_test|get_state|set_state)(_\d+)?")
 _NO_COLUMN: Final = -1
 _BRANCHES: Final = (ast.If, ast.For, ast.While)
-_lock: Final = threading.RLock()
+_lock: Final = ReentrantLock()
 
 
 class NotConvertible(Exception):

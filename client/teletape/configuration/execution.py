@@ -5,14 +5,14 @@ An op gives the same numbers on one host whenever it runs, and float32 is comput
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Final
 
 from teletape.logs import log_first_n
+from teletape_engine.locks import ReentrantLock
 
 _POLICIES: Final = ("explicit", "silent", "silent_for_int32", "warn")
 
-_lock: Final = threading.Lock()
+_lock: Final = ReentrantLock()
 _settings: Final[dict[str, Any]] = {
     "inter_op_parallelism_threads": 0,
     "intra_op_parallelism_threads": 0,

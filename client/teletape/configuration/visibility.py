@@ -5,11 +5,11 @@ Programs call these functions for the GPUs that `list_physical_devices` returns,
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from teletape.configuration.devices import PhysicalDevice, list_logical_devices, list_physical_devices
+from teletape_engine.locks import ReentrantLock
 
 
 class LogicalDeviceConfiguration(NamedTuple):
@@ -28,7 +28,7 @@ class _Choices:
         self.logical: dict[PhysicalDevice, list[LogicalDeviceConfiguration]] = {}
 
 
-_lock: Final = threading.Lock()
+_lock: Final = ReentrantLock()
 _choices: Final = _Choices()
 
 

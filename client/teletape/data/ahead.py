@@ -6,11 +6,15 @@ computes is recorded in the program's own thread, so that each of a program's st
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final
+
+from teletape.errors import FailedPreconditionError
 
 _END: Final = object()
 _LOOK: Final = 0.5  #: Seconds after which a thread with a full queue looks whether its iterator is still there.
@@ -27,11 +31,14 @@ class Ahead:
     Args:
         start: Returns the iterator that the thread runs.
         size: The number of elements that may wait.
+
+    Any threads may take elements: each of them comes to the end.
     """
 
     def __init__(self, start: Callable[[], Iterator[Any]], size: int) -> None:
         self._ready: queue.Queue[Any] = queue.Queue(size)
         self._ended = False
+        self._process = os.getpid()
         self._stop = threading.Event()
         weakref.finalize(self, self._stop.set)
         arguments = (start, self._ready, self._stop)
@@ -41,13 +48,17 @@ class Ahead:
         return self
 
     def __next__(self) -> Any:
+        if self._process != os.getpid():
+            raise FailedPreconditionError(
+                "this iterator belongs to the parent process, whose thread prepares its elements: make another one in "
+                "the child, iter(dataset)"
+            )
         element = _END if self._ended else self._ready.get()
-        if element is _END:
+        if element is _END or isinstance(element, _Failure):
             self._ended = True
-            raise StopIteration
-        if element.__class__ is _Failure:
-            self._ended = True
-            raise element.error
+            with suppress(queue.Full):  # then another thread that waits has one to take
+                self._ready.put_nowait(_END)
+            raise element.error if isinstance(element, _Failure) else StopIteration
         return element
 
 

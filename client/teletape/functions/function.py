@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,6 +37,7 @@ from teletape.sessions.current import current, outside_traces
 from teletape.sessions.session import Session
 from teletape.tensors import nest
 from teletape.tensors.tensor import EagerTensor
+from teletape_engine.locks import ReentrantLock
 
 __all__ = ["ConcreteFunction", "Function", "function", "functions_run_eagerly", "init_scope", "run_functions_eagerly"]
 
@@ -154,15 +154,13 @@ class Function(Generic[P, R]):
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = inspect.signature(python_function)
         self._names = tuple(self._signature.parameters)
-        self._traced: dict[Any, Traced | None] = {}  # None: it runs op by op
-        self._quick: dict[Any, Traced] = {}
-        self._home: Session | None = None
+        self._latest = _NO_TRACES  # of the session that the latest call was in
         self._count = TracingCount(relaxes=relaxes)
         self._arguments: dict[Any, Any] = {}  # of each trace, with TensorSpecs
         self._in_progress: set[Any] = set()
         self._warned = False
         self._made_variables = False
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self._retracing = Retracing.of(python_function)
         self._instances: dict[int, tuple[Any, Function[..., Any]]] = {}
 
@@ -171,18 +169,19 @@ class Function(Generic[P, R]):
             if _run_eagerly:
                 return self.python_function(*args, **kwargs)
             owner = current()
-            if not kwargs and self._home is owner and self.input_signature is None:
+            latest = self._latest
+            if not kwargs and latest.home() is owner and self.input_signature is None:
                 inputs = []
                 for tensor in args:
                     if tensor.__class__ is not EagerTensor or tensor.session is not owner:
                         break
                     inputs.append(tensor.recorded)
                 else:
-                    quick = self._quick.get(tuple([value.spec for value in inputs]))
+                    quick = latest.quick.get(tuple([value.spec for value in inputs]))
                     if quick is not None:
                         self._retracing.reused()
                         return quick.call(inputs)  # type: ignore[no-any-return]  # what the function returns
-            arguments = self._bind(args, kwargs)
+            arguments = self._bind(args, kwargs, self.input_signature)
             traced, leaves = self._traced_for(arguments, owner)
             if traced is None:
                 with running_through():
@@ -191,22 +190,27 @@ class Function(Generic[P, R]):
             values = values_of(leaves)
             only_tensors = not kwargs and not owner.tracing and len(leaves) == len(args) == len(arguments[0])
             if only_tensors and all(arg.__class__ is EagerTensor for arg in args):
-                self._quick[tuple([value.spec for value in values])] = traced
+                self._traces_in(owner).quick[tuple([value.spec for value in values])] = traced
             return traced.call(values)  # type: ignore[no-any-return]
         except BaseException as error:
             report(error)
             raise
 
     # ------------------------------------------------------------------------------------------------------ arguments
-    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Returns all arguments, with defaults, as positional and keyword ones; arrays become tensors."""
+    def _bind(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], signature: tuple[Any, ...] | None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Returns all arguments, with defaults, as positional and keyword ones; arrays become tensors.
+
+        Those in the signature become tensors of its specs.
+        """
         try:
             bound = self._signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            if self.input_signature is None:
+            if signature is None:
                 arguments = bound.args, bound.kwargs
                 return nest.map_structure(array_as_tensor, arguments)  # type: ignore[no-any-return]  # same structure
-            return self._as_signed(bound), bound.kwargs
+            return _as_signed(bound, signature), bound.kwargs
         except TypeError as error:
             raise TypeError(
                 f"Binding inputs to tf.function failed due to `{error}`. Received args: {tuple(args)} and kwargs: "
@@ -224,40 +228,42 @@ class Function(Generic[P, R]):
                 texts.append(str(parameter.replace(default=empty, annotation=empty)) + default)
         return f"({', '.join(texts)})"
 
-    def _as_signed(self, bound: inspect.BoundArguments) -> tuple[Any, ...]:
-        """Returns the positional arguments; those in the input signature become tensors of its specs."""
-        signature = self.input_signature
-        assert signature is not None
-        args = list(bound.args)
-        if len(args) < len(signature):
-            raise TypeError(f"input_signature has {len(signature)} specs, the function takes {len(args)} arguments")
-        for i, spec in enumerate(signature):
-            try:
-                values = leaves_like(spec, args[i])
-            except ValueError:
-                raise TypeError(f"Can not cast {args[i]!r} to {spec!r}") from None
-            args[i] = nest.pack_sequence_as(spec, list(map(cast_to, values, nest.flatten(spec))))
-        return tuple(args)
-
     # -------------------------------------------------------------------------------------------------------- tracing
     def _traced_for(self, arguments: Any, owner: Session) -> tuple[Traced | None, list[Any]]:
         """Returns the traced function for these arguments, and the tensors and variables among them.
 
         A new signature is traced. None: the function runs op by op.
         """
-        if self._home is not owner.home:
-            self._traced, self._quick, self._home = {}, {}, owner.home
         leaves: list[Any] = []
         key = key_of(arguments, leaves, {})
-        inner = owner.inner if isinstance(owner, TracingSession) else {}
-        traced = self._traced.get(key, _NEW)
+        traces = self._traces_in(owner)
+        traced = self._known(key, traces, owner)
         if traced is _NEW:
-            traced = inner.get((self, key), _NEW)
-        if traced is not _NEW:
-            self._retracing.reused()
-            return traced, leaves  # type: ignore[return-value]  # narrowed
-        with self._lock:
-            traced = self._trace(key, arguments, owner)
+            with self._lock:
+                traced = self._known(key, traces, owner)  # another thread may have traced it meanwhile
+                if traced is _NEW:
+                    return self._new(key, arguments, traces, owner), leaves
+        self._retracing.reused()
+        return traced, leaves
+
+    def _traces_in(self, owner: Session) -> _Traces:
+        """Returns the traces for the session that a session or a trace computes in."""
+        home, latest = owner.home, self._latest
+        if latest.home() is not home:
+            traces = home.traces.get(self)
+            if traces is None:
+                traces = home.traces.setdefault(self, _Traces(home))
+            self._latest = latest = traces
+        return latest
+
+    def _known(self, key: Any, traces: _Traces, owner: Session) -> Any:
+        """Returns what the function was traced to for these arguments, or None, or _NEW."""
+        traced = traces.by_key.get(key, _NEW)
+        return owner.inner.get((self, key), _NEW) if traced is _NEW and isinstance(owner, TracingSession) else traced
+
+    def _new(self, key: Any, arguments: Any, traces: _Traces, owner: Session) -> Traced | None:
+        """Traces the function for new arguments and keeps that; None: it runs op by op."""
+        traced = self._trace(key, arguments, traces, owner)
         if traced is None and not self._warned:
             self._count.number += 1  # the next call traces again
         elif self._count.add(key, self._general_shapes()):
@@ -266,10 +272,11 @@ class Function(Generic[P, R]):
         if traced is not None and any(
             capture.kind == "tensor" and capture.value.session.tracing for capture in traced.captures
         ):
-            inner[self, key] = traced  # it holds tensors of the trace around it
+            assert isinstance(owner, TracingSession)
+            owner.inner[self, key] = traced  # it holds tensors of the trace around it
         elif traced is not None or self._warned:
-            self._keep(key, traced)
-        return traced, leaves
+            self._keep(key, traces, traced)
+        return traced
 
     def _general_shapes(self) -> list[Any] | None:
         """Returns the shapes of the input signature; None: there is none."""
@@ -277,16 +284,16 @@ class Function(Generic[P, R]):
             return None
         return [spec.shape for spec in nest.flatten(list(self.input_signature)) if isinstance(spec, TensorSpec)]
 
-    def _keep(self, key: Any, traced: Traced | None) -> None:
+    def _keep(self, key: Any, traces: _Traces, traced: Traced | None) -> None:
         """Keeps a traced function for further calls; beyond the limit the oldest is forgotten, with its program."""
-        self._traced[key] = traced
-        while len(self._traced) > MOST_TRACED:
-            oldest = next(iter(self._traced))
-            self._traced.pop(oldest, None)
+        traces.by_key[key] = traced
+        while len(traces.by_key) > MOST_TRACED:
+            oldest = next(iter(traces.by_key))
+            traces.by_key.pop(oldest, None)
             self._arguments.pop(oldest, None)
-            self._quick.clear()
+            traces.quick.clear()
 
-    def _trace(self, key: Any, arguments: Any, owner: Session) -> Traced | None:
+    def _trace(self, key: Any, arguments: Any, traces: _Traces, owner: Session) -> Traced | None:
         """Traces the function; None, after one warning: it cannot be traced.
 
         Raises:
@@ -300,11 +307,11 @@ class Function(Generic[P, R]):
             )
         self._in_progress.add(key)
         try:
-            return self._trace_once(arguments, owner)
+            return self._trace_once(arguments, traces, owner)
         finally:
             self._in_progress.discard(key)
 
-    def _trace_once(self, arguments: Any, owner: Session) -> Traced | None:
+    def _trace_once(self, arguments: Any, traces: _Traces, owner: Session) -> Traced | None:
         args, kwargs = nest.map_structure(spec_of_leaf, arguments)
         body: Callable[..., Any] = self.python_function
         if self._converts:
@@ -312,7 +319,7 @@ class Function(Generic[P, R]):
         try:
             traced = trace(body, args, kwargs, self._names, defers=True, stages=True)
             if traced.variables_made:
-                if self._made_variables or self._traced:
+                if self._made_variables or traces.by_key:
                     raise ValueError(_SINGLETON + traced.variables_made[-1])
                 self._made_variables = True
                 traced = trace(body, args, kwargs, self._names, defers=True, stages=True)
@@ -321,7 +328,7 @@ class Function(Generic[P, R]):
         except NotTraceable as error:
             if owner.tracing:
                 raise
-            if not (error.once and not self._traced):
+            if not (error.once and not traces.by_key):
                 self._warn(error)
             return None
         except Exception as error:
@@ -354,11 +361,7 @@ class Function(Generic[P, R]):
         """
         if not args and not kwargs and self.input_signature is not None:
             args = self.input_signature
-        signature, self.input_signature = self.input_signature, None
-        try:
-            arguments = self._bind(args, kwargs)
-        finally:
-            self.input_signature = signature
+        arguments = self._bind(args, kwargs, None)
         leaves: list[Any] = []
         tensors = nest.map_structure(in_parts, arguments)
         key = key_of(tensors, leaves, {}, general=True)
@@ -384,10 +387,10 @@ class Function(Generic[P, R]):
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """Returns the signatures that the function was traced for, as text."""
-        texts = []
+        texts, by_key = [], self._traces_in(current()).by_key
         for key, arguments in list(self._arguments.items()):
-            is_by_op = key in self._traced and self._traced[key] is None
-            results = None if is_by_op else ConcreteFunction(self, self._traced.get(key), arguments).structured_outputs
+            is_by_op = key in by_key and by_key[key] is None
+            results = None if is_by_op else ConcreteFunction(self, by_key.get(key), arguments).structured_outputs
             texts.append(printed_signature(self._signature, arguments, results, verbose=verbose))
         return ("\n\n" if verbose else "\n").join(texts)
 
@@ -430,4 +433,36 @@ class Function(Generic[P, R]):
         return f"<tf.function {name}{self._signature_text()}, traced {self._count.number} times>"
 
 
+class _Traces:
+    """The traces of one function in one session, which holds them.
+
+    Attributes:
+        home: Returns the session, or None: it is gone.
+        by_key: The traced functions by the signature of their arguments; None: it runs op by op.
+        quick: Those whose arguments are tensors alone, by the specs of these.
+    """
+
+    __slots__ = ("by_key", "home", "quick")
+
+    def __init__(self, home: Session | None) -> None:
+        self.home: Callable[[], Session | None] = (lambda: None) if home is None else weakref.ref(home)
+        self.by_key: dict[Any, Traced | None] = {}
+        self.quick: dict[Any, Traced] = {}
+
+
+def _as_signed(bound: inspect.BoundArguments, signature: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Returns the positional arguments; those in the input signature become tensors of its specs."""
+    args = list(bound.args)
+    if len(args) < len(signature):
+        raise TypeError(f"input_signature has {len(signature)} specs, the function takes {len(args)} arguments")
+    for i, spec in enumerate(signature):
+        try:
+            values = leaves_like(spec, args[i])
+        except ValueError:
+            raise TypeError(f"Can not cast {args[i]!r} to {spec!r}") from None
+        args[i] = nest.pack_sequence_as(spec, list(map(cast_to, values, nest.flatten(spec))))
+    return tuple(args)
+
+
 _NEW: Final = object()
+_NO_TRACES: Final = _Traces(None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-import threading
 from collections.abc import Sequence
 from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
@@ -14,6 +13,7 @@ from typing import Final
 
 from teletape import environment, missing_names
 from teletape.keras_mount import imports
+from teletape_engine.locks import ReentrantLock
 
 #: The first version of Keras that is supported, and the first that is not.
 SUPPORTED: Final = ((3, 14), (3, 17))
@@ -21,7 +21,7 @@ REQUIREMENT: Final = "keras>=3.14,<3.17"
 #: Keras as TensorFlow publishes it.
 PUBLIC: Final = "keras._tf_keras.keras"
 
-_lock: Final = threading.RLock()
+_lock: Final = ReentrantLock()
 
 
 def installed() -> bool:

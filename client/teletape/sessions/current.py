@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,11 +14,12 @@ from teletape.program.cells import cell_of
 from teletape.sessions.local import LocalSession
 from teletape.sessions.session import Session, block, entered
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.locks import ReentrantLock
 
 T = TypeVar("T")
 
 _current: Session | None = None
-_lock = threading.Lock()
+_lock = ReentrantLock()
 _running = entered  # one for each trace and block: while there is none, `current` does not look for one
 #: Which session was the program's before another one was connected to.
 _before: weakref.WeakKeyDictionary[Session, weakref.ref[Session]] = weakref.WeakKeyDictionary()
@@ -54,7 +54,7 @@ def _first() -> Session:
         url = environment.url()
         session = LocalSession(environment.device()) if url is None else _remote(url)
         session.offload_loops = environment.offload_loops()
-        return use(session)
+        return opened() or use(session)  # a signal handler may have opened one meanwhile
 
 
 def use(session: Session) -> Session:

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import random
 import secrets
-import threading
 from collections.abc import Hashable
 from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.arrays import HostArray
+from teletape_engine.locks import ReentrantLock
 
 Seeds = tuple[int, int] | None  #: Of an op; None: those of the operating system.
 
 _WITHOUT_PROGRAM_SEED: Final = 87654321
 _MODULUS: Final = 2**31 - 1
 _WORD: Final = 2**64
-_lock: Final = threading.Lock()
+_lock: Final = ReentrantLock()
 
 
 class Draws:

@@ -46,6 +46,7 @@ from teletape_engine.errors import TapeStateError, TeletapeError
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Outcome
 from teletape_engine.functions.function import Function
+from teletape_engine.locks import ReentrantLock
 from teletape_engine.ops.assign import change_of, check_positions
 from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.custom import CallerGradient, FunctionGradient, record_custom
@@ -101,6 +102,7 @@ class RemoteSession(Session):
         self._reads = ReadCounts()
         self._read_ahead = ReadAhead(self.channel.failed)
         self._uploader: Uploader | None = None
+        self._uploader_lock = ReentrantLock()
 
     def recorder(self) -> RemoteRecorder:
         return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
@@ -127,9 +129,13 @@ class RemoteSession(Session):
         return handle
 
     def sent_ahead(self, arrays: Sequence[HostArray]) -> list[Name]:
-        if self._uploader is None:
-            self._uploader = Uploader(self.channel)
-        return self._uploader.send(arrays)
+        uploader = self._uploader
+        if uploader is None:
+            with self._uploader_lock:
+                if self._uploader is None:
+                    self._uploader = Uploader(self.channel)
+                uploader = self._uploader
+        return uploader.send(arrays)
 
     def constant_ahead(self, array: HostArray, name: Name) -> Handle:
         handle = Handle(Spec.of(array.shape, array.dtype), name)

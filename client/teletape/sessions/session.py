@@ -159,6 +159,7 @@ class Session(ABC):
         declarations: What the user has declared about op types that have no gradient of their own.
         value_reads: Reads of values, for explanations.
         logs: The provenance logs of the latest threads.
+        traces: For each `tf.function` what it was traced to for this session.
         offload_loops: Whether a long loop runs as one command on the server: False: never; True: always; None: if its
             functions only compute.
     """
@@ -182,6 +183,7 @@ class Session(ABC):
         self.value_reads = ValueReads()
         self.numbers = self.value_reads.numbers
         self.logs: deque[Records] = deque(maxlen=_LOGS)
+        self.traces: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     @property
     def home(self) -> Session:

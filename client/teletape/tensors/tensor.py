@@ -135,6 +135,20 @@ class Tensor(TensorLike):
         def set_shape(self, shape: Any) -> None: ...
 
 
+def copied(array: HostArray, dtype: Any, copy: bool | None) -> HostArray:
+    """Returns what `__array__` returns of an immutable value: an array of the caller's own.
+
+    Raises:
+        ValueError: The caller wants no copy.
+    """
+    if copy is False:
+        raise ValueError(
+            "unable to avoid a copy: the elements of a tensor or variable are immutable or elsewhere; "
+            "np.asarray(value) copies them"
+        )
+    return np.array(array, dtype)
+
+
 @reports_conversions
 class EagerTensor(Tensor):
     """An immutable array in a session. Programs may set attributes on it."""
@@ -186,8 +200,7 @@ class EagerTensor(Tensor):
         return host_memory.copy(array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        array = np.array(self.session.fetch(self.recorded))
-        return array if dtype is None else array.astype(dtype)
+        return copied(self.session.fetch(self.recorded), dtype, copy)
 
     def _scalar(self) -> Any:
         if self.recorded.spec.shape:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import secrets
-import threading
 from typing import Any, Final, TypeVar
 
 from teletape.ops import arguments as to
@@ -22,6 +21,7 @@ from teletape.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import UnimplementedError
+from teletape_engine.locks import ReentrantLock
 from teletape_engine.spec import broadcast
 
 __all__ = ["Algorithm", "Generator", "create_rng_state", "get_global_generator", "set_global_generator"]
@@ -268,7 +268,7 @@ class Generator(AutoTrackable):
 
 
 # --------------------------------------------------------------------------------------------------- the program's own
-_lock: Final = threading.Lock()
+_lock: Final = ReentrantLock()
 _global: Generator | None = None
 
 

@@ -20,7 +20,7 @@ from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
-from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, elsewhere
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, copied, elsewhere
 from teletape.tensors.tensor_shape import TensorShape, shape_of
 from teletape.variables import name_scope
 from teletape.variables.scatter import ScatterMethods
@@ -215,8 +215,7 @@ class Variable(ScatterMethods):
         return array[()] if array.ndim == 0 else host_memory.copy(array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        array = np.array(self._fetched())
-        return array if dtype is None else array.astype(dtype)
+        return copied(self._fetched(), dtype, copy)
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Replaces the value.

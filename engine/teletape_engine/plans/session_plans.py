@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import Any, Final, Protocol
 
 from teletape_engine import object_bytes
+from teletape_engine.locks import ReentrantLock
 from teletape_engine.recording.memory import Memory
 
 MOST_BYTES: Final = 1 << 28  #: Of the plans of a session, with the arenas that wait for the next calls.
@@ -43,7 +43,7 @@ class SessionPlans:
 
     def __init__(self) -> None:
         self._holders: weakref.WeakKeyDictionary[Any, weakref.ref[Holder]] = weakref.WeakKeyDictionary()
-        self._lock = threading.Lock()
+        self._lock = ReentrantLock()
 
     @classmethod
     def of(cls, memory: Memory) -> SessionPlans:

@@ -1,5 +1,6 @@
 """Elements prepared ahead, by a thread: order, errors, and the end of the thread."""
 
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -104,3 +105,53 @@ def test_functions_that_run_as_python_are_prepared_too() -> None:
     del threads[:]
     assert read(dataset.batch(2).prefetch(1)) == [[1, 3]]
     assert threading.main_thread() not in threads
+
+
+@pytest.mark.parametrize("last", ["the end", "an error"])
+def test_threads_that_wait_come_to_the_end_together(last: str) -> None:
+    def numbers() -> Iterator[int]:
+        started.acquire()
+        yield 1
+        if last == "an error":
+            raise ValueError("the file is damaged")
+
+    def take() -> None:
+        waiting.release()
+        try:
+            ends.append([*ahead])
+        except ValueError as error:
+            ends.append(error)
+
+    started, waiting = threading.Semaphore(0), threading.Semaphore(0)
+    ends: list[Any] = []
+    ahead = Ahead(numbers, 1)
+    threads = [threading.Thread(target=take, daemon=True) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+        waiting.acquire()
+    started.release()
+    for thread in threads:
+        thread.join(30)
+    assert len(ends) == 5
+    assert sum(isinstance(end, ValueError) for end in ends) == (last == "an error")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of Python 3.12: there are threads
+def test_a_forked_child_is_told_to_make_an_iterator_of_its_own() -> None:
+    ahead = Ahead(lambda: iter(range(100)), 2)
+    assert next(ahead) == 0
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            next(ahead)
+        except tf.errors.FailedPreconditionError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as words:
+        assert "belongs to the parent process" in words.read()
+    os.waitpid(child, 0)
+    assert next(ahead) == 1

@@ -102,3 +102,13 @@ def test_numpy_functions_read_tensors() -> None:
     assert np.sum(tf.constant([1.0, 2.0])) == 3.0
     assert (np.float64(2.0) * tf.constant([1.0])).dtype == tf.float32
     assert np.array(tf.constant([1.7]), dtype=np.int32).tolist() == [1]
+
+
+@pytest.mark.parametrize("value", [tf.constant([1.0, 2.0]), tf.Variable([1.0, 2.0])], ids=["tensor", "variable"])
+def test_an_array_that_must_not_be_a_copy_is_refused(value):
+    with pytest.raises(ValueError, match="unable to avoid a copy"):
+        np.array(value, copy=False)
+    array = np.asarray(value, np.float64)
+    assert (array.dtype, array.tolist()) == (np.float64, [1.0, 2.0])
+    array[0] = 7.0  # the caller's own
+    assert np.array(value).tolist() == [1.0, 2.0]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loopback import Loopback
+from loopback import Loopback, session_on
 
 import teletape as tf
 from teletape.sessions.current import use
@@ -347,11 +347,11 @@ def test_bound_ops_and_attributes_are_seen_whole(switching: None) -> None:
 
 def test_a_function_traced_by_many_threads_at_once_is_one(switching: None) -> None:
     use(LocalSession())
-    for _ in range(5):
-        calls: list[int] = []
+    calls: list[int] = []
+    for number_of_traces in range(1, 6):
 
         @tf.function
-        def square(x: Any, calls: list[int] = calls) -> Any:
+        def square(x: Any) -> Any:
             calls.append(1)
             return x * x
 
@@ -360,6 +360,45 @@ def test_a_function_traced_by_many_threads_at_once_is_one(switching: None) -> No
                 assert float(square(tf.constant(float(number)))) == number**2
 
         in_many_threads(program)
+        assert len(calls) == number_of_traces
+
+
+def test_a_function_called_in_many_sessions_at_once_is_traced_for_each(switching: None) -> None:
+    sessions = [session_on(Loopback()) for _ in range(4)]
+    calls: list[int] = []
+
+    @tf.function
+    def scaled(x: Any) -> Any:
+        calls.append(1)
+        return x * 3.0
+
+    def program(number: int) -> None:
+        with sessions[number % 4].as_default():
+            for step in range(5):
+                assert float(scaled(tf.constant(float(step)))) == 3.0 * step
+
+    in_many_threads(program, 8)
+    assert len(calls) == 4
+    for session in sessions:
+        session.close()
+
+
+def test_a_signature_is_checked_while_another_thread_makes_a_concrete_function(switching: None) -> None:
+    use(LocalSession())
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def total(x: Any) -> Any:
+        return tf.reduce_sum(x)
+
+    def program(number: int) -> None:
+        for _ in range(20):
+            if number % 2:
+                total.get_concrete_function(tf.TensorSpec([3], tf.float32))
+            else:
+                with pytest.raises(TypeError, match="Can not cast"):
+                    total(tf.constant([1, 2]))
+
+    in_many_threads(program, 4)
 
 
 def test_reads_noted_by_many_threads(switching: None) -> None:

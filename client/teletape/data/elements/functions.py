@@ -6,7 +6,6 @@ of the batched arguments, by the ops' batch rules.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -27,6 +26,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.indexed_slices import IndexedSlices
 from teletape.tensors.tensor import TensorLike
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.locks import ReentrantLock
 from teletape_engine.spec import Spec
 
 _TRACE_ERRORS: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
@@ -58,7 +58,7 @@ class ElementFunction:
         self._traceable = all(isinstance(leaf, TensorSpec) and leaf.dtype is not dtypes.string for leaf in specs)
         self._traces: weakref.WeakKeyDictionary[Session, dict[Any, Any]] = weakref.WeakKeyDictionary()
         self._here, self._by_rows = True, True
-        self._lock = threading.RLock()
+        self._lock = ReentrantLock()
         self.pure = False
         self.result: Any = None
         self._specs: list[Any] = []  # of the latest results, with the sizes that the program has stated
