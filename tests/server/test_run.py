@@ -86,7 +86,12 @@ def test_large_answers_are_previewed(http: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "code", "text"),
     [
-        ({"commands": [*SQUARE, op("nothing", "x", to="z")]}, 422, "unknown_op", "command 4: unknown op"),
+        (
+            {"commands": [*SQUARE, op("nothing", "x", to="z")]},
+            422,
+            "unknown_op",
+            "command 4 (op 'nothing'): unknown op",
+        ),
         ({"commands": [{"do": "dance"}]}, 422, "bad_command", "dance"),
         ({"commands": [{"do": "constant", "id": "x"}]}, 422, "bad_command", "value"),
         ({"commands": [op("fill", 1.5, to="x", shape=[10**6, 10**6])]}, 507, "resource_exhausted", "fill"),

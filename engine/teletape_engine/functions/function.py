@@ -19,9 +19,9 @@ from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op
 from teletape_engine.commands import Command
-from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, TeletapeError
 from teletape_engine.functions.edges import Edges, all_taken, edges_of, spec_arguments
-from teletape_engine.functions.steps import step_facts
+from teletape_engine.functions.steps import failed_step, note_function, step_facts
 from teletape_engine.functions.untyped import typed_inputs
 from teletape_engine.ops.assign import WHOLE
 from teletape_engine.plans.cache import Plans
@@ -243,22 +243,30 @@ class Function:
         if self.constants:
             self._place_constants(recorder, values)
         apply, read = recorder.apply, recorder.read
-        for rows in self._chunks:
-            recorder.check_cancelled()
-            for step, op, registers, attrs, where, output, last in rows:
-                if op is not None:
-                    inputs = []
-                    for operand in registers:
-                        if operand.__class__ is int:
-                            operand = values[operand]
-                            if operand.__class__ is Variable:
-                                operand = read(operand)
-                        inputs.append(operand)
-                    values[output] = apply(op, inputs, attrs, where)
-                else:
-                    self._run_step(recorder, step, values)
-                for register in last:
-                    values[register] = None
+        step = None
+        try:
+            for rows in self._chunks:
+                recorder.check_cancelled()
+                for step, op, registers, attrs, where, output, last in rows:
+                    if op is not None:
+                        inputs = []
+                        for operand in registers:
+                            if operand.__class__ is int:
+                                operand = values[operand]
+                                if operand.__class__ is Variable:
+                                    operand = read(operand)
+                            inputs.append(operand)
+                        values[output] = apply(op, inputs, attrs, where)
+                    else:
+                        self._run_step(recorder, step, values)
+                    for register in last:
+                        values[register] = None
+        except (CancelledError, DeadlineExceededError):
+            raise  # it is no step's fault
+        except TeletapeError as error:
+            if step is not None:
+                self._note_step(error, step)
+            raise
         results = [
             read(value) if (value := values[register]).__class__ is Variable else value for register in self.results
         ]
@@ -300,6 +308,14 @@ class Function:
             results = all_taken(len(inputs) - command.captured, results).added(recorder, inputs, results)
         for register, result in zip(step.outputs, results, strict=True):
             values[register] = result
+
+    def _note_step(self, error: TeletapeError, step: Step) -> None:
+        """Adds to an error's details which step of which function raised it, for what reads them (`steps.py`)."""
+        if "step" not in error.details:
+            number = next(i for i, other in enumerate(self.steps) if other is step)
+            error.details.update(failed_step(number, step.command))
+        else:
+            note_function(error, step.command)
 
     def _check(self, arguments: Sequence[Any]) -> None:
         if len(arguments) != len(self.inputs):

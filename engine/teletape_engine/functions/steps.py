@@ -10,12 +10,43 @@ import numpy as np
 
 from teletape_engine import commands
 from teletape_engine.commands import Command
+from teletape_engine.errors import TeletapeError
 from teletape_engine.recording.values import Literal
 
 
 def step_word(command: Command) -> str:
     """The name of a step in messages: its op, or its verb."""
     return command.op if isinstance(command, commands.Call) else command.verb
+
+
+def failed_step(number: int, command: Command) -> dict[str, Any]:
+    """What an error's details say of the step that raised it: `step`, `inputs`, and `op` and `where` if it has them.
+
+    Args:
+        number: Of the step in its function, from 0.
+        command: The step.
+    """
+    operands = command.inputs if isinstance(command, commands.Call) else getattr(command, "inputs", ())
+    if isinstance(command, commands.Assign):
+        operands = (command.variable, command.value)
+    facts: dict[str, Any] = {"step": number, "inputs": [_input_facts(operand) for operand in operands]}
+    if isinstance(command, commands.Call):
+        facts["op"] = command.op
+        if command.where is not None:
+            facts["where"] = command.where
+    return facts
+
+
+def note_function(error: TeletapeError, command: Command) -> None:
+    """Adds to the details of an error inside a function by which id a command runs that function.
+
+    Args:
+        error: With `step` in its details, if a step of a function raised it.
+        command: The command that runs functions.
+    """
+    names = [name for name in commands.functions_of(command) if isinstance(name, int | str)]
+    if "step" in error.details and "function" not in error.details and len(names) == 1:
+        error.details["function"] = names[0]
 
 
 def step_facts(command: Command) -> dict[str, Any]:

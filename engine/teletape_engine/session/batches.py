@@ -15,6 +15,7 @@ from teletape_engine.errors import (
     ResourceExhaustedError,
     TeletapeError,
 )
+from teletape_engine.functions.steps import note_function
 from teletape_engine.session.entries import Poison
 from teletape_engine.session.handlers import HANDLERS
 from teletape_engine.session.names import Replacements
@@ -97,6 +98,8 @@ def _failure(state: State, index: int, command: Command, error: Exception) -> Fa
         error = ResourceExhaustedError(f"command {command.verb!r}: the device has no memory left: {error}")
     elif not isinstance(error, TeletapeError):  # a defect of one handler must not end the session
         error = InternalError(f"command {command.verb!r} failed inside the engine: {type(error).__name__}: {error}")
+    else:
+        note_function(error, command)
     op = command.op if isinstance(command, commands.Call) else error.details.get("op")
     where = command.where if isinstance(command, commands.Call) else error.details.get("where")
     details = {name: value for name, value in error.details.items() if name not in ("op", "where")}

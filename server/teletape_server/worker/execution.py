@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from teletape_engine.catalogue.op import CATALOGUE
@@ -13,7 +13,7 @@ from teletape_engine.errors import TeletapeError, UnknownIdError, tree
 from teletape_engine.session.session import Session
 from teletape_engine.session.state import State
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
-from teletape_server.worker.faults import plain
+from teletape_server.worker.faults import located
 from teletape_server.worker.methods import Request
 
 #: The REST collection of each kind of thing that an id can name.
@@ -84,16 +84,27 @@ def execute(
     if failure is None:
         return answer
     details = {**failure.details, "op": failure.op, "where": failure.where}
-    message = plain(failure.message, failure.op)
     position = failure.index - len(before)
-    if 0 <= position < len(commands):
-        message += _advice_on_integers(session, commands[position])
-    if name_command and 0 <= position < len(commands):
+    failed = commands[position] if 0 <= position < len(commands) else None
+    if isinstance(failed, Call):
+        details["inputs"] = [operand if isinstance(operand, int | str) else None for operand in failed.inputs]
+    advice = "" if failed is None else _advice_on_integers(session, failed)
+    if name_command and failed is not None:
         details["command"] = position
-        message = f"command {position}: {message}"
+    message = located(failure.message + advice, details, verb=None if failed is None else failed.verb)
     errors = tree()
     error = errors.get(failure.code, errors["internal"])
     raise error(message, **{name: value for name, value in details.items() if value is not None})
+
+
+@contextmanager
+def located_in(function: Id) -> Iterator[None]:
+    """Within the block, what a function's steps refuse before any command runs is said as `execute` says it."""
+    try:
+        yield
+    except TeletapeError as error:
+        details = {"function": function, **error.details}
+        raise type(error)(located(error.message, details), **details) from None
 
 
 def _advice_on_integers(session: Session, command: Command) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, get_args
 import numpy as np
 from pydantic import BaseModel
 
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.suggestions import did_you_mean
 
 Facts: TypeAlias = Mapping[str, Any]
@@ -136,9 +137,20 @@ _NUMBERS: Final = {
 _PLACES: Final = ("the first input", "the second input", "the third input")
 
 
-def _wrong_dtype(match: re.Match[str]) -> str:
-    expected, actual = (_DTYPES.get(name, name) for name in match.group(2, 3))
-    return f"input {int(match[1])} (from 0) has the dtype {actual}, but the inputs before it have {expected}: cast it"
+def _wrong_dtype(match: re.Match[str], op: str | None, inputs: Sequence[Any]) -> str:
+    """Returns which input of an op has the wrong dtype: by its name, and by the caller's for what it holds."""
+    expected, actual = (_DTYPES.get(name, name) for name in match.group(3, 4))
+    position, record = int(match[2]), CATALOGUE.get(op or "")
+
+    def named(i: int) -> str:
+        if record is None or record.op_type != match[1]:  # an op that this one is written on
+            return _PLACES[i] if i < len(_PLACES) else f"input number {i + 1}"
+        caller = inputs[i] if i < len(inputs) else None
+        return f"input {record.input_name(i)}" + (f" ({caller!r})" if isinstance(caller, int | str) else "")
+
+    if position == 0:
+        return f"{named(0)} has the dtype {actual}, and must have {expected}: cast it"
+    return f"{named(position)} has the dtype {actual}, but {named(0)} has {expected}: cast one of them"
 
 
 def _dtype_not_taken(match: re.Match[str]) -> str:
@@ -147,15 +159,13 @@ def _dtype_not_taken(match: re.Match[str]) -> str:
     return f"{subject} of dtype {_DTYPES.get(match[2], match[2])}: it must be one of {taken}; cast it"
 
 
+_WRONG_DTYPE: Final = re.compile(
+    r"cannot compute (\w+) as input #(\d+)\(zero-based\) was expected to be an? (\w+) tensor but is an? (\w+) tensor"
+)
 #: What TensorFlow says, and how this API says it.
 _REWORDED: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = tuple(
     (re.compile(pattern), reword)
     for pattern, reword in (
-        (
-            r"cannot compute \w+ as input #(\d+)\(zero-based\) was expected to be an? (\w+) tensor "
-            r"but is an? (\w+) tensor",
-            _wrong_dtype,
-        ),
         (r"Value for attr '(T\w*|dtype)' of (\w+) is not in the list of allowed values: ([\w, ]+)", _dtype_not_taken),
         (
             r"Value for attr 'padding' of \"(.*?)\" is not in the list of allowed values: (.*?)(?:\n.*|$)",
@@ -188,13 +198,39 @@ _REWORDED: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], .
 )
 
 
-def plain(message: str, op: str | None) -> str:
-    """Returns an engine's message in the words of this API, with the op in front if it does not name it.
+def plain(message: str, op: str | None, inputs: Sequence[Any] = ()) -> str:
+    """Returns an engine's message in the words of this API.
 
     Args:
         message: About a command that failed.
         op: The op that failed, if there is one.
+        inputs: The names of its inputs, as the caller knows them; others for numbers and arrays.
     """
+    message = _WRONG_DTYPE.sub(lambda match: _wrong_dtype(match, op, inputs), message)
     for pattern, reword in _REWORDED:
         message = pattern.sub(reword, message)
-    return message if op is None or f"op {op!r}" in message else f"op {op!r}: {message}"
+    return message
+
+
+def located(message: str, details: Facts, verb: str | None = None) -> str:
+    """Returns a failure's message in the words of this API, after the place of what failed.
+
+    Args:
+        message: The engine's.
+        details: Of the error: `op`, `inputs`; inside a function `step`, `where` and `function`; of one command among
+            several `command`.
+        verb: Of the command that failed.
+    """
+    op, inputs = details.get("op"), details.get("inputs", ())
+    text = plain(message, op, inputs)
+    called = f"op {op!r}" if op is not None else verb
+    if "step" in details:
+        function = details.get("function")
+        holder = f"function {function!r}, " if function is not None and not str(function).startswith("_") else ""
+        names = ", ".join([repr(name) for name in inputs if isinstance(name, int | str)])
+        facts = [f"{called} of {names}" if op is not None and names else called, details.get("where")]
+        place = f"{holder}step {details['step']} ({'; '.join([fact for fact in facts if fact])})"
+        return f"command {details['command']}: {place}: {text}" if "command" in details else f"{place}: {text}"
+    if "command" in details:
+        return f"command {details['command']} ({called}): {text}" if called else f"command {details['command']}: {text}"
+    return text if op is None or f"op {op!r}" in text else f"op {op!r}: {text}"

@@ -16,7 +16,7 @@ from teletape_engine.recording.values import Literal, typed_array
 from teletape_engine.session.session import Session
 from teletape_engine.spec import Spec, dtype_of
 from teletape_server.worker.bodies import InvalidRequestError, new_id
-from teletape_server.worker.execution import described
+from teletape_server.worker.execution import described, located_in
 from teletape_server.worker.handlers.functions.batch_order import BatchOrder
 from teletape_server.worker.handlers.functions.bound_calls import check_names
 from teletape_server.worker.models.functions.training import MAX_TRAINING_STEPS, OptimizerSettings, Training
@@ -178,7 +178,8 @@ def _check_loss(
         variables: What is trained.
     """
     inputs = list(specs.values())
-    spec = session.result_specs(function, inputs)[facts["outputs"].index(loss)]
+    with located_in(function):
+        spec = session.result_specs(function, inputs)[facts["outputs"].index(loss)]
     if spec.shape or not spec.dtype.name.startswith(("float", "bfloat")):
         raise InvalidArgumentError(
             f"loss: output {loss!r} is {spec!r}; a loss is one number of floats: let the function reduce it, with "

@@ -12,7 +12,7 @@ from teletape_engine.commands.results import Facts
 from teletape_engine.commands.structure import Repetition
 from teletape_engine.session.session import Session
 from teletape_server.leases import Terms
-from teletape_server.worker.faults import plain
+from teletape_server.worker.faults import located
 from teletape_server.worker.idempotency import REPLAYED
 from teletape_server.worker.methods import Request, Result, json_result, method
 
@@ -65,6 +65,7 @@ def batch(session: Session, request: Request) -> Result:
         return Result(wire.FRAME_TYPE, frame.buffers, frame.length, facts)
     if answer.failure is not None:
         failure = answer.failure
-        answer = replace(answer, failure=replace(failure, message=plain(failure.message, failure.op)))
+        message = located(failure.message, {**failure.details, "op": failure.op, "where": failure.where})
+        answer = replace(answer, failure=replace(failure, message=message))
     body = wire.answer_to_json(answer, served, full=request.params["full"], encoding=request.params["encoding"] or None)
     return json_result(body, **facts)

@@ -272,7 +272,7 @@ def _run(session: Session, request: Request, questions: Sequence[_Question], *, 
         position = error.details.pop("command", None)
         if position is None:
             raise
-        text = error.message.removeprefix(f"command {position}: ")
+        text = error.message.partition(": ")[2]  # after which command it is
         raise type(error)(f"question {position}: {text}", question=position, **error.details) from None
 
 
