@@ -1,12 +1,14 @@
 """The objects of a session: what each takes in truth, that they count as memory in use, and that the limit holds."""
 
 import gc
+import random
 import tracemalloc
 
 import numpy as np
 import pytest
 from driving import attach, failing, run, state_of, value
 
+from counting import calls
 from teletape_engine import object_bytes
 from teletape_engine.commands import (
     AccumulatorClose,
@@ -25,12 +27,16 @@ from teletape_engine.commands import (
     Gradient,
     Jacobian,
     MakeVariable,
+    OnFailure,
     TapeOpen,
     TapePause,
     TapeWatch,
     While,
 )
+from teletape_engine.recording import provenance
 from teletape_engine.recording.values import Literal
+from teletape_engine.session import state
+from teletape_engine.session.objects import LogCounts, every_log
 from teletape_engine.session.session import Session
 
 X = np.ones(1, np.float32)
@@ -83,6 +89,7 @@ def created(what, n):
     make, _ = KINDS[what]
     for i in range(3):
         run(session, *make(10_000 + i))
+    session.bytes_in_use()  # which remembers what it has counted
     gc.collect()
     tracemalloc.start()
     try:
@@ -325,3 +332,94 @@ def test_a_jacobian_and_its_answer_count_no_objects(monkeypatch):
         run(session, *watch, Jacobian(tape, (y,), ("wide",), (rows,)))  # of 2.9 MB
     assert counts == []
     assert state_of(session).memory.estimate() >= 10 * 600 * 600 * 8
+
+
+# ------------------------------------------------------------------------------------------------ counting has a bound
+def _change_logs(session, choose, i):
+    """One of the ways in which records come into logs, and go."""
+    way = choose.randrange(8)
+    if way == 0:
+        run(session, op(i, "concat", *["x"] * choose.randint(5, 9), attrs={"axis": 0}))
+    elif way == 1:
+        where = f"line {choose.randrange(4)}" + "." * 100
+        run(session, *[op(i + k, where=where) for k in range(choose.randint(1, 20))])
+    elif way == 2:
+        run(session, CallFunction("f", ("x",), (COUNTER + i,)))
+    elif way == 3:
+        run(session, ContextSwitch(choose.randrange(1, 4)), op(i))
+    elif way == 4:
+        run(session, ContextSwitch(choose.randrange(1, 4)), TapeOpen(COUNTER + i), op(i + 1), TapePause(COUNTER + i))
+    elif way == 5 and not choose.randrange(4):
+        run(session, ContextEnd(choose.randrange(1, 4)))
+    elif way == 6 and not choose.randrange(8):
+        state_of(session).provenance_logs()[0].clear()
+    else:
+        run(session, *[op(i + k) for k in range(choose.choice((1, 3, 90)))])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_records_that_are_counted_once_count_as_if_they_were_counted_anew(seed, monkeypatch):
+    monkeypatch.setattr(provenance, "LENGTH", 64)
+    session, choose = session_with_x(memory_limit=1 << 30), random.Random(seed)
+    run(session, DefineFunction("f", ("r0",), STEPS[:5], ("r5",)))
+    session_state, counts = state_of(session), LogCounts()
+    for turn in range(300):
+        _change_logs(session, choose, 100 * turn)
+        if choose.randrange(3):
+            logs = every_log(session_state.tapes(), session_state.provenance_logs())
+            assert counts.total(logs) == LogCounts().total(logs)
+
+
+def test_counting_looks_at_each_record_once():
+    session = session_with_x()
+    fill_log(session)
+    logs, counts = state_of(session).provenance_logs(), LogCounts()
+    assert calls(lambda: counts.total(logs)) > provenance.LENGTH
+    run(session, op(10_000))
+    assert calls(lambda: counts.total(logs)) < 50
+
+
+def test_an_answer_counts_a_small_session_exactly():
+    session = session_with_x(memory_limit=1 << 30)
+    fill_log(session)
+    for i in range(20):
+        run(session, Constant(f"big{i}", np.ones(MIB, np.uint8)))
+        assert session.estimated_bytes() == session.bytes_in_use() >= (i + 1) * MIB
+    run(session, releases=[f"big{i}" for i in range(20)])
+    assert session.estimated_bytes() == session.bytes_in_use() < MIB + 200 * 9000
+
+
+@pytest.mark.parametrize("many", ["ids", "nodes"])
+def test_answers_of_a_large_session_count_seldom(many, monkeypatch):
+    session = session_with_x(memory_limit=1 << 30)
+    if many == "nodes":
+        run(session, TapeOpen("t", True), TapeWatch("t", ("x",)))
+    ops = [op(i, "tanh") for i in range(4000)]
+    run(session, *ops, releases=[COUNTER + i for i in range(4000)] if many == "nodes" else ())
+    exact = []
+    counted = state.object_count
+    monkeypatch.setattr(state, "object_count", lambda **parts: exact.append(1) or counted(**parts))
+    for _ in range(200):
+        session.estimated_bytes()
+    looked = 200 * state._LOOKED_AT / 4000
+    assert looked / 2 < len(exact) <= looked + 1
+    run(session, releases=[COUNTER + i for i in range(4000)])
+    run(session, releases=["t"])
+    assert session.estimated_bytes() == session.bytes_in_use()
+
+
+def test_a_batch_that_undoes_its_commands_looks_at_its_own_ids_alone():
+    session = session_with_x()
+    small = Batch((Call("neg", ("x",), ("y",)),), (), temporaries=("y",), on_failure=OnFailure.ROLLBACK)
+    failing_batch = Batch(
+        (Call("neg", ("x",), ("y",)), Call("neg", ("x",), ("x",)), Call("neg", ("x",), ("z",))),
+        (),
+        on_failure=OnFailure.ROLLBACK,
+    )
+    assert session.execute(small).failure is None
+    before = calls(lambda: session.execute(small))
+    run(session, *[op(i) for i in range(3000)])
+    assert calls(lambda: session.execute(small)) == before
+    names = list(state_of(session).entries)
+    assert session.execute(failing_batch).failure.code == "id_in_use"
+    assert list(state_of(session).entries) == names  # y has gone, x has stayed

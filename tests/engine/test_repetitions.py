@@ -1,6 +1,8 @@
 """Batches whose structure comes again run as plans: nothing that a caller can see depends on it."""
 
+import sys
 from dataclasses import asdict, replace
+from functools import partial
 from unittest.mock import ANY
 
 import numpy as np
@@ -738,3 +740,57 @@ def test_off(monkeypatch):
     pair = Pair(monkeypatch)
     pair.run(Constant("x", X), MakeVariable("v", W), ContextSwitch("c"))
     often(pair, training_step, planned=0)
+
+
+# ------------------------------------------------------------------------------------------------------- exactly once
+def counting_step(session, number, client):
+    """A step that adds 1 to v, and reads what was not made contiguous; as the client's batch `number`."""
+    tape, product, turned, loss, grad = [client["first_id"] + 10 * number + i for i in range(5)]
+    todo = (
+        TapeOpen(tape),
+        Call("mul", ("m", "v"), (product,)),
+        Call("transpose", (product,), (turned,)),
+        Call("reduce_mean", (product,), (loss,), {"axis": None, "keepdims": False}),
+        TapePause(tape),
+        Gradient(tape, (loss,), ("v",), (grad,), predicted=("dense",)),
+        Assign("v", grad, "add"),
+        Fetch(turned),
+        Fetch(loss),
+    )
+    releases = (tape, product, turned, loss, grad)
+    return Batch(todo, releases, client=client["client"], seq=1 + number, nonce=number.to_bytes(16, "big"))
+
+
+@pytest.mark.parametrize("error", [MemoryError, RuntimeError])
+def test_whatever_fails_while_a_plan_runs_a_batch_happens_once_or_fails(policy, error):
+    """The error comes at each call of a function in turn; then the client sends the batch again."""
+    session, planned = Session(), Repetitions.run
+    run(session, MakeVariable("v", np.float32(0)), Constant("m", np.ones((16, 8), np.float32)))
+    client, left = attach(session), 0
+
+    def interrupted(frame, event, argument):
+        nonlocal left
+        left -= event == "call"
+        if event == "call" and left == 0:
+            sys.setprofile(None)
+            raise error("no memory")
+
+    def fails_at_a_call(steps, batch, cancelled):
+        sys.setprofile(interrupted)
+        try:
+            return planned(steps, batch, cancelled)
+        finally:
+            sys.setprofile(None)
+
+    step = 0
+    for number in range(400):
+        left = 0 if number < 8 else number - 7
+        session._repetitions.run = partial(fails_at_a_call, session._repetitions)
+        batch = counting_step(session, number, client)
+        answer = session.execute(batch)
+        assert session.execute(batch) is answer
+        before, step = step, int(session._state.entries["v"].value.array)
+        assert step == before + 1 if answer.failure is None else step in (before, before + 1)
+        if number > 8 and left > 0:  # all calls were made
+            break
+    assert 30 < number < 399

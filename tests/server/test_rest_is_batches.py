@@ -1,29 +1,17 @@
 """What REST requests do to a session is a batch: a record of the batches alone gives the same session again."""
 
-import asyncio
-import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 import walk
+from in_this_process import HostsHere, application
 
-from teletape_engine.arrays.cpu import DeviceFacts, cpu_facts
 from teletape_engine.commands import Batch, Fetch
 from teletape_engine.commands.results import Fetched
-from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server import export
-from teletape_server.app import create_app
-from teletape_server.hosts.handed_connections import HandedConnections
-from teletape_server.hosts.protocols import BodyBuffer, Reply, Running, Start
-from teletape_server.hosts.watchdog import Ending
-from teletape_server.settings import Settings
-from teletape_server.worker import handlers  # noqa: F401  # it registers the methods
-from teletape_server.worker.methods import METHODS, Request
 
 
 class RecordedSession(Session):
@@ -38,104 +26,15 @@ class RecordedSession(Session):
         return super().execute(batch, **how)
 
 
-class Memory:
-    """A request's body in this process."""
-
-    def __init__(self, length: int) -> None:
-        self.view = memoryview(bytearray(length))
-
-    def let_go(self, start: int, end: int) -> None:
-        """All of it is in this process."""
-
-    def discard(self) -> None:
-        """Nothing has to be freed."""
-
-
-class HostHere:
-    """Implements `Host` in this process: a request is executed when it is submitted."""
-
-    def __init__(self, device: str) -> None:
-        self.device = device
-        self.session = RecordedSession()
-        self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-        self.running: set[Running] = set()
-        self.handed = HandedConnections(lambda *_: None, lambda *_: self.submit("batch", {}), lambda: None)
-
-    def body_buffer(self, length: int) -> BodyBuffer:
-        return Memory(length)
-
-    def submit(
-        self, method: str, params: Mapping[str, Any], *, content_type: str = "", body: BodyBuffer | None = None
-    ) -> Running:
-        content = memoryview(b"") if body is None else body.view.toreadonly()
-        now = time.monotonic()
-        request = Request(params, content_type, content, sys.maxsize, lambda: False, lambda *_, **__: None, now)
-        running = Running(asyncio.get_running_loop().create_future())
-        try:
-            result = METHODS[method](self.session, request)
-            joined = memoryview(b"".join(result.buffers))
-            running.reply.set_result(Reply(None, result.content_type, joined, result.facts))
-        except TeletapeError as error:
-            facts = {"message": error.message, "details": error.details, "headers": None}
-            running.reply.set_result(Reply(error.code, "", memoryview(b""), facts))
-        return running
-
-    def cancel(self) -> None:
-        """Nothing runs."""
-
-    async def end(self, ending: Ending) -> None:
-        if not self.ended.done():
-            self.ended.set_result(ending)
-
-
-class HostsHere:
-    """Implements `Hosts` with sessions in this process."""
-
-    def __init__(self) -> None:
-        self.hosts: list[HostHere] = []
-
-    def prepare(self) -> None:
-        """Nothing has to be prepared."""
-
-    async def start(self, start: Start) -> HostHere:
-        self.hosts.append(HostHere(start.device))
-        return self.hosts[-1]
-
-    async def devices(self) -> list[DeviceFacts]:
-        return [cpu_facts()]
-
-    async def close(self) -> None:
-        """Nothing has to be ended."""
-
-
 @pytest.fixture
 def hosts() -> HostsHere:
-    return HostsHere()
-
-
-class Client:
-    """Sends requests to an application without a network."""
-
-    def __init__(self, runner: asyncio.Runner, http: httpx.AsyncClient) -> None:
-        self._runner, self._http = runner, http
-
-    def request(self, method: str, path: str, **how: Any) -> httpx.Response:
-        return self._runner.run(self._http.request(method, path, **how))
-
-    def post(self, path: str, **how: Any) -> httpx.Response:
-        return self.request("POST", path, **how)
+    return HostsHere(RecordedSession)
 
 
 @pytest.fixture
 def http(hosts: HostsHere) -> Iterator[Any]:
-    app = create_app(Settings(), hosts=lambda: hosts)
-    with asyncio.Runner() as runner:
-        life = app.router.lifespan_context(app)
-        runner.run(life.__aenter__())
-        client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
-        yield Client(runner, client)
-        runner.run(client.aclose())
-        runner.run(life.__aexit__(None, None, None))
+    with application(hosts) as client:
+        yield client
 
 
 def contents(session: Session) -> dict[str, list[Any]]:

@@ -22,7 +22,7 @@ from teletape_engine.commands import Command
 from teletape_engine.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, TeletapeError
 from teletape_engine.functions.edges import Edges, all_taken, edges_of, spec_arguments
 from teletape_engine.functions.steps import failed_step, note_function, step_facts
-from teletape_engine.functions.untyped import typed_inputs
+from teletape_engine.functions.untyped import MOST_SIGNATURES, typed_inputs
 from teletape_engine.ops.assign import WHOLE
 from teletape_engine.plans.cache import Plans
 from teletape_engine.plans.loops.unrolled import UnrolledPlans
@@ -34,7 +34,6 @@ from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, Recorded, Variable
 from teletape_engine.spec import INTEGER, DType, Spec
 
-_SIGNATURES: Final = 256  #: Calls of other specs whose edges and specs are remembered.
 #: Commands that plans have, and those whose iterations and branches they have if values decide as before.
 _CALLS: Final[tuple[type[Command], ...]] = (commands.CallFunction, commands.ValueAndGradient)
 _FLOWS: Final[tuple[type[Command], ...]] = (commands.While, commands.Cond, commands.Scan)
@@ -162,6 +161,7 @@ class Function:
         depth: Functions within functions.
         dtype: Of untyped numbers, in its steps and in calls, that meet no array; None: as they are.
         plans: How it runs once it was called before.
+        number_dtypes: What untyped inputs took in calls with inputs of certain specs; see `untyped.call_dtypes`.
     """
 
     inputs: tuple[str, ...]
@@ -183,6 +183,7 @@ class Function:
     _on_device: dict[Any, list[Any]] = field(init=False, repr=False, default_factory=dict)
     _edges: dict[Any, Edges] = field(init=False, repr=False, default_factory=dict)
     _specs: dict[Any, Inferred] = field(init=False, repr=False, default_factory=dict)
+    number_dtypes: dict[Any, dict[int, DType]] = field(init=False, repr=False, default_factory=dict)
     plans: Plans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -202,15 +203,19 @@ class Function:
         return sum([(each.array if isinstance(each, Literal) else each).nbytes for _, each in self.constants])
 
     @property
+    def _tables(self) -> tuple[dict[Any, Any], ...]:
+        return self._edges, self._specs, self.number_dtypes
+
+    @property
     def remembered_bytes(self) -> int:
         """Bytes of what it remembers of calls with inputs of other specs."""
         edges = [len(numbers) for each in self._edges.values() for numbers in (*each.ties, *each.anchors)]
-        signatures = object_bytes.SIGNATURE * (len(self._edges) + len(self._specs)) + 8 * sum(edges)
+        signatures = object_bytes.SIGNATURE * sum(map(len, self._tables)) + 8 * sum(edges)
         return signatures + object_bytes.INSTRUCTION * self.plans.instructions
 
     def forget(self) -> None:
         """Forgets what it remembers of calls: it is found out again."""
-        for table in (self._edges, self._specs):
+        for table in self._tables:
             table.clear()
         self.plans.forget()
 
@@ -366,7 +371,7 @@ class Function:
         return edges
 
     def _remember(self, key: Any, edges: Edges) -> Edges:
-        keep(self._edges, key, edges, _SIGNATURES)
+        keep(self._edges, key, edges, MOST_SIGNATURES)
         return edges
 
     def infer(self, specs: Sequence[Any]) -> Inferred:
@@ -384,7 +389,7 @@ class Function:
             results = self.run(recorder, spec_arguments(specs, self.assigns))
             refuses = self.refuses and (recorder.refuses or not self.plans.possible)
             inferred = Inferred(tuple([result.spec for result in results]), refuses)
-            keep(self._specs, key, inferred, _SIGNATURES)
+            keep(self._specs, key, inferred, MOST_SIGNATURES)
         return inferred
 
     def price(self, specs: Sequence[Any]) -> int:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from teletape_engine import commands
-from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
+from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs, keep
 from teletape_engine.catalogue.op import Op, Trait
 from teletape_engine.commands import Command
 from teletape_engine.errors import TeletapeError
@@ -20,6 +20,8 @@ from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, SpecValue, Variable
 from teletape_engine.spec import DType, Spec, Weak
+
+MOST_SIGNATURES: Final = 256  #: Calls of other specs of which a function remembers something.
 
 #: Runs a part of a command: from a recorder and arguments to results.
 Run = Callable[[Recorder, Sequence[Any]], Sequence[Any]]
@@ -144,7 +146,10 @@ def typed_inputs(
     chosen = [i for i in numbers if keeps or inputs[i].spec.shape]
     if not chosen or (isinstance(recorder, _Meetings) and not keeps):
         return inputs
-    dtypes = taken_dtypes(_runs(command, functions), inputs, chosen)
+    if isinstance(command, commands.CallFunction):
+        dtypes = call_dtypes(functions[0], inputs, chosen)
+    else:
+        dtypes, _ = taken_dtypes(_runs(command, functions), inputs, chosen)
     typed = list(inputs)
     for i, dtype in dtypes.items():
         typed[i] = recorder.typed(inputs[i], dtype)
@@ -159,15 +164,30 @@ def in_dtype_of(functions: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any
     return [value.with_alone(dtype) if value.__class__ is Literal else value for value in inputs]
 
 
-def call_dtypes(function: Any, inputs: Sequence[Any]) -> dict[int, DType]:
-    """The dtypes that the untyped inputs of one call take, by their numbers; see `taken_dtypes`."""
+def call_dtypes(function: Any, inputs: Sequence[Any], chosen: Sequence[int] | None = None) -> dict[int, DType]:
+    """The dtypes that the untyped inputs of one call take, by their numbers; see `taken_dtypes`.
+
+    Args:
+        function: The function, which remembers them by the specs of the inputs.
+        inputs: Recorded values, variables, Literals.
+        chosen: Which of them are untyped; None: find out.
+    """
     inputs = in_dtype_of([function], inputs)
-    chosen = [i for i, value in enumerate(inputs) if value.__class__ is Literal and value.spec.untyped]
-    return taken_dtypes(partial(function.run, tie=False), inputs, chosen) if chosen else {}
+    if chosen is None:
+        chosen = [i for i, value in enumerate(inputs) if value.__class__ is Literal and value.spec.untyped]
+    if not chosen:
+        return {}
+    key = tuple(chosen), tuple([(value.spec, isinstance(value, Variable)) for value in inputs])
+    dtypes: dict[int, DType] | None = function.number_dtypes.get(key)
+    if dtypes is None:
+        dtypes, complete = taken_dtypes(partial(function.run, tie=False), inputs, chosen)
+        if complete:
+            keep(function.number_dtypes, key, dtypes, MOST_SIGNATURES)
+    return dtypes
 
 
-def taken_dtypes(run: Run, inputs: Sequence[Any], chosen: Sequence[int]) -> dict[int, DType]:
-    """The dtypes that untyped inputs take; the one that they have alone if they meet no array.
+def taken_dtypes(run: Run, inputs: Sequence[Any], chosen: Sequence[int]) -> tuple[dict[int, DType], bool]:
+    """The dtypes that untyped inputs take, that of their own if they meet no array; and whether all steps were followed.
 
     Args:
         run: Runs what the inputs are for.
@@ -179,9 +199,11 @@ def taken_dtypes(run: Run, inputs: Sequence[Any], chosen: Sequence[int]) -> dict
     arguments = [
         recorder.follow(value, numbers[i]) if i in numbers else _by_spec(value) for i, value in enumerate(inputs)
     ]
+    complete = False
     with contextlib.suppress(TeletapeError):  # the command will raise it too
         run(recorder, arguments)
-    return {i: number.root().dtype or inputs[i].spec.alone for i, number in numbers.items()}
+        complete = True
+    return {i: number.root().dtype or inputs[i].spec.alone for i, number in numbers.items()}, complete
 
 
 def _by_spec(value: Any) -> Any:

@@ -223,7 +223,8 @@ def _poisoned(plan: Plan, recorder: Executor, arguments: Sequence[Any], started:
         raise
     except Exception:  # as in `run`
         return None
-    results = plan.finish(recorder, arguments, started, arrays)
+    values, results = plan.values(started, arrays)
+    plan.finish(recorder, arguments, started, values)
     return [*results, *[argument.value for argument in arguments if argument.__class__ is Variable]]
 
 

@@ -28,10 +28,10 @@ _MOST_IDLE: Final = 8  #: Machines that are kept for the next calls.
 MOST_IDLE_BYTES: Final = 1 << 26  #: Of an arena that is kept: a larger one is allocated for each call.
 
 
-#: What a result is: a value that each run makes, an argument's, a variable's last one, or one that never changes.
+#: What a result is: a value that each run makes, an argument's, the value assigned to a variable, or a constant.
 _NEW: Final = "new"
 _ARGUMENT: Final = "argument"
-_VARIABLE: Final = "variable"
+_ASSIGNED: Final = "assigned"
 _CONSTANT: Final = "constant"
 #: How a result is taken: copied out of the arena, as a NumPy scalar, as the constant that it is, as memory of its own.
 _COPY: Final = "copy"
@@ -106,7 +106,7 @@ class Plan:
             for number, argument in enumerate(arguments)
             if argument.__class__ is Variable and argument.uid in lowering.assigned
         ]
-        last = {arguments[each.argument].value.uid: each.argument for each in self._assignments}
+        last = {arguments[each.argument].value.uid: number for number, each in enumerate(self._assignments)}
         self._results: list[tuple[str, Any]] = []
         created: list[int] = []  # uids of the results that a run makes, as they were in the lowering
         self._values: list[Result] = []
@@ -116,7 +116,7 @@ class Plan:
             elif value.uid in numbers:
                 self._results.append((_ARGUMENT, numbers[value.uid]))
             elif value.uid in last:
-                self._results.append((_VARIABLE, last[value.uid]))
+                self._results.append((_ASSIGNED, last[value.uid]))
             elif value.uid < lowering.first and lowering.tracer(value).view.buffer.constant is not None:
                 self._results.append((_CONSTANT, value))
             else:
@@ -124,6 +124,9 @@ class Plan:
                     created.append(value.uid)
                     self._values.append(self._result(lowering, value))
                 self._results.append((_NEW, created.index(value.uid)))
+        self._results = [
+            (_NEW, len(self._values) + entry) if kind is _ASSIGNED else (kind, entry) for kind, entry in self._results
+        ]
         self._plain = self._results == [(_NEW, number) for number in range(len(self._values))]
         self._plain = self._plain and not self._assignments
         self._values += [assignment.result for assignment in self._assignments]
@@ -279,31 +282,39 @@ class Plan:
         ]
         return machine
 
+    def values(self, started: Sequence[Any], arrays: Sequence[Any]) -> tuple[list[Value], list[Any]]:
+        """The values that a run has made, those to be assigned last, and the results. Nothing is assigned yet.
+
+        Args:
+            started: The values of the arguments, variables read.
+            arrays: What `compute` has returned.
+        """
+        values = [Value(arrays[at][()] if scalar else arrays[at], spec, new_uid()) for at, spec, scalar in self._values]
+        if self._plain:
+            return values, values
+        results: list[Any] = []
+        for kind, entry in self._results:
+            results.append(values[entry] if kind is _NEW else started[entry] if kind is _ARGUMENT else entry)
+        return values, results
+
     def finish(
         self,
         recorder: Executor,
         arguments: Sequence[Any],
         started: Sequence[Any],
-        arrays: Sequence[Any],
+        values: Sequence[Value],
         notes: tuple[Record, ...] = (),
-    ) -> list[Any]:
-        """Assigns to the variables, and returns the results.
+    ) -> None:
+        """Assigns to the variables, and notes the call. Memory for that is taken before anything is assigned.
 
         Args:
             recorder: Of the call.
             arguments: Of the call.
             started: Their values, variables read.
-            arrays: What `compute` has returned.
+            values: What `values` has returned first.
             notes: As of `PlannedCall`.
         """
-        values = [Value(arrays[at][()] if scalar else arrays[at], spec, new_uid()) for at, spec, scalar in self._values]
         new = [value.uid for value in values]
-        if self._assignments:
-            at = len(values) - len(self._assignments)
-            for (argument, _, times), value in zip(self._assignments, values[at:], strict=True):
-                variable = arguments[argument]
-                variable.value = value
-                variable.version += times
         names = self._no_names
         if arguments != started:  # there are variables; lists of the same objects are compared quickly
             names = tuple([(each.uid, each.name) if each.__class__ is Variable else None for each in arguments])
@@ -311,19 +322,12 @@ class Plan:
         planned = _new_tuple(PlannedCall, (self._records, uids, names, tuple(new), notes))
         self.used = new[0] if new else new_uid()
         recorder.provenance.records.append((planned, (), self.used, None))
-        if self._plain:
-            return values
-        results: list[Any] = []
-        for kind, entry in self._results:
-            if kind is _NEW:
-                results.append(values[entry])
-            elif kind is _ARGUMENT:
-                results.append(started[entry])
-            elif kind is _VARIABLE:
-                results.append(arguments[entry].value)
-            else:
-                results.append(entry)
-        return results
+        if self._assignments:
+            at = len(values) - len(self._assignments)
+            for (argument, _, times), value in zip(self._assignments, values[at:], strict=True):
+                variable = arguments[argument]
+                variable.value = value
+                variable.version += times
 
     def run(self, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]) -> list[Any]:
         """The results for these arguments, whose layouts are those of the plan.
@@ -333,7 +337,9 @@ class Plan:
             arguments: Of the call.
             started: Their values, variables read.
         """
-        return self.finish(recorder, arguments, started, self.compute(recorder, started))
+        values, results = self.values(started, self.compute(recorder, started))
+        self.finish(recorder, arguments, started, values)
+        return results
 
 
 _new_tuple: Final = tuple.__new__

@@ -26,6 +26,7 @@ class Context:
     Attributes:
         tapes: The active ones, in the order in which they became active. They may leave in any order.
         accumulators: The active ones, likewise.
+        by_variable: The version and the value that each variable was read as in this epoch, by its uid.
     """
 
     def __init__(self, provenance: ProvenanceLog | None = None) -> None:
@@ -34,7 +35,7 @@ class Context:
         self.accumulators: list[Accumulator] = []
         self._opened: list[Tape | Accumulator] = []  # both, in one order
         self._outside: dict[Accumulator, tuple[list[Tape], list[Accumulator]]] = {}  # `outside` of each
-        self._reads: dict[Uid, tuple[int, Any]] = {}
+        self.by_variable: dict[Uid, tuple[int, Any]] = {}
 
     @property
     def active(self) -> bool:
@@ -149,12 +150,12 @@ class Context:
     # ------------------------------------------------------------------------------------------------------ variables
     def begin_epoch(self) -> None:
         """From now on the next read of each variable is a node of its own."""
-        self._reads.clear()
+        self.by_variable.clear()
         self._outside.clear()
 
     def reads(self) -> list[Any]:
         """The variables' values read in this epoch: another read in it gives the same values."""
-        return [value for _, value in self._reads.values()]
+        return [value for _, value in self.by_variable.values()]
 
     def read(self, variable: Variable) -> Any:
         """The variable's value as an op's input: under tapes a node of its own, one for each epoch and version."""
@@ -162,7 +163,7 @@ class Context:
         if not self.tapes and not self.accumulators:
             records.append((Event.READ, (variable.uid,), variable.value.uid, variable.name))
             return variable.value
-        earlier = self._reads.get(variable.uid)
+        earlier = self.by_variable.get(variable.uid)
         if earlier is not None and earlier[0] == variable.version:
             return earlier[1]
         value = variable.value.alias(new_uid())
@@ -176,5 +177,5 @@ class Context:
             records.append((Event.READ, (variable.uid,), value.uid, variable.name))
         for accumulator in self.accumulators:
             accumulator.read(variable, value)
-        self._reads[variable.uid] = (variable.version, value)
+        self.by_variable[variable.uid] = (variable.version, value)
         return value

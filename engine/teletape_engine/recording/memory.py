@@ -142,12 +142,12 @@ class Memory:
         Raises:
             ResourceExhaustedError: With the numbers.
         """
-        used = self._counted()
+        used = self.count()
         if used + nbytes > self.ceiling and self.caches:
             self.release_caches()
-            used = self._counted()
+            used = self.count()
         if used + nbytes > self.ceiling and self._shed(used + nbytes - self.ceiling):
-            used = self._counted()
+            used = self.count()
         if used + nbytes > self.ceiling:
             name = what if isinstance(what, str) else f"op {what.name!r}"
             raise ResourceExhaustedError(
@@ -171,7 +171,7 @@ class Memory:
         self.noted += (uid - self._uid) * (object_bytes.OP + tapes * object_bytes.NODE)
         self._uid = uid
         if self.noted > self._noted_until:
-            self._counted()
+            self.count()
 
     def note(self, nbytes: int, what: str) -> None:
         """Admits objects of about that many bytes, which `look` cannot know of.
@@ -181,11 +181,11 @@ class Memory:
         """
         self.noted += nbytes
         if self.noted > self._noted_until:
-            self._counted()
+            self.count()
         if self.spent > self.ceiling:
             self.recount(nbytes, what)
 
-    def _counted(self) -> int:
+    def count(self) -> int:
         """The bytes in use, exactly, which `spent` then is."""
         self.spent = self._exact = used = self._count()
         self.noted, self._uid = 0, new_uid()

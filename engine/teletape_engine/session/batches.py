@@ -34,7 +34,8 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
     """
     due = last_mentions(batch)
     rollback, poison = batch.on_failure is OnFailure.ROLLBACK, batch.on_failure is OnFailure.POISON
-    before = set(state.entries) if rollback else set()
+    created = [name for command in batch.commands for name in commands.outputs(command)] if rollback else []
+    new = [name for name in created if name not in state.entries]
     state.results = []
     state.replacements = Replacements(undoable=rollback) if batch.replace else None
     state.current = state.context(MAIN)
@@ -69,7 +70,7 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
             state.timing.note()
     if failure is not None and rollback:
         state.undo_replacements(batch.releases)
-        state.forget(state.entries.keys() - before)
+        state.forget(new)
     elif state.replacements is not None:
         state.replacements.end()
     state.replacements = None
@@ -77,6 +78,31 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
         state.forget(batch.temporaries)
     state.note_highest()
     return Answer(tuple(state.results), failure, state.memory.estimate())
+
+
+def broken_off(state: State, batch: Batch, error: Exception) -> Answer:
+    """The answer to a batch that an error outside its commands has ended, as when there is no memory for the answer.
+
+    Args:
+        state: Of the session, whose `index` is that of the command that ran last.
+        batch: The batch.
+        error: The error.
+    """
+    if not isinstance(error, TeletapeError):
+        cls = ResourceExhaustedError if isinstance(error, MemoryError) else InternalError
+        error = cls(f"the batch failed inside the engine after it had begun: {type(error).__name__}: {error}")
+    failure = Failure(state.index, error.code, error.message, None, None, error.details)
+    if batch.on_failure is OnFailure.POISON:
+        for command in batch.commands[state.index :]:
+            _poison(state, command, failure)
+    if state.replacements is not None:
+        state.replacements.end()
+        state.replacements = None
+    for name in batch.releases:
+        state.release(name)
+    state.forget(batch.temporaries)
+    state.note_highest()
+    return Answer(tuple(state.results), failure, state.memory.spent)
 
 
 def _check_new_ids(state: State, command: Command) -> None:

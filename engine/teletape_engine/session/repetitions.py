@@ -4,7 +4,8 @@ The third time that a session executes a batch of one structure, its commands ru
 instructions of a plan. From then on a batch of this structure, on values of the same specs, is one run of the plan:
 what it takes is looked up, the plan computes, and what stays gets its ids. Everything that a caller can see is as if
 the commands had run one by one. If anything is unusual (an id that names nothing or that is in use, an active tape, an
-error, a cancel), nothing has happened yet, and the commands run one by one.
+error, no memory for a result, a cancel), nothing has happened yet but that ids no command names were released, and the
+commands run one by one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from teletape_engine import object_bytes
 from teletape_engine.catalogue.attributes import keep
 from teletape_engine.commands import Batch, Call, Contents, Id, Repetition, Structure, structure_of
-from teletape_engine.commands.results import Answer, Result
+from teletape_engine.commands.results import Answer, Fetched, Result
 from teletape_engine.commands.structure import TENSORS, text_and_contents
 from teletape_engine.errors import TeletapeError
 from teletape_engine.functions.function import Function
@@ -29,7 +30,7 @@ from teletape_engine.plans.tracing.templates import Diverged
 from teletape_engine.recording.provenance import Event, Record, Return, is_plain
 from teletape_engine.recording.values import Literal, Uid, Value, Variable, new_uid
 from teletape_engine.session.clients import FIRST_CLIENT_ID
-from teletape_engine.session.handlers.values import fetched
+from teletape_engine.session.handlers.values import fetched, note_fetch
 from teletape_engine.session.state import MAIN, State
 from teletape_engine.session.step_needs import Needs, needs_of
 from teletape_engine.session.step_plan import ATTEMPTS, Build, Step, StepPlan, Taken
@@ -122,7 +123,7 @@ class Repetitions:
             if needs is None:
                 keep(self._refused, hash(text), None, _MOST_SKETCHES)
             else:
-                step = Step(whole, needs)
+                step = Step(whole, needs, object_bytes.STEP * len(whole.commands) + getsizeof(text))
                 keep(self._steps, text, step, _MOST_STRUCTURES)
         return step
 
@@ -220,7 +221,8 @@ class Repetitions:
                 started = [*started, *tensors]
             if step.free:
                 started = [*started, *_elements(contents.numbers, step.free, prepared.dtypes)]
-            arrays = plan.compute(executor, started)
+            values, made = plan.values(started, plan.compute(executor, started))
+            results = [self._result(entry, made, contents) for entry in prepared.results]
         except Exception as error:  # the commands run one by one, and the error comes in its own words and place
             prepared.failures += not isinstance(error, TeletapeError)
             if isinstance(error, Diverged) or prepared.failures > ATTEMPTS:
@@ -235,25 +237,20 @@ class Repetitions:
         first = len(taken.started)
         for source, number in needs.notes:
             if source == TENSORS:
-                value = started[first + number]
-                provenance.note_constant(value, value.array)
+                tensor = started[first + number]
+                provenance.note_constant(tensor, tensor.array)
         if prepared.uses:
             notes = self._notes(prepared.uses, contents.numbers, needs)
         arguments = [*taken.arguments, *started[first:]] if len(started) > first else taken.arguments
-        values = plan.finish(executor, arguments, started, arrays, notes)
+        plan.finish(executor, arguments, started, values, notes)
         if needs.tapes:
             executor.context.begin_epoch()
+        for entry, result in zip(prepared.results, results, strict=True):
+            if isinstance(result, Fetched):
+                note_fetch(state, made[entry[-1]], result)
         entries = state.entries
         for at, number in prepared.remaining:
-            entries[created[at]] = values[number]
-        results: list[Result] = []
-        for result in prepared.results:
-            if result.__class__ is tuple:
-                index, new, old, elements, number = result
-                state.index = index
-                name = created[new] if new is not None else ids[old]
-                result = fetched(state, name, values[number], elements)
-            results.append(result)
+            entries[created[at]] = made[number]
         for number in needs.late:
             state.release(ids[number])
         if needs.temporaries:
@@ -261,6 +258,15 @@ class Repetitions:
         self._note_created(needs, created, prepared.unnamed)
         state.note_highest()
         return Answer(tuple(results), None, state.memory.estimate())
+
+    def _result(self, entry: Any, made: Sequence[Any], contents: Contents) -> Result:
+        """One result of a batch: as in every run, or with the numbers of a value."""
+        if entry.__class__ is not tuple:
+            return entry  # type: ignore[no-any-return]  # a result
+        index, new, old, elements, number = entry
+        self._state.index = index
+        name = contents.created[new] if new is not None else contents.taken[old]
+        return fetched(self._state, name, made[number], elements)
 
     def _notes(self, uses: Sequence[tuple[int, Uid]], numbers: Sequence[Literal], needs: Needs) -> tuple[Record, ...]:
         """The records of numbers that the program may have read, as `ProvenanceLog.note_numbers` has them."""
@@ -299,12 +305,12 @@ class Repetitions:
     def remembered_bytes(self) -> int:
         """Bytes of what is remembered of structures."""
         steps = self._steps.values()
-        total = _ENTRY * (len(self._sketches) + len(self._refused))
-        total += sum(
-            [object_bytes.STEP * len(step.structure.commands) + getsizeof(text) for text, step in self._steps.items()]
+        tables = _ENTRY * (len(self._sketches) + len(self._refused))
+        return (
+            tables
+            + sum([step.nbytes for step in steps])
+            + sum([plan.nbytes for step in steps for plan in step.ready()])
         )
-        plans = [plan for step in steps for plan in step.plans.values() if plan is not None]
-        return total + sum([object_bytes.INSTRUCTION * len(plan.plan.instructions) for plan in plans])
 
     def forget(self) -> None:
         """Forgets all structures."""

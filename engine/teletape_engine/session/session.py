@@ -19,7 +19,7 @@ from teletape_engine.explain.reasons import Outcome
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.progress import Progress, TimeBudget, no_progress
 from teletape_engine.recording.values import Literal, Value, Variable
-from teletape_engine.session.batches import run_batch
+from teletape_engine.session.batches import broken_off, run_batch
 from teletape_engine.session.entries import Entry, Poison, facts
 from teletape_engine.session.repetitions import Repetitions
 from teletape_engine.session.state import State, sent_call_site
@@ -75,6 +75,8 @@ class Session:
     ) -> Answer:
         """Runs a batch. A batch that repeats its client's last one is not run again: the kept answer is returned.
 
+        Whatever goes wrong once the batch runs is a failure in its answer.
+
         Args:
             batch: Commands, releases, and what happens to ids after a failure; or the structure of an earlier batch
                 with other contents, which were checked.
@@ -100,11 +102,14 @@ class Session:
         with state.backend.quiet():
             commands = batch.structure.commands if isinstance(batch, Repetition) else batch.commands
             state.monitor.begin(cancelled, progress, len(commands), budget)
-            state.explains = explain
-            answer = self._repetitions.run(batch, cancelled)
-            if answer is None:
-                whole = batch.batch() if isinstance(batch, Repetition) else batch
-                answer = run_batch(state, whole, cancelled)
+            state.explains, state.index, state.results = explain, 0, []
+            try:
+                answer = self._repetitions.run(batch, cancelled)
+                if answer is None:
+                    whole = batch.batch() if isinstance(batch, Repetition) else batch
+                    answer = run_batch(state, whole, cancelled)
+            except Exception as error:  # the batch may have changed something: a retry must not run it again
+                answer = broken_off(state, batch.batch() if isinstance(batch, Repetition) else batch, error)
         if batch.client:
             state.clients.keep_answer(batch, answer)
         return answer
@@ -232,6 +237,10 @@ class Session:
     def bytes_in_use(self) -> int:
         """Bytes of all arrays that ids, tapes and kept answers keep alive, each buffer once."""
         return self._state.bytes_in_use()
+
+    def estimated_bytes(self) -> int:
+        """As `bytes_in_use`, for an answer: exact in a small session; in a large one it costs no more than there."""
+        return self._state.estimated_bytes()
 
 
 def _spec(state: State, value: Input | Spec, *, is_source: bool) -> Any:

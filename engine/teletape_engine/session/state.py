@@ -26,10 +26,11 @@ from teletape_engine.recording.values import Literal, SpecValue, Unrecorded, Val
 from teletape_engine.session.clients import Clients
 from teletape_engine.session.entries import Entry
 from teletape_engine.session.names import Names
-from teletape_engine.session.objects import every_function, every_log, log_bytes, object_count
+from teletape_engine.session.objects import LogCounts, every_function, every_log, object_count
 from teletape_engine.spec import Spec
 
 MAIN: Final = 0  #: The context in which every batch begins.
+_LOOKED_AT: Final = 256  #: Ids and nodes that each answer pays to be counted.
 MOST_CONTEXTS: Final = 128  #: With more, those that nothing uses end, except the half of this number used last.
 
 
@@ -78,7 +79,7 @@ class State(Names):
 
     Attributes:
         backend: The device's arrays.
-        watch: Reports progress, and learns whether the batch is cancelled.
+        monitor: Reports progress, and learns whether the batch is cancelled.
         clients: The clients of the session.
         declarations: What was declared about op types that have no gradient.
         value_reads: The values that the program has read, for explanations.
@@ -111,6 +112,8 @@ class State(Names):
             self.backend.limit_memory(memory_limit)
         super().__init__(Memory(memory_limit, self.bytes_in_use, self._forget, self._array_bytes))
         self._object_bytes = 0  # at the last exact count
+        self._logs = LogCounts()
+        self._credit = 0  # things that an exact count may look at
         self.monitor = Monitor(max_iterations)
         self.clients = Clients()
         self.declarations = Declarations()
@@ -143,7 +146,7 @@ class State(Names):
         self._contexts[key] = self._contexts.pop(key)
 
     def substitute(self, key: Id, executor: Executor) -> None:
-        """Puts an executor in the place of that of a context, which exists."""
+        """Replaces the executor of an existing context."""
         if self.current is self._contexts[key]:
             self.current = executor
         self._contexts[key] = executor
@@ -233,11 +236,12 @@ class State(Names):
     # --------------------------------------------------------------------------------------------------------- memory
     def bytes_in_use(self) -> int:
         """Bytes of arrays that ids, tapes, answers and plans keep alive, each buffer once, and of many objects."""
-        buffers = self._buffers()
+        buffers, tapes = self._buffers(), self.tapes()
         self._object_bytes = object_count(
             entries=self.entries,
-            tapes=self.tapes(),
-            logs=self.provenance_logs(),
+            tapes=tapes,
+            contexts=len(self._contexts),
+            records=self._logs.total(every_log(tapes, self.provenance_logs())),
             answers=self.clients.kept_results(),
             texts=(*self.declarations.no_gradient, *self.declarations.gradients),
             buffers=len(buffers),
@@ -245,8 +249,22 @@ class State(Names):
         )
         return sum(buffers.values()) + self.memory.cached() + self._object_bytes
 
+    def estimated_bytes(self) -> int:
+        """Bytes in use: exact in a small session, else those of a count not long ago and of the arrays made since.
+
+        A count looks at every id and every node of a tape. Each call here pays for `_LOOKED_AT` of them, and counts
+        when enough is paid, so that answers do not cost more the more a session has.
+        """
+        self._credit += _LOOKED_AT
+        if len(self.entries) <= self._credit:
+            if len(self.entries) + sum([tape.length for tape in self.tapes()]) <= self._credit:
+                self._credit = 0
+                return self.memory.count()
+            self._credit -= len(self.entries)
+        return self.memory.estimate()
+
     def _array_bytes(self) -> int:
-        """As `bytes_in_use`, with the objects of the last exact count, which walks every call of every log."""
+        """As `bytes_in_use`, with the objects of the last exact count, which walks every call of every tape."""
         return sum(self._buffers().values()) + self.memory.cached() + self._object_bytes
 
     def _buffers(self) -> dict[int, int]:
@@ -263,7 +281,7 @@ class State(Names):
         """
         logs, functions = every_log(self.tapes(), self.provenance_logs()), every_function(self.entries)
         remembered = 0 if self.repetitions is None else self.repetitions.remembered_bytes
-        if log_bytes(logs) + sum([function.remembered_bytes for function in functions]) + remembered < nbytes:
+        if self._logs.total(logs) + sum([function.remembered_bytes for function in functions]) + remembered < nbytes:
             return False
         if self.repetitions is not None:
             self.repetitions.forget()
@@ -282,7 +300,8 @@ class State(Names):
     def values(self) -> Iterator[Any]:
         """Every recorded value that an id, a tape or a context keeps; some more than once."""
         for recorder in self._contexts.values():
-            yield from recorder.context.reads()
+            if recorder.context.by_variable:
+                yield from recorder.context.reads()
         for entry in self.things():
             if isinstance(entry, Value):
                 yield entry

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine import object_bytes
 from teletape_engine.commands import Contents, Structure
 from teletape_engine.commands.results import Answer, Fetched, Kinds
 from teletape_engine.commands.structure import NUMBERS
@@ -36,6 +37,7 @@ class Step:
     Attributes:
         structure: The structure.
         needs: What running it as a plan takes.
+        nbytes: Bytes of the structure, as they are counted.
         plans: By what they depend on; None: there can be no plan.
         free: Positions of numbers that may change without another plan.
         fixed: Positions of those that cannot.
@@ -43,15 +45,19 @@ class Step:
         left: How many plans may still be built before one of them has run.
     """
 
-    __slots__ = ("__weakref__", "fixed", "free", "left", "needs", "numbers", "plans", "structure")
+    __slots__ = ("__weakref__", "fixed", "free", "left", "nbytes", "needs", "numbers", "plans", "structure")
 
-    def __init__(self, structure: Structure, needs: Needs) -> None:
-        self.structure, self.needs = structure, needs
+    def __init__(self, structure: Structure, needs: Needs, nbytes: int) -> None:
+        self.structure, self.needs, self.nbytes = structure, needs, nbytes
         self.plans: dict[Any, StepPlan | None] = {}
         self.free: tuple[int, ...] = ()
         self.fixed: set[int] = set()
         self.numbers: tuple[Literal, ...] | None = None
         self.left = ATTEMPTS
+
+    def ready(self) -> list[StepPlan]:
+        """The plans that there are."""
+        return [plan for plan in self.plans.values() if plan is not None]
 
     def forget_plan(self, plan: Any) -> None:
         """Ends one plan; it is built again."""
@@ -71,11 +77,12 @@ class StepPlan:
         remaining: For each new id that stays its number, and the number of the plan's result.
         unnamed: Numbers of new ids that get nothing: those of gradients that there are not.
         dtypes: Of the free numbers, in order.
+        nbytes: Bytes of the plan, as they are counted.
         failures: How often it has failed with no error of the commands.
         uses: For each number that an op or a `constant` takes: its position, and the result's uid in the first run.
     """
 
-    __slots__ = ("dtypes", "failures", "functions", "plan", "remaining", "results", "unnamed", "uses")
+    __slots__ = ("dtypes", "failures", "functions", "nbytes", "plan", "remaining", "results", "unnamed", "uses")
 
     def __init__(
         self,
@@ -90,6 +97,7 @@ class StepPlan:
         self.plan, self.functions, self.results, self.remaining = plan, functions, results, remaining
         self.unnamed, self.dtypes, self.uses = unnamed, dtypes, uses
         self.failures = 0
+        self.nbytes = object_bytes.INSTRUCTION * len(plan.instructions)
 
 
 class Taken:
@@ -151,7 +159,8 @@ class Build:
             step.free = tuple([i for i in step.free if i not in step.fixed])
             return answer
         prepared = None
-        if lowering.obstacle is None and plannable(lowering.arguments, [*started, *lowering.arguments[len(started) :]]):
+        started += lowering.arguments[len(started) :]
+        if lowering.obstacle is None and plannable(lowering.arguments, started):
             prepared = self._prepared(needs, lowering, started, answer, fetches)
         if len(step.plans) >= _MOST_STEP_PLANS:
             step.plans.clear()
@@ -164,7 +173,6 @@ class Build:
         self, needs: Needs, lowering: StepLowering, started: list[Any], answer: Answer, fetches: list[Value]
     ) -> StepPlan | None:
         state, contents = self._state, self._contents
-        started = [*started, *lowering.arguments[len(started) :]]
         values: list[Value] = []
         remaining = []
         for at in needs.remaining:
@@ -221,7 +229,8 @@ class Build:
                 shadow.value = value
         records = executor.provenance.records
         count = len(records)
-        results = plan.finish(executor, shadows, started, arrays)
+        new, results = plan.values(started, arrays)
+        plan.finish(executor, shadows, started, new)
         if len(records) > count:
             records.pop()
         variables = [

@@ -72,13 +72,13 @@ def derivative_entry(
 
 def facts_result(session: Session, request: Request, id: Id) -> Result:
     """Returns the facts about what an id names."""
-    return json_result(session.describe(id), bytes_in_use=session.bytes_in_use())
+    return json_result(session.describe(id), bytes_in_use=session.estimated_bytes())
 
 
 def created_result(session: Session, request: Request, facts: Mapping[str, Any]) -> Result:
     """Returns the facts about something new, with its URL in the header Location."""
     headers = {"Location": f"{request.params['collection']}/{facts['id']}"}
-    return json_result(facts, bytes_in_use=session.bytes_in_use(), headers=headers)
+    return json_result(facts, bytes_in_use=session.estimated_bytes(), headers=headers)
 
 
 def value_result(session: Session, request: Request, facts: dict[str, Any]) -> Result:
@@ -125,4 +125,4 @@ def deleted_result(session: Session, request: Request, collection: str) -> Resul
     id = path_id(request.params["id"])
     described(session, id, collection)
     execute(session, request, (), releases=(id,))
-    return Result("", [], 0, {"bytes_in_use": session.bytes_in_use()})  # counted anew: a tape's end may free much
+    return Result("", [], 0, {"bytes_in_use": session.estimated_bytes()})  # counted anew: a tape's end may free much

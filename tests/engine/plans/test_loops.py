@@ -12,6 +12,7 @@ from teletape_engine.errors import CancelledError, InternalError, ResourceExhaus
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import RUNNERS
 from teletape_engine.plans import native
+from teletape_engine.plans.loops import loop as loop_module
 from teletape_engine.plans.loops.loop import Loop
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.recording.executor import Executor
@@ -224,6 +225,35 @@ def test_a_cancelled_loop_leaves_what_whole_iterations_have_assigned(policy):
         loop()
     assert variable.version == variable.value.array > 100
     assert [far[2] for far in seen] == sorted(far[2] for far in seen)
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_without_memory_for_one_variable_no_variable_is_assigned(policy, monkeypatch, at):
+    """The values that a run leaves are i, a and b, in this order; that of one of them cannot be made."""
+    steps = []
+    for name in "ab":
+        steps += [
+            Call("mul", (name, Literal(0.5)), (f"h{name}",)),
+            Call("add", (f"h{name}", Literal(1.0)), (f"n{name}",)),
+        ]
+        steps.append(Assign(name, f"n{name}", "set"))
+    below = compile_function(("i", "a", "b"), (Call("less", ("i", Literal(400)), ("more",)),), ("more",))
+    body = compile_function(("i", "a", "b"), (Call("add", ("i", Literal(1)), ("j",)), *steps), ("j",))
+    values, asked = loop_module.Value, []
+
+    def made(*fields):
+        asked.append(fields)
+        if len(asked) == at + 1:
+            raise MemoryError("no memory for a copy")
+        return values(*fields)
+
+    context = executor()
+    variables = [Variable(context.constant(np.zeros(8, np.float32)), trainable=True, name=name) for name in "ab"]
+    monkeypatch.setattr(loop_module, "Value", made)
+    with pytest.raises(MemoryError, match="no memory for a copy"):
+        while_(context, (below, body), [context.constant(np.array(0)), *variables], 2, ("i", "count"))
+    assert variables[0].version == variables[1].version
+    np.testing.assert_array_equal(*[variable.value.array for variable in variables])
 
 
 def test_decisions_are_counted(policy, ran):

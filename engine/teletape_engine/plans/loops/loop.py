@@ -334,17 +334,11 @@ class Loop:
         self.used = new_uid()
         if not count:
             return carried
-        values, uid = (
-            [],
-            new_uid(),
-        )  # what iterations before the last one make lies between the uids before and this one
-        for state, view in zip(self.states, machine.state_views, strict=True):
-            array = view[()] if state.is_scalar else view.copy("K")
-            values.append(Value(array, started[state.argument].spec, new_uid()))
-            if state.times:
-                variable = arguments[state.argument]
-                variable.value = values[-1]
-                variable.version += state.times * count
+        uid = new_uid()  # those of values that iterations before the last one made lie between `used` and this one
+        values = [
+            Value(view[()] if state.is_scalar else view.copy("K"), started[state.argument].spec, new_uid())
+            for state, view in zip(self.states, machine.state_views, strict=True)
+        ]
         uids = {state.argument: value.uid for state, value in zip(self.states, values, strict=True)}
         loop = PlannedLoop(
             self._records,
@@ -355,6 +349,11 @@ class Loop:
             tuple([(first + number, source.uid, self._cuts[number]) for number, source in enumerate(sources)]),
         )
         recorder.provenance.records.append((loop, (), uid, None))
+        for state, value in zip(self.states, values, strict=True):  # all arrays are there: nothing fails in between
+            if state.times:
+                variable = arguments[state.argument]
+                variable.value = value
+                variable.version += state.times * count
         return [value if at is None else values[at] for value, at in zip(carried, self._state_of, strict=True)]
 
 

@@ -19,7 +19,7 @@ from teletape_engine.recording.values import Literal, Value, Variable
 from teletape_engine.session import operations
 from teletape_engine.session.handlers.registry import handles
 from teletape_engine.session.objects import FEW, RULE
-from teletape_engine.session.state import State, on_host, read_only
+from teletape_engine.session.state import State, read_only
 
 
 @handles(commands.Constant)
@@ -116,11 +116,15 @@ def fetch(state: State, command: commands.Fetch) -> None:
     if command.optional and command.id not in state.entries:
         return
     entry = state.find(command.id, (Value, Variable, SlicesValue))
-    state.results.append(fetched(state, command.id, entry, command.elements))
+    result = fetched(state, command.id, entry, command.elements)
+    if state.fetches is not None and not isinstance(entry, SlicesValue):
+        state.fetches.append(entry.value if isinstance(entry, Variable) else entry)
+    note_fetch(state, entry, result)
+    state.results.append(result)
 
 
 def fetched(state: State, name: Id, entry: Any, elements: int | None) -> Fetched:
-    """The answer with the numbers of what an id names.
+    """The answer with the numbers of what an id names; nothing is noted.
 
     Args:
         state: Of the session.
@@ -132,10 +136,14 @@ def fetched(state: State, name: Id, entry: Any, elements: int | None) -> Fetched
         arrays = SlicesArrays(state.host(entry.values), state.host(entry.indices), entry.dense)
         return Fetched(state.index, name, arrays, entry.dense, True)
     value: Value = entry.value if isinstance(entry, Variable) else entry
-    if state.fetches is not None:
-        state.fetches.append(value)
     if elements is None or elements >= value.spec.size:
-        array = on_host(operations.fetch(state.current, value, None), value.spec)
-        return Fetched(state.index, name, array, value.spec, True)
+        return Fetched(state.index, name, state.host(value), value.spec, True)
     first = value.array.reshape(-1)[:elements]
     return Fetched(state.index, name, read_only(state.backend.get(first)), value.spec, False)
+
+
+def note_fetch(state: State, entry: Any, result: Fetched) -> None:
+    """Notes, for explanations, that the program has read a tensor or variable."""
+    if result.complete and not isinstance(result.array, SlicesArrays):
+        value = entry.value if isinstance(entry, Variable) else entry
+        state.value_reads.note(value.uid, result.array, None)

@@ -70,7 +70,7 @@ def delete_several(session: Session, request: Request, collection: str) -> Resul
                 described(session, id, collection)
         deleted = [fact["id"] for fact in things if fact["id"] in wanted]
     execute(session, request, (), releases=deleted)
-    bytes_in_use = session.bytes_in_use()
+    bytes_in_use = session.estimated_bytes()
     return json_result({"deleted": deleted, "bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)
 
 

@@ -290,7 +290,7 @@ def _result(
     session: Session, call: BoundCall, fetched: Sequence[str], values: dict[Id, Any], **derivatives: Any
 ) -> Result:
     """Returns the answer to a question."""
-    bytes_in_use = session.bytes_in_use()
+    bytes_in_use = session.estimated_bytes()
     body = {
         "values": {name: values[call.outputs[name]] for name in fetched},
         **derivatives,

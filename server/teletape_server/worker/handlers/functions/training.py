@@ -52,7 +52,7 @@ def train(session: Session, request: Request) -> Result:
         leftover_ids = [] if losses else loop.lasting  # nothing of a training that never made a block
         execute(session, request, (), temporaries=[*temporary, *leftover_ids])
     not_finite = np.flatnonzero(~np.isfinite(every_loss.astype(np.float64)))
-    bytes_in_use = session.bytes_in_use()
+    bytes_in_use = session.estimated_bytes()
     answer = {
         "steps": loop.steps,
         "loss": last,

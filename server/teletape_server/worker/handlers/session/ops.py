@@ -78,6 +78,6 @@ def run_recorded(
     )
     facts = [session.describe(id) for id in lasting]
     values = {str(id): value for id, value in fetched_values(request, answer).items()}
-    bytes_in_use = session.bytes_in_use()
+    bytes_in_use = session.estimated_bytes()
     specs = [{"id": fact["id"], "dtype": fact["dtype"], "shape": fact["shape"]} for fact in facts]
     return json_result({"outputs": specs, "values": values, "bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)

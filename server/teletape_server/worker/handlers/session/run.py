@@ -94,7 +94,7 @@ def run_in_session(session: Session, request: Request) -> Result:
         pauses = [pause for id, pause in opened.items() if _records(session, id)]
         session.execute(Batch((ContextSwitch(CONTEXT), *pauses)))
     written = _written(*_answers(request, commands, answer, body.fetch, first=len(before)))
-    bytes_in_use = session.bytes_in_use()
+    bytes_in_use = session.estimated_bytes()
     return json_result(written | {"bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)
 
 

@@ -29,7 +29,7 @@ def create_all(session: Session, request: Request) -> Result:
     body = read(request, NewTensors)
     execute(session, request, constants(body.tensors), replace=body.replace, rollback=True)
     facts = [session.describe(id) for id in body.tensors]
-    return json_result({"tensors": facts}, bytes_in_use=session.bytes_in_use())
+    return json_result({"tensors": facts}, bytes_in_use=session.estimated_bytes())
 
 
 @method("tensor.list")

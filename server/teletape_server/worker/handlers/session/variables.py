@@ -43,7 +43,7 @@ def write_all(session: Session, request: Request) -> Result:
     ]
     execute(session, request, commands, rollback=True)
     facts = [session.describe(id) for id in body.variables]
-    return json_result({"variables": facts}, bytes_in_use=session.bytes_in_use())
+    return json_result({"variables": facts}, bytes_in_use=session.estimated_bytes())
 
 
 def _check_fits(facts: dict[str, Any], value: np.ndarray[Any, Any]) -> None:

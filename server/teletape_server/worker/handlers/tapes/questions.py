@@ -324,5 +324,5 @@ def blocks(derivatives: Sequence[Derivative], sources: Sequence[Id]) -> list[lis
 
 
 def _result(session: Session, body: dict[str, Any]) -> Result:
-    bytes_in_use = session.bytes_in_use()
+    bytes_in_use = session.estimated_bytes()
     return json_result(body | {"bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)

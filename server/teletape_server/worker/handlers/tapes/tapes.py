@@ -87,7 +87,7 @@ def reset(session: Session, request: Request) -> Result:
     check_not_consumed(facts)
     before, after = active([tape])
     execute(session, request, [TapeReset(tape, body.release_outputs)], before=before, after=after)
-    return json_result(tape_facts(session, tape), bytes_in_use=session.bytes_in_use())
+    return json_result(tape_facts(session, tape), bytes_in_use=session.estimated_bytes())
 
 
 @method("tape.delete")

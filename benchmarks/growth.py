@@ -1,0 +1,167 @@
+"""What requests cost in an old session, over what they cost in a young one: 1.0 if nothing grows with a session's past.
+
+    .venv/bin/python benchmarks/growth.py [request ...]
+
+Two sessions of one server: the old one has answered a thousand requests of a kind, the young one ten. Then both answer
+more of them in turn. Compared is the CPU time of their processes, so that other work of the machine matters little; the
+ratio is the median of the turns' ratios. The goal is 1.1.
+"""
+
+import contextlib
+import json
+import os
+import statistics
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+from with_server import server  # a script, not a package
+
+import teletape as tf
+
+YOUNG, OLD, TURNS, EACH = 10, 1000, 15, 20
+GOAL = 1.1
+
+FUNCTION = {
+    "id": "loss",
+    "inputs": ["w", "x", "y"],
+    "steps": [
+        {"op": "matmul", "inputs": ["x", "w"], "outputs": ["product"]},
+        {"op": "tanh", "inputs": ["product"], "outputs": ["predicted"]},
+        {"op": "squared_difference", "inputs": ["predicted", "y"], "outputs": ["squares"]},
+        {"op": "reduce_mean", "inputs": ["squares"], "outputs": ["loss"]},
+    ],
+    "outputs": ["loss"],
+}
+INPUTS = {"w": [[0.1], [0.2], [0.3]], "x": [[0.1 * i, 0.2, 0.3] for i in range(16)], "y": [[1.0]] * 16}
+QUESTION = {"inputs": INPUTS, "sources": ["w"]}
+CHAIN = [{"op": "tanh", "inputs": [f"a{i}" if i else "v"], "outputs": [f"a{i + 1}"]} for i in range(10)]
+
+
+class Session:
+    """A session by REST and by the SDK."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._path = f"{url}/v1/sessions/{name}"
+        self.count = 0
+        self._send("POST", f"{url}/v1/sessions", {"id": name})
+        self.post("functions", FUNCTION)
+        self.post("variables", {"id": "v", "value": [0.5, 1.5]})
+        self.post("tensors", {"id": "constant", "value": [0.5, 1.5]})
+        self.sdk = tf.connect(url, session=name)
+
+    def _send(self, method: str, address: str, body: Any) -> None:
+        headers = {"Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        urllib.request.urlopen(urllib.request.Request(address, data, headers, method=method)).read()
+
+    def post(self, path: str, body: Any, method: str = "POST") -> None:
+        """Sends a request to the session."""
+        self._send(method, f"{self._path}/{path}", body)
+
+    def end(self) -> None:
+        """Ends the session."""
+        self.sdk.close()
+
+
+def tape(session: Session) -> None:
+    """A tape's life, and that of what it records."""
+    name, y = f"t{session.count}", f"y{session.count}"
+    session.post("tapes", {"id": name})
+    session.post(f"tapes/{name}/ops", {"ops": [{"op": "square", "inputs": ["v"], "outputs": [y]}]})
+    session.post(f"tapes/{name}/gradient", {"targets": [y], "sources": ["v"]})
+    session.post(f"tapes/{name}", None, "DELETE")
+    session.post(f"tensors/{y}", None, "DELETE")
+
+
+def frames(session: Session) -> None:
+    """An eager gradient by the SDK, and a read."""
+    with session.sdk:
+        x = tf.constant([0.5, 1.5, session.count])
+        with tf.GradientTape() as recorder:
+            recorder.watch(x)
+            y = tf.reduce_sum(tf.tanh(x * x))
+        recorder.gradient(y, x).numpy()
+
+
+def function(session: Session) -> None:
+    """A function's definition and end."""
+    name = f"f{session.count}"
+    session.post("functions", {**FUNCTION, "id": name})
+    session.post(f"functions/{name}", None, "DELETE")
+
+
+REQUESTS: dict[str, Callable[[Session], None]] = {
+    "value_and_gradient": lambda session: session.post("functions/loss/value_and_gradient", QUESTION),
+    "call": lambda session: session.post("functions/loss/call", {"inputs": INPUTS, "scratch": True}),
+    "jacobian": lambda session: session.post("functions/loss/jacobian", QUESTION),
+    "hessian": lambda session: session.post("functions/loss/hessian", QUESTION),
+    "ops, one tensor more each time": lambda session: session.post(
+        "ops", {"ops": [{"op": "square", "inputs": ["v"], "outputs": [f"s{session.count}"]}]}
+    ),
+    "run": lambda session: session.post("run", {"commands": [{"do": "op", **op} for op in CHAIN], "scratch": True}),
+    "tape, 5 requests": tape,
+    "function, 2 requests": function,
+    "frames of the SDK": frames,
+}
+
+
+def seconds(thread: Path) -> float:
+    """The CPU time of a thread, in seconds."""
+    return int((thread / "schedstat").read_text().split()[0]) / 1e9
+
+
+def processes() -> dict[int, float]:
+    """The CPU time of each process that a child of this one has started, and their descendants."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(path.name)] = int((path / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    todo = [child for child, parent in parents.items() if parents.get(parent) == os.getpid()]
+    for number in todo:
+        todo += [child for child, parent in parents.items() if parent == number]
+    times = {}
+    for number in todo:
+        with contextlib.suppress(OSError):
+            times[number] = sum(seconds(thread) for thread in Path(f"/proc/{number}/task").iterdir())
+    return times
+
+
+def cost(session: Session, request: Callable[[Session], None], times: int) -> float:
+    """Sends a request several times, and returns the CPU time of the process that took most: the session's."""
+    before = processes()
+    for _ in range(times):
+        request(session)
+        session.count += 1
+    return max(after - before[number] for number, after in processes().items() if number in before)
+
+
+def main(names: list[str]) -> int:
+    """Measures the requests with these names, or all, and prints a row for each."""
+    failed = False
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        server([Path(sys.executable).with_name("teletape")], Path(folder)) as url,
+    ):
+        print("| request | ms of the session's process, tenth | over that, thousandth |\n| --- | --- | --- |")
+        for name in names or REQUESTS:
+            request = REQUESTS[name]
+            young, old = Session(url, "young"), Session(url, "old")
+            cost(old, request, OLD)
+            cost(young, request, YOUNG)
+            pairs = [(cost(young, request, EACH), cost(old, request, EACH)) for _ in range(TURNS)]
+            ratio = statistics.median(after / before for before, after in pairs)
+            failed = failed or ratio > GOAL
+            milliseconds = 1000 * statistics.median(before for before, _ in pairs) / EACH
+            print(f"| {name} | {milliseconds:.2f} | {ratio:.2f} |", flush=True)
+            for session in (young, old):
+                session.end()
+    return int(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
