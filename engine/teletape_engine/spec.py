@@ -117,6 +117,8 @@ class Spec:
         key = (shape, dtype)
         spec = Spec._interned.get(key)
         if spec is None:
+            if not dtype.isnative:
+                return Spec.of(shape, dtype.newbyteorder("="))
             _check_addressable(shape, dtype)
             with Spec._lock:
                 spec = Spec._interned.get(key)
@@ -264,6 +266,11 @@ def elements(numbers: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
         number = numbers[~fits][0].item()
         raise InvalidArgumentError(f"the number {number!r} does not fit dtype {dtype.name}")
     return array
+
+
+def native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array in this machine's byte order, in which compiled code reads it: a copy if it has another one."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def wide(dtype: DType) -> DType:

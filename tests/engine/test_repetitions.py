@@ -794,3 +794,30 @@ def test_whatever_fails_while_a_plan_runs_a_batch_happens_once_or_fails(policy, 
         if number > 8 and left > 0:  # all calls were made
             break
     assert 30 < number < 399
+
+
+# ----------------------------------------------------------------------------------------------------------- byte order
+@pytest.mark.parametrize("dtype", [">f4", ">f8", ">i4", ">c8", ">f2", "<f4"])
+def test_arrays_of_the_other_byte_order_give_the_same_numbers_through_every_door(policy, dtype):
+    """A constant, an op's input, a variable, what is assigned, a constant of a function; often, so that plans run."""
+    session, array = Session(), np.arange(1, 7).astype(dtype)
+    mine = array.astype(array.dtype.newbyteorder("="))
+    steps = (Call("mul", ("x", array), ("y",)),)
+    run(session, DefineFunction("f", ("x",), steps, ("y",)), MakeVariable("v", array))
+    for number in range(8):
+        a, b, c, d, e = ids(number)[:5]
+        answer = run(
+            session,
+            Constant(a, array),
+            Call("mul", (array, a), (b,)),
+            Call("add", (b, "v"), (c,)),
+            Assign("v", array, "set"),
+            CallFunction("f", (c,), (d,)),
+            Call("add", (d, a), (e,)),
+            *[Fetch(name) for name in (a, b, c, d, e, "v")],
+            releases=(a, b, c, d, e),
+        )
+        wanted = (mine, mine**2, mine**2 + mine, (mine**2 + mine) * mine, (mine**2 + mine) * mine + mine, mine)
+        for result, numbers in zip(answer, wanted, strict=True):
+            assert result.array.dtype == mine.dtype
+            np.testing.assert_allclose(result.array, numbers, rtol=1e-2)

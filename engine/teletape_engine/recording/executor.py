@@ -22,7 +22,7 @@ from teletape_engine.recording.memory import EXACT_COUNTS, Memory
 from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.recorder import Recorder, Share
 from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid
-from teletape_engine.spec import BFLOAT16, DTYPES, STRING, DType, Shape, Spec, element
+from teletape_engine.spec import BFLOAT16, DTYPES, STRING, DType, Shape, Spec, element, native
 
 R = TypeVar("R")
 
@@ -208,7 +208,7 @@ class Executor(Recorder):
     def constant(self, array: np.ndarray[Any, Any]) -> Value:
         """A host array as a value. The caller gives it up: it is not written into from now on."""
         self.memory.spend(array.nbytes, "a tensor")
-        return Value(self.backend.put(array), Spec.of(array.shape, array.dtype), new_uid())
+        return Value(self.backend.put(native(array)), Spec.of(array.shape, array.dtype), new_uid())
 
     def number(self, number: Literal, dtype: DType) -> Value:
         """A 0-d array."""

@@ -34,7 +34,7 @@ from teletape_engine.session.handlers.values import fetched, note_fetch
 from teletape_engine.session.state import MAIN, State
 from teletape_engine.session.step_needs import Needs, needs_of
 from teletape_engine.session.step_plan import ATTEMPTS, Build, Step, StepPlan, Taken
-from teletape_engine.spec import DType, Spec, element
+from teletape_engine.spec import DType, Spec, element, native
 
 _MOST_STRUCTURES: Final = 128  #: Structures that a session remembers.
 _LONGEST_TEXT: Final = 1 << 18  #: Characters of the text of a structure that may run as a plan.
@@ -330,6 +330,7 @@ def _structure(batch: Batch) -> Structure:
 
 
 def _value(array: np.ndarray[Any, Any]) -> Value:
+    array = native(array)
     return Value(array, Spec.of(array.shape, array.dtype), new_uid())
 
 
