@@ -21,8 +21,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 from with_server import server  # a script, not a package
 
-import teletape as tf
-
 YOUNG, OLD, TURNS, EACH = 10, 1000, 15, 20
 GOAL = 1.1
 
@@ -43,7 +41,7 @@ CHAIN = [{"op": "tanh", "inputs": [f"a{i}" if i else "v"], "outputs": [f"a{i + 1
 
 
 class Session:
-    """A session by REST and by the SDK."""
+    """A session, by REST."""
 
     def __init__(self, url: str, name: str) -> None:
         self._path = f"{url}/v1/sessions/{name}"
@@ -51,8 +49,6 @@ class Session:
         self._send("POST", f"{url}/v1/sessions", {"id": name})
         self.post("functions", FUNCTION)
         self.post("variables", {"id": "v", "value": [0.5, 1.5]})
-        self.post("tensors", {"id": "constant", "value": [0.5, 1.5]})
-        self.sdk = tf.connect(url, session=name)
 
     def _send(self, method: str, address: str, body: Any) -> None:
         headers = {"Content-Type": "application/json"}
@@ -65,7 +61,7 @@ class Session:
 
     def end(self) -> None:
         """Ends the session."""
-        self.sdk.close()
+        self._send("DELETE", self._path, None)
 
 
 def tape(session: Session) -> None:
@@ -78,14 +74,11 @@ def tape(session: Session) -> None:
     session.post(f"tensors/{y}", None, "DELETE")
 
 
-def frames(session: Session) -> None:
-    """An eager gradient by the SDK, and a read."""
-    with session.sdk:
-        x = tf.constant([0.5, 1.5, session.count])
-        with tf.GradientTape() as recorder:
-            recorder.watch(x)
-            y = tf.reduce_sum(tf.tanh(x * x))
-        recorder.gradient(y, x).numpy()
+def batch(session: Session) -> None:
+    """A batch, as frames have them, whose ids are new each time."""
+    name = f"b{session.count}"
+    op = {"do": "op", "op": "tanh", "inputs": ["v"], "outputs": [name]}
+    session.post("batch", {"commands": [op, {"do": "fetch", "id": name}], "release": [name]})
 
 
 def function(session: Session) -> None:
@@ -106,7 +99,7 @@ REQUESTS: dict[str, Callable[[Session], None]] = {
     "run": lambda session: session.post("run", {"commands": [{"do": "op", **op} for op in CHAIN], "scratch": True}),
     "tape, 5 requests": tape,
     "function, 2 requests": function,
-    "frames of the SDK": frames,
+    "batch": batch,
 }
 
 

@@ -79,7 +79,7 @@ def work(http: Client, requests: int, first: int) -> None:
 
 def test_a_request_costs_in_an_old_session_what_it_costs_in_a_young_one(http: Client) -> None:
     ok(http.post("/v1/sessions", json={"id": "demo"}))
-    for number in range(2):  # what is made at the first use of something
+    for number in range(2):  # first uses build plans and tables
         life(http, number)
     work(http, 5, 0)
     young = least(http, 2, 3)

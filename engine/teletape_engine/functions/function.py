@@ -203,19 +203,17 @@ class Function:
         return sum([(each.array if isinstance(each, Literal) else each).nbytes for _, each in self.constants])
 
     @property
-    def _tables(self) -> tuple[dict[Any, Any], ...]:
-        return self._edges, self._specs, self.number_dtypes
-
-    @property
     def remembered_bytes(self) -> int:
         """Bytes of what it remembers of calls with inputs of other specs."""
         edges = [len(numbers) for each in self._edges.values() for numbers in (*each.ties, *each.anchors)]
-        signatures = object_bytes.SIGNATURE * sum(map(len, self._tables)) + 8 * sum(edges)
+        signatures = object_bytes.SIGNATURE * (len(self._edges) + len(self._specs) + len(self.number_dtypes)) + 8 * sum(
+            edges
+        )
         return signatures + object_bytes.INSTRUCTION * self.plans.instructions
 
     def forget(self) -> None:
         """Forgets what it remembers of calls: it is found out again."""
-        for table in self._tables:
+        for table in (self._edges, self._specs, self.number_dtypes):
             table.clear()
         self.plans.forget()
 
@@ -353,7 +351,8 @@ class Function:
         specs = tuple([argument.spec for argument in arguments])
         edges = self._edges.get(specs)
         if edges is None:
-            edges = self._remember(specs, edges_of(partial(self.run, tie=False), specs, self.assigns))
+            edges = edges_of(partial(self.run, tie=False), specs, self.assigns)
+            keep(self._edges, specs, edges, MOST_SIGNATURES)
         if edges:
             results = edges.added(recorder, arguments, results)
         return edges.pushed(recorder, arguments, results) if recorder.context.accumulators else results
@@ -367,11 +366,8 @@ class Function:
                 return RUNNERS[type(command)](recorder, command, step.functions, arguments)
 
             assigned = assigned_inputs(command, step.functions)
-            edges = self._remember((step.outputs, specs), edges_of(run, specs, assigned, decided=True))
-        return edges
-
-    def _remember(self, key: Any, edges: Edges) -> Edges:
-        keep(self._edges, key, edges, MOST_SIGNATURES)
+            edges = edges_of(run, specs, assigned, decided=True)
+            keep(self._edges, (step.outputs, specs), edges, MOST_SIGNATURES)
         return edges
 
     def infer(self, specs: Sequence[Any]) -> Inferred:

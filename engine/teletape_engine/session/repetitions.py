@@ -221,8 +221,8 @@ class Repetitions:
                 started = [*started, *tensors]
             if step.free:
                 started = [*started, *_elements(contents.numbers, step.free, prepared.dtypes)]
-            values, made = plan.values(started, plan.compute(executor, started))
-            results = [self._result(entry, made, contents) for entry in prepared.results]
+            values, returned = plan.values(started, plan.compute(executor, started))
+            results = [self._result(entry, returned, contents) for entry in prepared.results]
         except Exception as error:  # the commands run one by one, and the error comes in its own words and place
             prepared.failures += not isinstance(error, TeletapeError)
             if isinstance(error, Diverged) or prepared.failures > ATTEMPTS:
@@ -247,10 +247,10 @@ class Repetitions:
             executor.context.begin_epoch()
         for entry, result in zip(prepared.results, results, strict=True):
             if isinstance(result, Fetched):
-                note_fetch(state, made[entry[-1]], result)
+                note_fetch(state, returned[entry[-1]], result)
         entries = state.entries
         for at, number in prepared.remaining:
-            entries[created[at]] = made[number]
+            entries[created[at]] = returned[number]
         for number in needs.late:
             state.release(ids[number])
         if needs.temporaries:
@@ -259,14 +259,14 @@ class Repetitions:
         state.note_highest()
         return Answer(tuple(results), None, state.memory.estimate())
 
-    def _result(self, entry: Any, made: Sequence[Any], contents: Contents) -> Result:
+    def _result(self, entry: Any, returned: Sequence[Any], contents: Contents) -> Result:
         """One result of a batch: as in every run, or with the numbers of a value."""
         if entry.__class__ is not tuple:
             return entry  # type: ignore[no-any-return]  # a result
         index, new, old, elements, number = entry
         self._state.index = index
         name = contents.created[new] if new is not None else contents.taken[old]
-        return fetched(self._state, name, made[number], elements)
+        return fetched(self._state, name, returned[number], elements)
 
     def _notes(self, uses: Sequence[tuple[int, Uid]], numbers: Sequence[Literal], needs: Needs) -> tuple[Record, ...]:
         """The records of numbers that the program may have read, as `ProvenanceLog.note_numbers` has them."""

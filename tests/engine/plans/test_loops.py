@@ -239,17 +239,17 @@ def test_without_memory_for_one_variable_no_variable_is_assigned(policy, monkeyp
         steps.append(Assign(name, f"n{name}", "set"))
     below = compile_function(("i", "a", "b"), (Call("less", ("i", Literal(400)), ("more",)),), ("more",))
     body = compile_function(("i", "a", "b"), (Call("add", ("i", Literal(1)), ("j",)), *steps), ("j",))
-    values, asked = loop_module.Value, []
+    values, calls = loop_module.Value, []
 
-    def made(*fields):
-        asked.append(fields)
-        if len(asked) == at + 1:
+    def value(*fields):
+        calls.append(fields)
+        if len(calls) == at + 1:
             raise MemoryError("no memory for a copy")
         return values(*fields)
 
     context = executor()
     variables = [Variable(context.constant(np.zeros(8, np.float32)), trainable=True, name=name) for name in "ab"]
-    monkeypatch.setattr(loop_module, "Value", made)
+    monkeypatch.setattr(loop_module, "Value", value)
     with pytest.raises(MemoryError, match="no memory for a copy"):
         while_(context, (below, body), [context.constant(np.array(0)), *variables], 2, ("i", "count"))
     assert variables[0].version == variables[1].version
