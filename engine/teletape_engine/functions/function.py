@@ -1,7 +1,8 @@
 """Functions: closed lists of steps with named inputs and outputs. Data, never code.
 
 Running one on a recorder means its steps in order, as if they were in the caller's place: so nothing else needs to know
-of functions to differentiate, batch or predict them. `compile.py` makes functions.
+of functions to differentiate, batch or predict them. `compile.py` makes functions. Long because commands that call
+functions, a function's runs and what it remembers of them belong together.
 """
 
 from __future__ import annotations
@@ -206,10 +207,9 @@ class Function:
     def remembered_bytes(self) -> int:
         """Bytes of what it remembers of calls with inputs of other specs."""
         edges = [len(numbers) for each in self._edges.values() for numbers in (*each.ties, *each.anchors)]
-        signatures = object_bytes.SIGNATURE * (len(self._edges) + len(self._specs) + len(self.number_dtypes)) + 8 * sum(
-            edges
-        )
-        return signatures + object_bytes.INSTRUCTION * self.plans.instructions
+        signatures = len(self._edges) + len(self._specs) + len(self.number_dtypes)
+        instructions = object_bytes.INSTRUCTION * self.plans.instructions
+        return object_bytes.SIGNATURE * signatures + 8 * sum(edges) + instructions
 
     def forget(self) -> None:
         """Forgets what it remembers of calls: it is found out again."""

@@ -187,7 +187,7 @@ def call_dtypes(function: Any, inputs: Sequence[Any], chosen: Sequence[int] | No
 
 
 def taken_dtypes(run: Run, inputs: Sequence[Any], chosen: Sequence[int]) -> tuple[dict[int, DType], bool]:
-    """The dtypes that untyped inputs take, that of their own if they meet no array; and whether all steps were followed.
+    """The dtypes that untyped inputs take, their own if they meet no array; and whether all steps were followed.
 
     Args:
         run: Runs what the inputs are for.

@@ -97,10 +97,10 @@ class UnrolledPlans(Plans):
         if plan.__class__ is Plan:
             try:
                 recorder.expect(plan.iterations)
-                arrays = plan.compute(recorder, started)
+                values, results = plan.values(started, plan.compute(recorder, started))
                 if plan.iterations:
                     recorder.iteration(plan.iterations, plan.iterations, plan.iterations)
-                results = plan.finish(recorder, arguments, started, arrays)
+                plan.finish(recorder, arguments, started, values)
             except CancelledError:
                 raise
             except Exception:  # values decide otherwise, or what has run so far fails: the interpreter says how
