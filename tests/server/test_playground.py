@@ -121,6 +121,28 @@ def test_type_slide_and_read_the_gradient(open_page: Opener) -> None:
     assert page.locator("#plot .line").count() >= 2
 
 
+def test_names_of_the_text_are_never_replaced_by_ops(open_page: Opener) -> None:
+    page = open_page()
+    shows(page, "y", "1.819")
+    page.locator("#editor .cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    options = page.locator("#editor .cm-tooltip-autocomplete li")
+    page.keyboard.type("N2 = x*2")
+    page.keyboard.press("Enter")
+    page.keyboard.type("y = 3*N2")
+    page.keyboard.press("Control+Space")
+    options.first.wait_for()
+    page.keyboard.press("Enter")  # with a list of options open, and none chosen
+    page.keyboard.type("z = N")
+    options.first.wait_for()
+    assert options.first.inner_text().startswith("N2"), "names of the text come first"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    text = page.locator("#editor .cm-line").all_inner_texts()
+    assert text == ["N2 = x*2", "y = 3*N2", "z = N2"], "a choice is taken"
+
+
 def test_every_preset(open_page: Opener) -> None:
     page = open_page()
     listed = page.locator("#gallery a").evaluate_all("links => links.map((link) => link.hash.slice(1))")

@@ -87,9 +87,13 @@ export class Editor {
     const source = async (context) => {
       const word = context.matchBefore(/[A-Za-z_]\w*/);
       if (!word || (word.from === word.to && !context.explicit)) return null;
-      return { from: word.from, options: await complete(word.text) };
+      const options = await complete(word.text);
+      if (!context.explicit && options.some(({ label }) => label === word.text)) return null; // the name is complete
+      return { from: word.from, options };
     };
-    return [FORMULAS, EditorView.lineWrapping, autocompletion({ override: [source], icons: false, activateOnTypingDelay: 200 })];
+    // Enter starts a new line unless an arrow key has chosen an option: what was typed is never replaced unasked.
+    const choices = { icons: false, activateOnTypingDelay: 200, selectOnOpen: false, filterStrict: true };
+    return [FORMULAS, EditorView.lineWrapping, autocompletion({ override: [source], ...choices })];
   }
 
   /** Shows another text, without a call of onChange. */

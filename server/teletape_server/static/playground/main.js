@@ -615,14 +615,19 @@ async function copy(button, text) {
   setTimeout(() => (button.textContent = label), 1500);
 }
 
+/** Names that lines of the text define, as `y` in `y = x ** 2`; also while another line cannot be read. */
+const definedIn = (text) => [...text.matchAll(/^[ \t]*([A-Za-z_]\w*)[ \t]*=(?!=)/gm)].map(([, name]) => name);
+
 let completions = null;
 async function complete(word) {
   completions ??= catalogue().then(({ ops }) => [
     ...SHORT_NAMES.map((label) => ({ label, apply: `${label}(`, type: "function" })),
     ...ops.map(({ name, inputs: takes, documentation }) => ({ label: name, apply: `${name}(`, detail: `(${takes.join(", ")})`, info: documentation.split("\n")[0], type: "function" })),
   ]);
-  const names = parsed ? [...parsed.inputs, ...namesIn(parsed)] : [];
-  return [...names.filter((label) => label !== word).map((label) => ({ label, type: "variable" })), ...(await completions)];
+  const own = [...definedIn(editor.text), ...(parsed ? [...parsed.inputs, ...namesIn(parsed)] : [])];
+  const names = [...new Set(own)].filter((name) => name !== word || definedIn(editor.text).includes(word));
+  const variables = names.map((label) => ({ label, type: "variable", boost: 99 }));
+  return [...variables, ...(await completions).filter(({ label }) => !names.includes(label))];
 }
 
 /** Arrow keys among tabs and radios. */

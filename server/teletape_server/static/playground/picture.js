@@ -17,7 +17,8 @@ const shapeOf = (data) => (Array.isArray(data) ? [data.length, ...shapeOf(data[0
  *   why: object[], failure: object|null, named: Set<string>}} facts - gradients: by name, null is none; without
  *   gradients nothing is said about them. `named` are names that a person wrote.
  */
-export function pictureOf({ steps, inputs, values, gradients, target, why, failure, named }) {
+export function pictureOf({ steps, inputs, values, gradients: computed, target, why, failure, named }) {
+  const gradients = failure ? null : computed; // a program that fails has no gradients: its edges say nothing of them
   const maker = new Map(inputs.map((name) => [name, `v:${name}`])); // name → node
   const dependent = new Set(inputs);
   const cuts = cutsOf(why, steps);
