@@ -322,7 +322,7 @@ class Registry:
         def on_reply(reply: asyncio.Future[Any]) -> None:
             entry.lease.end(self.clock())
             if not reply.cancelled() and reply.exception() is None:
-                entry.note_reply(reply.result())
+                entry.note_reply(reply.result(), self.clock())
 
         running.reply.add_done_callback(on_reply)
         return running

@@ -104,6 +104,23 @@ def test_the_api_page_begins_with_run_and_an_explained_none(page: "Page") -> Non
     assert answer["results"]["4"]["explanations"][0]["code"] == "non_differentiable_op"
 
 
+def test_parameters_of_binary_bodies_are_shown_on_demand(page: "Page") -> None:
+    page.locator('.opblock[id$="-variables-create"] .opblock-summary-control').click()
+    names = page.locator('.opblock[id$="-variables-create"] .parameter__name')
+    names.first.wait_for()
+    assert not [text for text in names.all_inner_texts() if "Tensor-Dtype" in text]
+    page.get_by_label("Show parameters that only binary bodies need").check()
+    names.filter(has_text="Tensor-Dtype").wait_for()
+
+
+def test_the_filter_finds_words_of_summaries_and_descriptions(page: "Page") -> None:
+    page.locator(".operation-filter-input").fill("hessian vector")
+    page.locator('.opblock[id$="-variables-create"]').wait_for(state="detached")
+    found = page.locator(".opblock").evaluate_all("all => all.map((block) => block.id)")
+    assert found
+    assert all(name.endswith("-hvp") for name in found), found
+
+
 def test_problems_are_collapsed_and_lead_to_their_pages(page: "Page", server_url: str) -> None:
     page.locator('.opblock[id$="-run-run"] .opblock-summary-control').click()
     rows = page.locator(".response.problems")

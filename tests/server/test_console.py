@@ -150,6 +150,33 @@ def test_a_node_has_its_value_gradient_and_explanation(open_page: Opener, sessio
     assert facts["consumed"] is False
 
 
+def test_a_session_that_works_through_functions_shows_them(open_page: Opener, session: Any) -> None:
+    from playwright.sync_api import expect
+
+    path = session("works")
+    page = open_page("#local%3Aworks")
+    page.locator(".tapes", has_text="No tapes").wait_for()
+    ok(session.client.post(f"{path}/variables", json={"id": "w", "value": [[1.5, 2.0], [3.0, 4.0]]}))
+    steps = [
+        {"op": "matmul", "inputs": ["x", "w"], "outputs": ["p"]},
+        {"op": "reduce_sum", "inputs": ["p"], "outputs": ["loss"], "attrs": {"axis": [0]}},
+    ]
+    body = {"id": "model", "inputs": ["x", "w"], "outputs": ["loss"], "steps": steps}
+    ok(session.client.post(f"{path}/functions", json=body))
+    wrong = session.client.post(f"{path}/functions/model/call", json={"inputs": {"x": [[1.0, 2.0, 3.0]], "w": "w"}})
+    assert wrong.status_code == 422
+    expect(page.locator('[data-fact="problems"]')).to_have_text("1", timeout=PATIENCE)
+    expect(page.locator('[data-fact="requests"]')).to_have_text(re.compile(r"[1-9][0-9]*"), timeout=PATIENCE)
+    page.locator(".problem a", has_text=wrong.json()["code"]).wait_for()
+    page.get_by_role("button", name="Refresh").click()
+    row = page.locator('[data-function="model"]')
+    row.locator("summary").click()
+    lines = "p = matmul(x, w)\nloss = reduce_sum(p, axis=[0])"
+    expect(row.locator("pre")).to_have_text(lines, timeout=PATIENCE)
+    expect(page.locator('[data-variable="w"]')).to_contain_text("float32[2×2] · 16 B · version 0")
+    ok(session.client.delete(path))
+
+
 def test_a_running_loop_shows_its_progress_and_is_cancelled(open_page: Opener, session: Any) -> None:
     from playwright.sync_api import expect
 

@@ -82,6 +82,22 @@ class Work(BaseModel):
     iterations: Annotated[int, Field(description="Iterations of that loop in all; 0: not known")]
 
 
+class SessionProblem(BaseModel):
+    """A problem that a session's process has answered."""
+
+    code: str
+    message: str
+    at: Annotated[str, Field(description="RFC 3339")]
+
+
+class Answered(BaseModel):
+    """The requests that a session has answered since it was created."""
+
+    requests: int
+    problems: Annotated[int, Field(description="Those answered with a problem")]
+    last_problem: SessionProblem | None
+
+
 class Session(BaseModel):
     """A live session."""
 
@@ -98,6 +114,7 @@ class Session(BaseModel):
     expires_at: Annotated[str, Field(description="RFC 3339: when it ends if no further request comes")]
     ends_at: Annotated[str, Field(description="RFC 3339: when it ends in any case")]
     running: Work
+    answered: Answered
 
 
 class SessionList(BaseModel):

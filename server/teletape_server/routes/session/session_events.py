@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from teletape_server.hosts.session_entry import Key, SessionEntry
 from teletape_server.http.events import HEADERS, HEARTBEAT_SECONDS, event
 from teletape_server.http.negotiation import EVENTS_TYPE
-from teletape_server.http.schemas import EndedSession, Session, Sessions, Work
+from teletape_server.http.schemas import Answered, EndedSession, Session, SessionProblem, Sessions, Work
 from teletape_server.problems import Problem
 from teletape_server.registry import Registry
 from teletape_wire import timestamp
@@ -50,7 +50,13 @@ def described(entry: SessionEntry, now: float) -> Session:
             iteration=current.iteration if current else 0,
             iterations=current.iterations if current else 0,
         ),
+        answered=Answered(requests=entry.answers, problems=entry.problems, last_problem=_last_problem(entry)),
     )
+
+
+def _last_problem(entry: SessionEntry) -> SessionProblem | None:
+    last = entry.last_problem
+    return None if last is None else SessionProblem(code=last.code, message=last.message, at=timestamp(last.time))
 
 
 class SessionFeed:

@@ -44,10 +44,46 @@ function picture({ createElement, useEffect, useState }) {
   };
 }
 
+/** Parameters that only a binary body needs are shown by the switch at the top, and by default not. */
+const OF_BINARY_BODIES = /^For a (binary body|body of the type)/;
+
+function binaryParameter(React, Original) {
+  return function Parameter(props) {
+    const description = props.rawParam?.get("description") ?? props.param?.get("description") ?? "";
+    const [shown, setShown] = React.useState(binary.checked);
+    React.useEffect(() => {
+      const follow = () => setShown(binary.checked);
+      binary.addEventListener("change", follow);
+      return () => binary.removeEventListener("change", follow);
+    }, []);
+    return OF_BINARY_BODIES.test(description) && !shown ? null : React.createElement(Original, props);
+  };
+}
+
+const binary = document.getElementById("binary");
+
+/** Keeps the operations whose path, summary, description or tag has all words of the phrase. */
+function opsFilter(taggedOps, phrase) {
+  const words = phrase.toLowerCase().split(/\s+/).filter(Boolean);
+  return taggedOps
+    .map((tag, name) =>
+      tag.update("operations", (operations) =>
+        operations.filter((entry) => {
+          const operation = entry.get("operation");
+          const text = [name, entry.get("path"), operation.get("summary"), operation.get("description")].join(" ").toLowerCase();
+          return words.every((word) => text.includes(word));
+        }),
+      ),
+    )
+    .filter((tag) => tag.get("operations").size);
+}
+
 function TeletapePlugin({ React }) {
   const Picture = picture(React);
   return {
+    fn: { opsFilter },
     wrapComponents: {
+      parameterRow: (Original) => binaryParameter(React, Original),
       response: (Original) => (props) =>
         /^2/.test(props.code)
           ? React.createElement(Original, props)

@@ -1,13 +1,16 @@
 // The console: the list of sessions, live, and the pane of the one that was chosen.
 
 import { apiKey, events, request, setApiKey } from "../shared/api.js";
+import { Contents } from "./contents.js";
 import { bytes, count, duration, make } from "./elements.js";
 import { problem } from "./node.js";
+import { pendingReads } from "./reads.js";
 import { Tapes } from "./tapes.js";
 
 const AGAIN = [500, 1000, 2000, 5000, 10000]; // milliseconds until the stream is opened again
 const SOON = 700; // milliseconds: shorter work is not shown
 const TICK = 5000; // between two looks at the clock
+const RATE_WINDOW = 10_000; // milliseconds over which requests a second are counted
 
 const $ = (id) => document.getElementById(id);
 const sessions = new Map(); // name → {facts, row}
@@ -105,10 +108,27 @@ function remove(ended) {
 }
 
 // ------------------------------------------------------------------------------------------------------------ the pane
+/** A number of requests, and how many a second there have been lately. */
+class Rate {
+  constructor() {
+    this.samples = []; // [milliseconds, requests] of the last RATE_WINDOW
+  }
+
+  of(requests) {
+    const now = performance.now();
+    this.samples.push([now, requests]);
+    while (now - this.samples[0][0] > RATE_WINDOW) this.samples.shift();
+    const [[since, before]] = this.samples;
+    const seconds = (now - since) / 1000;
+    return seconds < 1 ? count(requests) : `${count(requests)}, ${((requests - before) / seconds).toFixed(1)}/s`;
+  }
+}
+
 class Pane {
   constructor(name, facts) {
     this.path = pathOf(name);
-    this.tapes = new Tapes(this.path);
+    this.contents = new Contents(this.path);
+    this.tapes = new Tapes(this.path, () => this.contents.load());
     this.memory = meter("Memory");
     this.progress = make("progress", { "aria-label": "Progress of the running request", max: 1 });
     this.text = make("span", { role: "status" });
@@ -116,6 +136,8 @@ class Pane {
     this.running = make("div", { class: "running hidden" }, this.progress, this.text, this.cancel);
     this.facts = make("dl", { class: "facts" });
     this.fault = make("div", {});
+    this.lastProblem = make("p", { class: "soft problem hidden" });
+    this.rate = new Rate();
     this.hours = make("select", { "aria-label": "Keep for" }, ...[[900, "15 min"], [3600, "1 h"], [28800, "8 h"]].map(([seconds, text]) => make("option", { value: seconds, selected: seconds === 3600 }, text)));
     this.extend = make("button", { type: "button", click: () => this.act("POST", "/extend", this.extend, { seconds: Number(this.hours.value) }) }, "Extend");
     this.end = make("button", { type: "button", class: "danger", click: () => this.confirm() }, "End session");
@@ -127,6 +149,8 @@ class Pane {
       this.running,
       this.memory.bar,
       this.facts,
+      this.lastProblem,
+      this.contents.element,
       this.tapes.element,
     );
     this.busy = null;
@@ -144,11 +168,16 @@ class Pane {
       created: new Date(facts.created_at).toLocaleTimeString(),
       "ends without work": `in ${duration(Date.parse(facts.expires_at) - Date.now())}`,
       "ends at the latest": `in ${duration(Date.parse(facts.ends_at) - Date.now())}`,
+      requests: this.rate.of(facts.answered.requests),
+      problems: count(facts.answered.problems),
     };
+    const last = facts.answered.last_problem;
+    this.lastProblem.classList.toggle("hidden", !last);
+    if (last) this.lastProblem.replaceChildren("last problem, ", make("a", { href: `problems/${last.code}` }, last.code), ` at ${new Date(last.at).toLocaleTimeString()}: ${last.message}`);
     this.facts.replaceChildren(...Object.entries(rows).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", { "data-fact": name }, value))));
     const work = facts.running;
     // Reading a tape is a request too: what is over soon changes nothing on the page.
-    const busy = work.requests > 0;
+    const busy = work.requests > pendingReads();
     if (!busy || this.busy !== false) {
       this.settle();
       this.show(busy);
@@ -164,8 +193,12 @@ class Pane {
     if (busy === this.busy) return;
     this.busy = busy;
     this.running.classList.toggle("hidden", !busy);
-    if (busy) this.tapes.wait();
-    else this.tapes.load();
+    if (busy) {
+      this.tapes.wait();
+      return;
+    }
+    this.contents.load();
+    this.tapes.load();
   }
 
   async act(method, action, button, body = method === "POST" ? {} : undefined) {
@@ -199,6 +232,7 @@ class Pane {
 
   close() {
     this.settle();
+    this.contents.close();
     this.tapes.close();
   }
 
@@ -285,6 +319,7 @@ $("rows").addEventListener("keydown", (event) => {
 
 setInterval(() => {
   for (const [name, entry] of sessions) drawRow(name, entry);
+  if (sessions.has(view.name)) view.pane?.update(sessions.get(view.name).facts);
 }, TICK);
 
 follow();

@@ -1,10 +1,10 @@
 // The tapes of one session: which there are, and one of them drawn, folded if it is long.
 
-import { request } from "../shared/api.js";
 import { GraphView } from "../shared/graph.js";
 import { select as d3select, zoomIdentity } from "../vendor/d3/d3.js";
 import { bytes, count, make, spec } from "./elements.js";
 import { problem, showNode } from "./node.js";
+import { read } from "./reads.js";
 
 const NODES = 60; // of one picture: more is slow to read; groups open by a click
 const READABLE = 0.55; // a picture that would be drawn smaller is shown from its top
@@ -34,8 +34,11 @@ function drawn(node) {
 
 /** The tapes of a session, as a part of the page. */
 export class Tapes {
-  /** @param {string} path - of the session. */
-  constructor(path) {
+  /**
+   * @param {string} path - of the session.
+   * @param {() => void} onRefresh - reads what else the page shows of the session.
+   */
+  constructor(path, onRefresh) {
     this.path = path;
     this.aborted = new AbortController();
     this.parts = []; // of the tape, from the whole to what is shown
@@ -46,7 +49,7 @@ export class Tapes {
     this.panel = make("aside", { class: "node-panel", "aria-label": "Node" });
     this.hint();
     this.body = make("div", { class: "drawing" }, this.picture, this.panel);
-    this.refresh = make("button", { type: "button", click: () => this.load() }, "Refresh");
+    this.refresh = make("button", { type: "button", click: () => (onRefresh(), this.load()) }, "Refresh");
     this.element = make(
       "section",
       { class: "tapes", "aria-label": "Tapes" },
@@ -63,6 +66,7 @@ export class Tapes {
 
   say(...parts) {
     this.view = null;
+    this.body.classList.add("bare");
     this.picture.classList.remove("graph");
     this.picture.replaceChildren(make("div", { class: "message" }, ...parts));
   }
@@ -89,7 +93,7 @@ export class Tapes {
     this.element.dataset.state = "loading";
     const { signal } = this.aborted;
     try {
-      this.tapes = (await request("GET", `${this.path}/tapes`, undefined, { signal })).tapes;
+      this.tapes = (await read(`${this.path}/tapes`, signal)).tapes;
       const chosen = this.tapes.some((tape) => String(tape.id) === this.tape) ? this.tape : undefined;
       this.choice.replaceChildren(...this.tapes.map((tape) => make("option", { value: tape.id }, `${tape.id} · ${count(tape.ops)} ops`)));
       this.choice.classList.toggle("hidden", !this.tapes.length);
@@ -125,7 +129,7 @@ export class Tapes {
     const part = parts.at(-1);
     const query = part ? `&first=${part.first}&ops=${part.ops}` : "";
     try {
-      const graph = await request("GET", `${this.path}/tapes/${encodeURIComponent(id)}/graph?nodes=${NODES}${query}`, undefined, { signal });
+      const graph = await read(`${this.path}/tapes/${encodeURIComponent(id)}/graph?nodes=${NODES}${query}`, signal);
       if (signal.aborted) return;
       this.draw(graph);
       this.element.dataset.state = "ready";
@@ -148,6 +152,7 @@ export class Tapes {
       this.say(make("p", { class: "soft" }, "The tape has recorded nothing yet."));
       return;
     }
+    this.body.classList.remove("bare");
     if (!this.view) this.view = new GraphView(this.picture, { label: `Tape ${this.tape}`, onSelect: (id) => this.choose(id) });
     this.view.set({
       nodes: graph.nodes.map(drawn),
