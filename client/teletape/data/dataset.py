@@ -45,7 +45,9 @@ from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
+from teletape_engine.arrays import philox
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.ops.random.philox import unsigned
 
 AUTOTUNE: Final = -1
 INFINITE_CARDINALITY: Final = -1
@@ -523,8 +525,7 @@ class Dataset:
 
         Args:
             buffer_size: Elements held back; shuffles evenly if it is at least the size of the dataset.
-            seed: For the same order in every run; TensorFlow's orders are other ones. None: the same after
-                `tf.random.set_seed` only.
+            seed: For the same order in every run, TensorFlow's. None: the same after `tf.random.set_seed` only.
             reshuffle_each_iteration: False for the same order in every iteration of this dataset.
             name: Without effect.
 
@@ -535,13 +536,18 @@ class Dataset:
         if size < 1 and size != UNKNOWN_CARDINALITY:
             raise InvalidArgumentError(f"buffer_size must be greater than zero or UNKNOWN_CARDINALITY. It is {size}.")
         held_back = None if size < 0 else size
-        root = _root(seed)
-        epochs = itertools.repeat(0) if reshuffle_each_iteration is False else itertools.count()
-        return self._derived(
-            lambda elements: transforms.shuffled(elements, held_back, f"{root}/{next(epochs)}"),
-            "_ShuffleDataset",
-            self._cardinality,
-        )
+        draws = current().draws("dataset", None if seed is None else _count(seed)).of_another_kernel()
+        first = unsigned(draws.state(0))
+        seeds = philox.endless_words(first)  # two for each iteration
+
+        def shuffled(elements: PythonIterator[Element]) -> PythonIterator[Element]:
+            state = first
+            if reshuffle_each_iteration is not False:
+                key = next(seeds)
+                state = [0, next(seeds), key]
+            return transforms.shuffled(elements, held_back, philox.endless_words(state))
+
+        return self._derived(shuffled, "_ShuffleDataset", self._cardinality)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """Returns these elements, and then those of another dataset.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -59,18 +58,27 @@ def unbatched(elements: Iterator[Element]) -> Iterator[Element]:
         yield from ([None if column is None else column[i] for column in columns] for i in range(count))
 
 
-def shuffled(elements: Iterator[Element], size: int | None, seed: str) -> Iterator[Element]:
-    """Elements drawn from a buffer that the following ones refill."""
-    draw = Random(seed).randrange
-    buffer = list(itertools.islice(elements, size))
-    for element in elements:
-        at = draw(len(buffer))
-        yield buffer[at]
-        buffer[at] = element
-    while buffer:
-        at = draw(len(buffer))
-        buffer[at], buffer[-1] = buffer[-1], buffer[at]
-        yield buffer.pop()
+def shuffled(elements: Iterator[Element], size: int | None, words: Iterator[int]) -> Iterator[Element]:
+    """Elements drawn from a buffer that the following ones refill, in TensorFlow's order.
+
+    Args:
+        elements: The elements.
+        size: Of the buffer; None: it takes all elements.
+        words: Random integers of 32 bits, one for each element.
+    """
+    buffer: list[Element | None] = list(itertools.islice(elements, size))
+    size = filled = len(buffer)
+    begin = 0  # of what is left; the buffer is a ring
+    ended = object()
+    while filled:
+        at = (begin + next(words) % filled) % size
+        drawn, buffer[at] = buffer[at], buffer[begin]
+        assert drawn is not None
+        yield drawn
+        element: Any = next(elements, ended)
+        buffer[begin] = None if element is ended else element
+        filled -= element is ended
+        begin = (begin + 1) % size
 
 
 def repeated(start: Start, count: int) -> Iterator[Element]:

@@ -27,7 +27,10 @@ from teletape.ops.nn.attention import scaled_dot_product_attention
 from teletape.program.call_site import PACKAGES
 from teletape.program.tracebacks import reports
 from teletape.sessions.current import current
+from teletape.sessions.draws import Draws, seeds_of
 from teletape.tensors.indexed_slices import IndexedSlices
+from teletape_engine.arrays import philox
+from teletape_engine.ops.random.philox import unsigned
 
 
 def replace(module: ModuleType) -> None:
@@ -129,6 +132,33 @@ class _Batches:
             raise OutOfRangeError("End of sequence") from None
         self._taken = taken + 1
         return batch
+
+
+def _array_adapter(module: ModuleType) -> Mapping[str, Any]:
+    tree = module.__dict__["tree"]
+
+    def batches(self: Any, slice_and_convert_fn: Callable[..., Any], inputs: Any) -> Iterator[Any]:
+        """Yields the batches of an epoch in the order of Keras on TensorFlow.
+
+        There a function of a dataset draws it, by an op whose seeds are the program's and 0, which starts again with
+        each epoch. Keras's own function draws from NumPy's global generator.
+        """
+        draws = Draws(seeds_of(current().random_seed(), lambda: 0, None))
+
+        def order(count: int) -> Any:
+            return philox.permutation(unsigned(draws.state((count + 2) // 4)), count)
+
+        of_all = order(self._num_samples) if self._shuffle and self._shuffle != "batch" else None
+        for start in range(0, self._num_samples, self._batch_size):
+            stop = min(start + self._batch_size, self._num_samples)
+            indices: Any = slice(start, stop) if of_all is None else of_all[start:stop]
+            if self._shuffle == "batch":
+                indices = start + order(stop - start)
+            yield tree.map_structure(
+                functools.partial(slice_and_convert_fn, indices=indices), inputs, none_is_leaf=False
+            )
+
+    return {"ArrayDataAdapter._get_iterator": batches}
 
 
 def _array_columns(adapter: Any) -> Any:
@@ -235,6 +265,7 @@ _REPLACEMENTS: Final[Mapping[str, Callable[[ModuleType], Mapping[str, Any]]]] = 
     },
     "keras.src.saving.saving_lib": lambda module: {"_save_state": reading.save_state(module)},
     "keras.src.trainers.data_adapters": _data_adapters,
+    "keras.src.trainers.data_adapters.array_data_adapter": _array_adapter,
     "keras.src.utils.dataset_utils": _dataset_utils,
     "keras.src.utils.file_utils": _file_utils,
     "keras.src.utils.module_utils": _module_utils,

@@ -149,6 +149,9 @@ class SparseTensor(SparseValue):
     def __mul__(self, other: Any) -> Any:
         return self._scaled(ops.mul, other)
 
+    def __rmul__(self, other: Any) -> Any:
+        return self._scaled(ops.mul, other) if isinstance(other, TensorLike) else NotImplemented  # as TensorFlow
+
     def __truediv__(self, other: Any) -> Any:
         return self._scaled(ops.div, other)
 

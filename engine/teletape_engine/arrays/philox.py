@@ -7,7 +7,8 @@ runs on the host.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,8 @@ _32: Final = np.uint64(32)
 _MULTIPLIERS: Final = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _RAISES: Final = (0x9E3779B9, 0xBB67AE85)
 _F64: Final = np.dtype(np.float64)
+
+_WORDS_AHEAD: Final = 256  #: Words that are computed together if nobody knows how many are needed.
 
 Array = np.ndarray[Any, Any]
 State = Sequence[int]
@@ -152,6 +155,12 @@ def _fill_truncated(part: Array, state: State, groups: Array) -> None:
 def words(state: State, count: int) -> Array:
     """Returns the first `count` words, as uint32."""
     return filled(state, count, np.dtype(np.uint32), lambda *each: each)
+
+
+def endless_words(state: State) -> Iterator[int]:
+    """Yields the words of the blocks from a state on, one after the other."""
+    for begin in itertools.count(0, _WORDS_AHEAD // WORDS):
+        yield from words((state[0] + begin, state[1], state[2]), _WORDS_AHEAD).tolist()
 
 
 def permutation(state: State, n: int) -> Array:

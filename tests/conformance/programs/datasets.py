@@ -387,6 +387,19 @@ def reshuffling(tf, np):
 
 
 @program()
+def orders_of_a_shuffle(tf, np):
+    orders = []
+    for seed in (None, 2):
+        for again in (True, False):
+            for size in (3, 100):
+                tf.random.set_seed(7)
+                tf.random.uniform([])
+                data = tf.data.Dataset.range(20).shuffle(size, seed, reshuffle_each_iteration=again)
+                orders += [elements(data), elements(data), elements(data.batch(3).repeat(2))]
+    return orders
+
+
+@program()
 def gradients_do_not_pass(tf, np):
     x = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
     with tf.GradientTape() as tape:

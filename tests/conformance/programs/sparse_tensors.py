@@ -1,5 +1,7 @@
 """Sparse tensors: forms, products, sums, softmax, sets and lookups, with the gradients of their values."""
 
+import operator
+
 from conformance.probes import raises
 from conformance.program import program
 
@@ -393,4 +395,22 @@ def distances_of_sequences(tf, np):
         raises(lambda: tf.edit_distance(hypothesis, numbers)),
         raises(lambda: tf.edit_distance(numbers, wide)),
         raises(lambda: tf.edit_distance(tf.sparse.from_dense([1, 2]), others)),
+    ]
+
+
+@program()
+def a_dense_tensor_times_a_sparse_one(tf, np):
+    values, column = tf.Variable([1.0, 2.0]), tf.Variable([[10.0], [100.0]])
+    with tf.GradientTape() as tape:
+        sparse = tf.SparseTensor([[0, 1], [1, 0]], values, [2, 2])
+        products = [column * sparse, tf.constant(2.0) * sparse, sparse * column]
+        total = sum(tf.sparse.reduce_sum(product) for product in products)
+    return [
+        *[product.values for product in products],
+        *tape.gradient(total, [values, column]),
+        *[
+            raises(lambda operate=operate: operate(column, sparse))
+            for operate in (operator.add, operator.sub, operator.truediv, operator.floordiv, operator.pow)
+        ],
+        raises(lambda: 2.0 * sparse),
     ]
