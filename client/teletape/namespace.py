@@ -35,9 +35,9 @@ from teletape import (
 from teletape.configuration import devices
 from teletape.configuration import public as configuration
 from teletape.control_flow import compat_v1, eager, folds, maps, ordering
-from teletape.control_flow.optional import Optional
 from teletape.control_flow.tensor_array import TensorArray
 from teletape.data import type_specs
+from teletape.data.elements.optional import Optional
 from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
 from teletape.derivatives.tape import GradientTape

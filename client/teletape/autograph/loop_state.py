@@ -7,7 +7,8 @@ from typing import Any, Final, TypeAlias
 
 from teletape import debugging
 from teletape.autograph.state import Undefined, UndefinedReturnValue, is_undefined
-from teletape.control_flow.packing import has_unknown_elements, is_dynamic, tensor_of, tensors_of
+from teletape.control_flow.growth import REMEDY
+from teletape.control_flow.packing import has_unknown_elements, is_dynamic, tensor_of, tensors_of, with_room
 from teletape.control_flow.tensor_array import TensorArray
 from teletape.functions.trace import NotTraceable, trace
 from teletape.ops.arrays.create import zeros
@@ -54,16 +55,29 @@ class Loop:
         self._undefined = [is_undefined(value) for value in self._before]
         self.tensors: list[Tensor] = []
 
-    def begin(self) -> None:
+    def begin(self, most: int | None = None) -> None:
         """Finds the loop variables' tensors; those without a value become zeros.
+
+        Args:
+            most: The number of iterations at most; None: not known.
 
         Raises:
             ValueError, NotImplementedError: See `_placeholders`.
         """
-        state = self._before
+        try:
+            state = with_room(self._before, self._following, most)
+        except (UnboundLocalError, TypeError, ValueError, KeyError):
+            state = self._before  # it is raised again, with the names of the variables
+        finally:
+            self._set_state(self._before)
         if any(self._undefined) or has_unknown_elements(state):
             state = _placeholders(self._body, self._get_state, self._set_state, state, self._undefined, self._names)
         self.tensors, self._packing = tensors_of(([False] if any(self._undefined) else [], state))
+
+    def _following(self, state: Any) -> Any:
+        self._set_state(state)
+        self._body()
+        return tuple(self._get_state())
 
     def set(self, values: Sequence[Tensor]) -> Any:
         """Sets the loop variables from their tensors, and returns them."""
@@ -131,9 +145,7 @@ def _check_variable(name: str, entry: Any, last: Any, invariant: TensorShape | N
         if not (is_dynamic(first) and is_dynamic(second)):
             if isinstance(first, TensorArray) and isinstance(second, TensorArray):
                 if len(first) != len(second):
-                    raise NotTraceable(
-                        "changes the size of a TensorArray in a loop on tensors", "a TensorArray with its final size"
-                    )
+                    raise NotTraceable("changes the size of a TensorArray in a loop on tensors", REMEDY)
             elif is_dynamic(first) or is_dynamic(second) or first is not second:
                 raise TypeError(
                     f"'{name}' is a {type(first).__name__} before the loop, and another {type(second).__name__} after "

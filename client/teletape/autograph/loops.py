@@ -86,14 +86,14 @@ def _staged_while(
     most: int | None = None,
 ) -> None:
     """Runs a loop as one command; raises as `Loop`."""
-    loop = Loop(body, get_state, set_state, names, opts)
-    loop.begin()
+    loop, limit = Loop(body, get_state, set_state, names, opts), _limit(opts, most)
+    loop.begin(limit)
 
     def cond(*values: Tensor) -> Tensor:
         loop.set(values)
         return condition_of(test(), "while loop")
 
-    loop.end(loop_commands.repeated(cond, loop.step, loop.tensors, _limit(opts, most)))
+    loop.end(loop_commands.repeated(cond, loop.step, loop.tensors, limit))
 
 
 def _limit(opts: dict[str, Any], most: int | None) -> int | None:

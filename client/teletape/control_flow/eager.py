@@ -14,7 +14,7 @@ from typing import Any
 from teletape import debugging, logs
 from teletape.control_flow import loop_commands
 from teletape.control_flow.loop_commands import as_one_command
-from teletape.control_flow.packing import Packing, Whole, tensors_of, with_known_elements
+from teletape.control_flow.packing import Packing, Whole, tensors_of, with_known_elements, with_room
 from teletape.control_flow.tensor_array import TensorArray
 from teletape.control_flow.untaken import unused
 from teletape.errors import InvalidArgumentError
@@ -103,7 +103,7 @@ def _loop_step(cond: Callable[..., Any], body: Callable[..., Any], values: Any, 
         nest.assert_same_structure(list(values), list(result))
         return result
 
-    values = with_known_elements(values, following)
+    values = with_known_elements(with_room(values, following, limit), following)
     leaves, packing = tensors_of(values)
 
     def step(*loop_values: Any) -> list[Tensor]:

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from teletape.control_flow.growth import MOST_ELEMENTS, numbers_of
 from teletape.control_flow.tensor_array import TensorArray
 from teletape.functions.trace import trace
 from teletape.ops.dispatch import as_tensor, convert_to_tensor
 from teletape.tensors import nest
 from teletape.tensors.composite import Composite, Structure
 from teletape.tensors.tensor import Tensor, TensorLike
+from teletape.tensors.tensor_shape import TensorShape
 
 
 class _Value:
@@ -58,7 +60,7 @@ class Packing(NamedTuple):
             if leaf is _VALUE:
                 yield next(values)
             elif isinstance(leaf, TensorArray):
-                yield leaf.with_parts([next(values)] if leaf.elements_are_known else [])
+                yield leaf.with_parts([next(values) for _ in range(leaf.part_count)])
             elif isinstance(leaf, Whole):
                 yield leaf.structure.of([next(values) for _ in range(leaf.tensors)])
             else:
@@ -97,6 +99,49 @@ def tensors_of(state: Any) -> tuple[list[Tensor], Packing]:
 def has_unknown_elements(state: Any) -> bool:
     """Whether a state has a TensorArray whose elements have no shape yet."""
     return any(isinstance(leaf, TensorArray) and not leaf.elements_are_known for leaf in nest.flatten(state))
+
+
+def with_room(state: Any, body: Callable[[Any], Any], count: int | None) -> Any:
+    """Returns a state whose TensorArrays of dynamic size have room for what a loop may write.
+
+    Args:
+        state: The loop variables before the loop.
+        body: Returns them after an iteration; it is traced once more.
+        count: The number of iterations at most; None: not known.
+
+    Raises:
+        NotTraceable: It is not known what the index of a write may be.
+    """
+    if count is None or count > MOST_ELEMENTS or not any(map(_may_grow, nest.flatten(state))):
+        return state
+    noting = nest.map_structure(lambda leaf: leaf.noting_writes() if _may_grow(leaf) else leaf, state)
+    tensors, packing = tensors_of(noting)
+    rooms: list[tuple[int, TensorShape] | None] = []
+
+    def iteration(*values: Tensor) -> None:
+        first = packing.state(values)
+        entries, after = nest.flatten(first), nest.flatten(body(first))
+        if len(entries) == len(after):
+            numbers = numbers_of(nest.flatten(noting), entries, after, count)
+            for entry, last in zip(entries, after, strict=True):
+                noted = isinstance(entry, TensorArray) and isinstance(last, TensorArray) and entry.notes_writes
+                rooms.append((last.room(entry, numbers, count), last.element_shape) if noted else None)
+
+    trace(iteration, [tensor.recorded.spec for tensor in tensors])
+    leaves = nest.flatten(state)
+    if len(leaves) != len(rooms):
+        return state
+    return nest.pack_sequence_as(
+        state,
+        [
+            leaf.with_room(*room) if room is not None and room[1].is_fully_defined() else leaf
+            for leaf, room in zip(leaves, rooms, strict=True)
+        ],
+    )
+
+
+def _may_grow(leaf: Any) -> bool:
+    return isinstance(leaf, TensorArray) and leaf.may_grow
 
 
 def with_known_elements(state: Any, body: Callable[[Any], Any]) -> Any:

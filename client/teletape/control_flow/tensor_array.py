@@ -1,15 +1,19 @@
 """`tf.TensorArray`: tensors under the numbers 0, 1, 2, …, written one by one and read or stacked later.
 
 Outside loops on tensors it is a list. A number that is not known while a function is traced makes it one tensor of all
-elements, which a loop carries; a write replaces a row of it.
+elements, which a loop carries; a write replaces a row of it. An array of dynamic size has room for what the loop may
+write then, and a length (growth.py). Long because each method works on the three of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from teletape.control_flow.elements import elements_of
+from teletape.control_flow.growth import REMEDY, Grown, followed, key_of
 from teletape.errors import InvalidArgumentError, OutOfRangeError
 from teletape.functions.trace import NotTraceable
 from teletape.ops.arrays.create import zeros
@@ -70,6 +74,9 @@ class TensorArray:
         self._elements: list[Tensor | None] = [None] * _number(0 if size is None else size, "size")
         self._cleared: set[int] = set()
         self._rows: Tensor | None = None  # all elements as one tensor: then `_elements` is empty
+        self._length: Tensor | None = None  # how many of the rows are elements; None: all
+        self._writes: list[Tensor] | None = None  # the indices of writes that are only noted, to find the room for them
+        self._trace: Any = None  # that to which the room belongs
 
     # ------------------------------------------------------------------------------------------------------ properties
     @property
@@ -106,11 +113,11 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of elements, an int32 scalar."""
-        return constant(len(self))
+        return constant(len(self)) if self._length is None else self._length
 
     def close(self, name: str | None = None) -> None:
         """Forgets all elements."""
-        self._elements, self._rows = [], None
+        self._elements, self._rows, self._length = [], None, None
 
     def grad(self, source: Any, flow: Any = None, name: str | None = None) -> Any:
         """Not supported: the gradient of what is read or stacked is computed by a tape.
@@ -131,6 +138,8 @@ class TensorArray:
         """
         tensor = self._checked(value)
         written = self._target()
+        if written._length is not None:
+            return written._with_more(convert_to_tensor(index), tensor)
         number = _known(index) if written._can_be_rows(tensor) else _value(index)
         if number is not None and self._dynamic and written._rows is not None:
             rows = written._rows
@@ -180,7 +189,13 @@ class TensorArray:
     # --------------------------------------------------------------------------------------------------- all elements
     def stack(self, name: str | None = None) -> Tensor:
         """Returns all elements along a new axis 0; those that were never written are zeros."""
-        return self._as_rows(None)
+        rows = self._as_rows(None)
+        if self._length is None:
+            return rows
+        length = known_elements(self._length)
+        if length is None:
+            return Grown((rows, self._length))  # type: ignore[return-value]  # a function returns it as a tensor
+        return call(ops.strided_slice, (rows,), index=((0, int(length), None),))
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """Returns the elements at these indices along a new axis 0."""
@@ -193,6 +208,8 @@ class TensorArray:
 
     def concat(self, name: str | None = None) -> Tensor:
         """Returns the elements, which have one axis or more, one after the other along axis 0."""
+        if self._length is not None:
+            return call(ops.reshape, (self.stack(),), shape=(-1, *self._shape.as_list()[1:]))
         if self._rows is not None:
             rows = self._rows
             return call(ops.reshape, (rows,), shape=(-1, *rows.shape.as_list()[2:]))
@@ -253,15 +270,71 @@ class TensorArray:
         """Whether the shape of its elements is known, so that all of them can be one tensor."""
         return self._rows is not None or self._shape.is_fully_defined()
 
+    @property
+    def part_count(self) -> int:
+        """The number of its tensors."""
+        return int(self.elements_are_known) + (self._length is not None)
+
     def parts(self) -> list[Tensor]:
-        """Returns its tensors: all elements as one, if their shape is known."""
-        return [self._as_rows(None)] if self.elements_are_known else []
+        """Returns its tensors: all elements as one, if their shape is known, and how many they are if they may grow."""
+        rows = [self._as_rows(None)] if self.elements_are_known else []
+        return rows if self._length is None else [*rows, self._length]
 
     def with_parts(self, parts: Sequence[Tensor]) -> TensorArray:
         """Returns a TensorArray of the same kind with these tensors."""
+        array, rows = self._copy(), list(parts)
+        if array._length is not None:
+            array._length = rows.pop()
+        if rows:
+            array._rows, array._elements = rows[0], []
+        return array
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether a loop of the current trace may need room in it: it is dynamic, and no outer loop has made room."""
+        return self._dynamic and self._writes is None and self._trace in (None, current())
+
+    @property
+    def notes_writes(self) -> bool:
+        """Whether it only notes which indices are written."""
+        return self._writes is not None
+
+    def noting_writes(self) -> TensorArray:
+        """Returns a TensorArray with the same elements that only notes which indices are written."""
         array = self._copy()
-        if parts:
-            array._rows, array._elements = parts[0], []
+        array._length = constant(len(self)) if self._length is None else self._length
+        array._writes = []
+        return array
+
+    def room(self, before: TensorArray, numbers: Mapping[Any, Any], count: int) -> int:
+        """Returns how many elements it may get by the writes that it has noted.
+
+        Args:
+            before: The array at the beginning of the iteration.
+            numbers: What is known of scalars in each iteration; see `growth.numbers_of`.
+            count: The number of iterations.
+
+        Raises:
+            NotTraceable: It is not known what a write's index may be.
+        """
+        assert before._length is not None
+        writes, most = self._writes or (), len(self)
+        for at in writes:
+            values = followed(at, numbers)
+            most = most if values is None else max(most, int(values.max()) + 1)
+        lengths = {key_of(before._length): most + len(writes) * np.arange(count + 1)}
+        for at in writes:
+            values = followed(at, {**numbers, **lengths} if followed(at, numbers) is None else numbers)
+            if values is None:
+                raise NotTraceable("writes to a TensorArray of dynamic size at an index without a known bound", REMEDY)
+            most = max(most, int(values.max()) + 1)
+        return most
+
+    def with_room(self, count: int, shape: TensorShape) -> TensorArray:
+        """Returns a TensorArray with the same elements, of this shape, that a loop may fill up to `count`."""
+        array = self.noting_writes().of_shape(shape)
+        array._rows = _padded(array._as_rows(None), count)
+        array._elements, array._writes, array._trace = [], None, current()
         return array
 
     def of_shape(self, shape: TensorShape) -> TensorArray:
@@ -344,12 +417,31 @@ class TensorArray:
             return zeros([len(self._elements), *self._shape.as_list()], self._dtype)
         return call(ops.stack, [self._element(number) for number in range(len(self._elements))])
 
+    def _with_more(self, at: Tensor, tensor: Tensor) -> TensorArray:
+        """Returns the TensorArray, which may grow, with an element more or another one."""
+        assert self._length is not None
+        if self._writes is not None:
+            self._writes.append(at)
+            return self
+        assert self._rows is not None
+        number = known_elements(at)
+        if self._trace is current():  # no loop has made room for it
+            if number is None and key_of(at) != key_of(self._length):
+                raise NotTraceable("writes to a TensorArray of dynamic size at an index without a known bound", REMEDY)
+            self._rows = _padded(self._rows, max(len(self), (len(self) if number is None else int(number)) + 1))
+        position = self._position(at, self._rows, "modify")
+        place = call(ops.reshape, (position,), shape=(1, 1))
+        self._rows = call(ops.tensor_scatter_nd_update, (self._rows, place, tensor[None]))
+        length = call(ops.cast, (position,), dtype=self._length.dtype.np) + 1
+        self._length = call(ops.maximum, (self._length, length))
+        return self
+
     def _with_row(self, index: Any, tensor: Tensor) -> TensorArray:
         """Returns the TensorArray as one tensor, with another element at an index that is not known."""
         if self._dynamic:
             raise NotTraceable(
-                "writes to a TensorArray of dynamic size in a loop whose length is not known",
-                "a TensorArray with its final size",
+                "writes to a TensorArray of dynamic size in a loop without a known number of iterations at most",
+                REMEDY,
             )
         rows = self._as_rows(tensor)
         at = call(ops.reshape, (self._position(convert_to_tensor(index), rows, "modify"),), shape=(1, 1))
@@ -373,6 +465,12 @@ def _known(index: Any) -> int | None:
     return None if host is None else int(host)
 
 
+def _padded(rows: Tensor, count: int) -> Tensor:
+    """Returns rows with zeros after them, `count` in all."""
+    length, *rest = rows.shape.as_list()
+    return rows if count == length else concat([rows, zeros([count - length, *rest], rows.dtype)], 0)
+
+
 def _value(index: Any) -> int | None:
     """Returns an index as a number, and reads it if it is not known; None while a function is traced."""
     return _known(index) if current().tracing else int(index)
@@ -381,5 +479,5 @@ def _value(index: Any) -> int | None:
 def _number(size: Any, what: str) -> int:
     number = _value(size)
     if number is None:
-        raise NotTraceable(f"makes a TensorArray whose {what} is a tensor", f"a {what} that is a number")
+        raise NotTraceable(f"makes a TensorArray whose {what} is a tensor", REMEDY)
     return number

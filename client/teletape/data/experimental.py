@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from teletape.control_flow.optional import Optional
 from teletape.data.csv_files import make_csv_dataset
 from teletape.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
+from teletape.data.elements.optional import Optional
 from teletape.data.iterator import Iterator
 from teletape.data.options import (
     AutoShardPolicy,

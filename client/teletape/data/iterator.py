@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from teletape.control_flow.optional import Optional
 from teletape.data.elements import structure
 from teletape.data.elements.leaves import host_of, tensor_of
 from teletape.data.elements.mapped import Element, is_dataset, leaves_of
+from teletape.data.elements.optional import Optional
 from teletape.errors import OutOfRangeError
 from teletape.functions.not_traceable import GOES_OVER_A_DATASET, NotTraceable
 from teletape.functions.tensor_spec import TensorSpec

@@ -1,6 +1,6 @@
 """What `tf.experimental` holds. Written by `make reference` from teletape.namespace."""
 
-from teletape.control_flow.optional import Optional as Optional
+from teletape.data.elements.optional import Optional as Optional
 from teletape.experimental import dlpack as dlpack
 from teletape.experimental import numpy as numpy
 

@@ -1,0 +1,164 @@
+"""Loops that write an unknown number of elements to a TensorArray: one command, one trace, as many elements."""
+
+import numpy as np
+import pytest
+
+import teletape as tf
+from teletape.errors import InvalidArgumentError
+
+W = np.random.default_rng(0).normal(size=(20, 20)).astype(np.float32)
+
+
+def decoder(finish, table):
+    """A function that decodes until a token, and how often its body has run."""
+    runs = []
+
+    @tf.function
+    def decode(start, end):
+        runs.append(1)
+        out = tf.TensorArray(tf.int64, size=0, dynamic_size=True)
+        out, last = out.write(0, start), start
+        for i in tf.range(40):
+            last = tf.argmax(tf.gather(table, last) + tf.sin(tf.cast(i, tf.float32)) * table[i % 20])
+            out = out.write(i + 1, last)
+            if last == end:
+                break
+        return finish(out)
+
+    return decode, runs
+
+
+def tokens(start, end):
+    """What it decodes, by NumPy."""
+    out = [start]
+    for i in range(40):
+        out.append(int(np.argmax(W[out[-1]] + np.sin(np.float32(i)) * W[i % 20])))
+        if out[-1] == end:
+            break
+    return out
+
+
+def test_decoding_is_one_request_and_one_trace(remote):
+    table = tf.Variable(W)
+    decode, runs = decoder(lambda out: out.stack(), table)
+    expected = {end: tokens(3, end) for end in (-1, 13, 7)}
+    assert len({len(decoded) for decoded in expected.values()}) == 3
+    for end, decoded in expected.items():
+        start, last = tf.constant(3, tf.int64), tf.constant(end, tf.int64)
+        before = remote.requests
+        assert decode(start, last).numpy().tolist() == decoded
+        assert remote.requests == before + 1
+    assert len(runs) == decode.experimental_get_tracing_count() == 1
+
+
+FINISHES = {
+    "stack": (lambda out: out.stack(), lambda decoded: decoded),
+    "transpose": (lambda out: tf.transpose(out.stack()), lambda decoded: decoded),
+    "batch": (lambda out: tf.expand_dims(out.stack(), 0), lambda decoded: [decoded]),
+    "sum": (lambda out: tf.reduce_sum(tf.cast(out.stack(), tf.float32) * 2.0), lambda decoded: 2.0 * sum(decoded)),
+    "reshape": (lambda out: tf.reshape(out.stack(), [-1, 1]), lambda decoded: [[token] for token in decoded]),
+    "gather": (lambda out: tf.gather(tf.constant(W), out.stack()), lambda decoded: W[decoded].tolist()),
+    "last": (lambda out: out.stack()[-1], lambda decoded: decoded[-1]),
+    "size": (lambda out: out.size(), len),
+    "concat": (lambda out: tf.concat([out.read(1)[None], [-1]], 0), lambda decoded: [decoded[1], -1]),
+    "one more": (lambda out: out.write(out.size(), -5).stack(), lambda decoded: [*decoded, -5]),
+}
+
+
+@pytest.mark.parametrize("finish", FINISHES)
+def test_what_is_done_with_it_afterwards(remote, finish, caplog):
+    in_function, by_hand = FINISHES[finish]
+    decode, runs = decoder(in_function, tf.constant(W))
+    for end in (13, 7):
+        result = decode(tf.constant(3, tf.int64), tf.constant(end, tf.int64))
+        assert result.numpy().tolist() == by_hand(tokens(3, end))
+    assert len(runs) == 1
+    assert not [record for record in caplog.records if "op by op" in record.getMessage()]
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_elements_that_are_appended(remote, first):
+    @tf.function
+    def halves(x, least):
+        out = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in range(first):
+            out = out.write(i, -1.0)
+        for _ in tf.range(30):
+            if x < least:
+                break
+            x = x / 2.0
+            out = out.write(out.size(), x)
+        return out.stack(), out.size()
+
+    for least in (3.0, 0.1, 100.0):
+        expected, x = [-1.0] * first, 20.0
+        while x >= least:
+            x /= 2.0
+            expected.append(x)
+        elements, count = halves(tf.constant(20.0), tf.constant(least))
+        assert (elements.numpy().tolist(), count.numpy()) == (expected, len(expected))
+    assert halves.experimental_get_tracing_count() == 1
+
+
+def test_a_while_loop_with_a_bound(remote):
+    @tf.function
+    def squares(n):
+        out = tf.TensorArray(tf.int32, size=0, dynamic_size=True)
+        _, out = tf.while_loop(
+            lambda i, out: i < n, lambda i, out: (i + 1, out.write(i, i * i)), (0, out), maximum_iterations=12
+        )
+        return out.stack()
+
+    for n in (4, 0, 40):
+        assert squares(tf.constant(n)).numpy().tolist() == [i * i for i in range(min(n, 12))]
+    assert squares.experimental_get_tracing_count() == 1
+
+
+def test_its_gradient(remote):
+    @tf.function
+    def powers(x, most):
+        out, y = tf.TensorArray(tf.float32, size=0, dynamic_size=True), x
+        for i in tf.range(10):
+            out = out.write(i, y)
+            if y > most:
+                break
+            y = y * x
+        return out.stack()
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(powers(x, tf.constant(5.0)))
+    assert float(loss) == 2.0 + 4.0 + 8.0
+    assert float(tape.gradient(loss, x)) == 1.0 + 2.0 * 2.0 + 3.0 * 4.0
+
+
+@pytest.mark.parametrize("index", ["of the data", "of no bound"])
+def test_without_a_bound_one_warning_says_what_to_use(remote, caplog, index):
+    @tf.function
+    def written(n, at):
+        out = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        i = 0
+        while i < n and (index == "of the data" or i < 50):
+            out = out.write(at if index == "of the data" else i, 1.0)
+            i += 1
+        return out.stack()
+
+    assert written(tf.constant(3), tf.constant(2)).numpy().tolist()[-1] == 1.0
+    assert written(tf.constant(4), tf.constant(2)).numpy().tolist()[-1] == 1.0
+    (record,) = caplog.records
+    assert record.getMessage().endswith("Use a TensorArray whose size is a Python number.")
+
+
+def test_outside_of_the_room_is_refused(remote):
+    @tf.function
+    def read(n, at):
+        out = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in tf.range(5):
+            if i == n:
+                break
+            out = out.write(i, 1.0)
+        return out.read(at)
+
+    assert float(read(tf.constant(3), tf.constant(2))) == 1.0
+    with pytest.raises(InvalidArgumentError, match="Trying to access element 9"):
+        float(read(tf.constant(3), tf.constant(9)))
