@@ -151,6 +151,12 @@ def ok(response: httpx.Response) -> httpx.Response:
     return response
 
 
+def metric(http: httpx.Client, name: str) -> float:
+    """The present value of a metric without labels."""
+    lines = ok(http.get("/metrics")).text.splitlines()
+    return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
+
+
 def until(holds: Callable[[], bool]) -> None:
     """Waits for a state; the limit is there only so that a failure ends."""
     deadline = time.monotonic() + 60

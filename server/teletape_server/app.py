@@ -92,6 +92,8 @@ def create_app(
                 settings.memory_limit,
                 settings.bodies_per_key,
                 settings.bodies,
+                keys=max(len(settings.api_keys), 1),
+                runs=settings.runs,
             ),
             boot=boot,
             idle=settings.idle_limit,
@@ -99,6 +101,7 @@ def create_app(
             max_body=settings.max_body,
             max_iterations=settings.max_iterations,
             time_limit=settings.time_limit,
+            run_wait=settings.patience,
             idempotency_window=settings.idempotency_window,
             clock=clock,
         )

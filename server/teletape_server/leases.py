@@ -14,6 +14,7 @@ class Reason(enum.StrEnum):
 
     IDLE = "idle"
     MAX_AGE = "max_age"
+    ROOM = "room"
     DELETED = "deleted"
     WORKER_DIED = "worker_died"
     STUCK = "worker_stuck"
@@ -71,6 +72,10 @@ class Lease:
         """Keeps the session for at least `seconds` from now, idle or not, within its maximum age."""
         terms = self.terms
         self.terms = Terms(terms.idle, terms.ends, max(terms.until, min(now + seconds, terms.ends)))
+
+    def idle(self, now: float) -> float:
+        """Returns the seconds since its last work; 0 while it works, and while it is kept idle or not."""
+        return 0.0 if self._working or now < self.terms.until else now - self._worked
 
     def expires_at(self, now: float) -> float:
         """Returns the time at which the session ends without further requests; running work counts as ending now."""

@@ -1,10 +1,19 @@
-"""Limits on sessions, memory, bodies and waiting requests: functions of counts that the caller passes."""
+"""Limits on sessions, memory, bodies and waiting requests: functions of counts that the caller passes.
+
+And the order in which requests without a session run.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
-from teletape_server.problems import Problem
+from teletape_server.problems import Problem, overloaded
+
+_RETRY_SECONDS: Final = 10  # after which a creation that found no place is best sent again
+
+Request = TypeVar("Request")
 
 
 @dataclass(frozen=True)
@@ -18,6 +27,10 @@ class Quota:
         bodies_per_key: Bytes of one owner's request bodies that are being received or not answered yet.
         bodies: The same of all owners.
         waiting: Unanswered requests of one session.
+        keys: Owners that there can be.
+        room_after: Seconds without work after which a session may end to make room for another owner's.
+        runs: Requests without a session that run at a time.
+        waiting_runs: Such requests of one owner that wait for their turn.
     """
 
     sessions_per_key: int
@@ -26,16 +39,21 @@ class Quota:
     bodies_per_key: int
     bodies: int
     waiting: int = 32
+    keys: int = 1
+    room_after: float = 300.0
+    runs: int = 8
+    waiting_runs: int = 128
 
-    def admit(self, mine: int, all_sessions: int) -> None:
+    def admit(self, mine: int, all_sessions: int, owners: int) -> None:
         """Checks that an owner may have one more session.
 
         Args:
             mine: Live sessions of the owner.
             all_sessions: Live sessions of all owners.
+            owners: Owners that have a session.
 
         Raises:
-            Problem: too_many_sessions.
+            Problem: too_many_sessions, which the owner alone can change; or overloaded.
         """
         if mine >= self.sessions_per_key:
             raise Problem(
@@ -44,17 +62,40 @@ class Quota:
                 found=mine,
                 limit=self.sessions_per_key,
             )
-        if all_sessions >= self.sessions:
+        if self.sessions_left(mine, all_sessions, owners) <= 0:
+            reserved = self._reserved(mine, owners)
+            kept = f", and {reserved} places are kept for keys that have no session" if reserved else ""
+            advice = "End one of yours that you no longer need (GET /v1/sessions), or send" if mine else "Send"
             raise Problem(
-                "too_many_sessions",
-                f"this server has {all_sessions} sessions, the limit is {self.sessions}: try again later",
+                "overloaded",
+                f"this server has {all_sessions} sessions, the limit is {self.sessions}{kept}; none has been idle for "
+                f"{self.room_after:g} s whose key has more than yours. {advice} the request again later",
+                headers={"Retry-After": str(_RETRY_SECONDS)},
                 found=all_sessions,
                 limit=self.sessions,
             )
 
-    def sessions_left(self, mine: int, all_sessions: int) -> int:
+    def sessions_left(self, mine: int, all_sessions: int, owners: int) -> int:
         """Returns how many more sessions an owner may create now; the arguments are those of `admit`."""
-        return max(min(self.sessions_per_key - mine, self.sessions - all_sessions), 0)
+        of_all = self.sessions - self._reserved(mine, owners) - all_sessions
+        if not mine:  # the reserve is for this first one
+            of_all = max(of_all, min(self.sessions - all_sessions, 1))
+        return max(min(self.sessions_per_key - mine, of_all), 0)
+
+    def _reserved(self, mine: int, owners: int) -> int:
+        """Returns the places for sessions of keys that have none, apart from the owner's own."""
+        without = self.keys - owners - (mine == 0)
+        return max(min(without, self.sessions // 2), 0)
+
+    def makes_room(self, mine: int, idle: float, sessions: int) -> bool:
+        """Returns whether a session may end to make room for one more of another owner.
+
+        Args:
+            mine: Live sessions of the owner that wants one.
+            idle: Seconds for which the session has not worked.
+            sessions: Live sessions of its owner.
+        """
+        return idle >= self.room_after and (mine == 0 or sessions > mine + 1)
 
     def requests_left(self, waiting: int) -> int:
         """Returns how many more requests a session with `waiting` ones may take now."""
@@ -118,3 +159,78 @@ class Quota:
                     found=under_way,
                     limit=limit,
                 )
+
+
+class RunQueue(Generic[Request]):
+    """The order of requests without a session: a number of them runs at a time, the others wait.
+
+    A free place goes to the owner with the fewest running ones, and of several to whoever came first. While there are
+    owners without a running one, the last places are theirs, also before they ask.
+
+    Args:
+        quota: How many may run and wait.
+    """
+
+    def __init__(self, quota: Quota) -> None:
+        self._quota = quota
+        self._running: Counter[str] = Counter()  # by owner; none is zero
+        self._waiting: dict[Request, str] = {}  # the owner, in order of arrival
+
+    @property
+    def running(self) -> int:
+        """How many run."""
+        return self._running.total()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def enter(self, owner: str, request: Request) -> bool:
+        """Returns whether a request may run now; otherwise it waits until `leave` returns it.
+
+        Raises:
+            Problem: overloaded, if too many of the owner wait.
+        """
+        mine = sum(other == owner for other in self._waiting.values())
+        if not mine and self._has_place(owner):
+            self._running[owner] += 1
+            return True
+        if mine >= self._quota.waiting_runs:
+            raise overloaded(
+                f"{mine} of your requests wait for one of the {self._quota.runs} places of POST /v1/run, the limit"
+            )
+        self._waiting[request] = owner
+        return False
+
+    def leave(self, owner: str) -> list[Request]:
+        """Notes that a running request of an owner has ended; returns those that run from now on."""
+        self._running[owner] -= 1
+        if not self._running[owner]:
+            del self._running[owner]
+        begun = []
+        while (request := self._next()) is not None:
+            begun.append(request)
+            self._running[self._waiting.pop(request)] += 1
+        return begun
+
+    def give_up(self, request: Request) -> None:
+        """Notes that a request does not wait any longer."""
+        self._waiting.pop(request, None)
+
+    def give_up_all(self) -> list[Request]:
+        """Returns the requests that wait; they do not any longer."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        return waiting
+
+    def _next(self) -> Request | None:
+        allowed = [request for request, owner in self._waiting.items() if self._has_place(owner)]
+        return min(allowed, key=lambda request: self._running[self._waiting[request]], default=None)
+
+    def _has_place(self, owner: str) -> bool:
+        free = self._quota.runs - self.running
+        if not self._running[owner]:
+            return free > 0
+        others = self._quota.keys - len(self._running)
+        return free > min(others, self._quota.runs // 4)

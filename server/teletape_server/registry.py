@@ -1,4 +1,7 @@
-"""The sessions of this server: who owns them, where they run, when they end, and why ended sessions ended."""
+"""The sessions of this server: who owns them, where they run, when they end, and why ended sessions ended.
+
+Long because creating, finding and ending go by the same counts.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import errno
 import logging
 import secrets
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from teletape_engine.arrays.cpu import DeviceFacts
@@ -21,7 +24,7 @@ from teletape_server.hosts.usage import Usage
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.leases import Lease, Reason, Terms
 from teletape_server.problems import Problem, overloaded, shutting_down
-from teletape_server.quotas import Quota
+from teletape_server.quotas import Quota, RunQueue
 from teletape_wire import timestamp
 
 #: First character of ids that the server generates; a caller's own ids cannot begin with it.
@@ -63,6 +66,7 @@ class Registry:
         max_body: Bytes of the largest request.
         max_iterations: Iterations that the loops of one command may take.
         time_limit: Seconds that a request may compute.
+        run_wait: Seconds that a request without a session may wait for its turn.
         idempotency_window: Seconds for which a session knows an Idempotency-Key.
         clock: Returns Unix seconds.
 
@@ -81,6 +85,7 @@ class Registry:
         max_body: int,
         max_iterations: int,
         time_limit: float,
+        run_wait: float,
         idempotency_window: float,
         clock: Callable[[], float],
     ) -> None:
@@ -89,10 +94,12 @@ class Registry:
         self._boot = boot
         self._idle, self._max_age, self._max_body = idle, max_age, max_body
         self._max_iterations, self._time_limit = max_iterations, time_limit
-        self._idempotency_window = idempotency_window
+        self._run_wait, self._idempotency_window = run_wait, idempotency_window
         self.clock = clock
         self._live: dict[Key, SessionEntry] = {}
         self._starting: dict[Key, asyncio.Task[SessionEntry]] = {}
+        self._runs: RunQueue[asyncio.Future[None]] = RunQueue(quota)
+        self._of_runs: set[Key] = set()  # sessions that live for one request: nobody sees or counts them
         self._ended: OrderedDict[Key, Ended] = OrderedDict()
         self._ending: set[asyncio.Task[None]] = set()
         self.stopping = False
@@ -122,7 +129,7 @@ class Registry:
             dedicated: Whether a new session on a GPU gets a process of its own.
 
         Raises:
-            Problem: id_in_use, unknown_device, too_many_sessions, invalid_request, shutting_down.
+            Problem: id_in_use, unknown_device, too_many_sessions, overloaded, invalid_request, shutting_down.
         """
         self._check_running()
         limit = self._quota.memory(memory_limit)
@@ -131,6 +138,7 @@ class Registry:
         entry, task = self._live.get(key), self._starting.get(key)
         is_new = entry is None and task is None
         if is_new:
+            self._make_room(owner)
             self._quota.admit(*self._counts(owner))
             starting = self._start(key, device, limit, dtype, dedicated)
             task = self._starting[key] = asyncio.get_running_loop().create_task(starting)
@@ -150,10 +158,82 @@ class Registry:
             )
         return entry, is_new
 
-    def _counts(self, owner: str) -> tuple[int, int]:
-        """Returns the sessions of an owner, and those of all."""
-        own = sum(other_owner == owner for other_owner, _ in (*self._live, *self._starting))
-        return own, len(self._live) + len(self._starting)
+    async def create_for_run(self, owner: str, *, device: str) -> SessionEntry:
+        """Returns a new session for one request, as soon as the request's turn has come.
+
+        Args:
+            owner: Whose request it is.
+            device: As in `create`.
+
+        Raises:
+            Problem: overloaded, unknown_device, shutting_down.
+        """
+        await self._turn(owner)
+        key = (owner, GENERATED + secrets.token_hex(8))
+        self._of_runs.add(key)
+        try:
+            self._check_running()
+            starting = self._start(key, device, self._quota.memory(None), dedicated=False)
+            task = self._starting[key] = asyncio.get_running_loop().create_task(starting)
+            await asyncio.wait([task])
+            if task.cancelled():
+                raise shutting_down()
+            return task.result()
+        except BaseException:
+            if key in self._starting:
+                self._starting[key].cancel()
+            self._end_run(key)
+            raise
+
+    async def _turn(self, owner: str) -> None:
+        """Waits until one more request of an owner may run without a session."""
+        self._check_running()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._runs.enter(owner, turn):
+            return
+        try:
+            await asyncio.wait_for(asyncio.shield(turn), self._run_wait)
+        except TimeoutError:
+            if not turn.done():
+                raise overloaded(
+                    f"the request has waited {self._run_wait:g} s for one of the {self._quota.runs} places of POST "
+                    "/v1/run: it changed nothing"
+                ) from None
+        except BaseException:
+            if turn.done() and turn.exception() is None:
+                self._begin_runs(self._runs.leave(owner))
+            raise
+        finally:
+            self._runs.give_up(turn)
+
+    def _end_run(self, key: Key) -> None:
+        if key in self._of_runs:
+            self._of_runs.remove(key)
+            self._begin_runs(self._runs.leave(key[0]))
+
+    def _begin_runs(self, turns: Iterable[asyncio.Future[None]]) -> None:
+        for turn in turns:
+            turn.set_result(None)
+
+    def _make_room(self, owner: str) -> None:
+        """Ends the session that is idle for longest if an owner has a better right to its place."""
+        mine, all_sessions, owners = self._counts(owner)
+        if mine >= self._quota.sessions_per_key or self._quota.sessions_left(mine, all_sessions, owners):
+            return
+        now, sessions = self.clock(), Counter(entry.owner for entry in self.all())
+        idle = {entry: entry.lease.idle(now) for entry in self.all() if entry.owner != owner}
+        entries = [entry for entry in idle if self._quota.makes_room(mine, idle[entry], sessions[entry.owner])]
+        longest = max(entries, key=lambda entry: idle[entry], default=None)
+        if longest is None:
+            return
+        if self._quota.sessions_left(mine, all_sessions - 1, owners - (sessions[longest.owner] == 1)):
+            text = f"it was idle for {idle[longest]:.0f} s, longer than others, and another key's session got its place"
+            self._end_soon(longest, Reason.ROOM, text)
+
+    def _counts(self, owner: str) -> tuple[int, int, int]:
+        """Returns the sessions of an owner, those of all, and the owners that have one."""
+        sessions = Counter(other for other, id in (*self._live, *self._starting) if (other, id) not in self._of_runs)
+        return sessions[owner], sessions.total(), len(sessions)
 
     def sessions_left(self, owner: str) -> tuple[int, int]:
         """Returns how many sessions an owner may have, and how many more can be created now."""
@@ -167,6 +247,8 @@ class Registry:
         """Returns what is in use now, and what was counted."""
         return Usage.of(
             self._live.values(),
+            sessions=len(self.all()),
+            runs=(self._runs.running, self._runs.waiting),
             created=self._created,
             ended=self._reasons,
             body_bytes=self._body_bytes[None],
@@ -191,7 +273,7 @@ class Registry:
     async def _start(self, key: Key, device: str, limit: int, dtype: str, dedicated: bool) -> SessionEntry:
         try:
             if device != "cpu":
-                device = placed(device, await self.devices(), Counter(entry.host.device for entry in self.all()))
+                device = placed(device, await self.devices(), self.devices_in_use())
             start = Start(
                 device,
                 limit,
@@ -247,8 +329,12 @@ class Registry:
         return self._live.get((owner, id))
 
     def all(self) -> list[SessionEntry]:
-        """Returns the live sessions of all owners, oldest first."""
-        return list(self._live.values())
+        """Returns the live sessions of all owners, oldest first; without those of single requests."""
+        return [entry for key, entry in self._live.items() if key not in self._of_runs]
+
+    def devices_in_use(self) -> Counter[str]:
+        """Returns how many sessions compute on each device, those of single requests too."""
+        return Counter(entry.host.device for entry in self._live.values())
 
     def ended_reason(self, owner: str, id: str) -> Ended | None:
         """Returns why and when a session ended; None: it lives, or that is not known any more."""
@@ -256,7 +342,7 @@ class Registry:
 
     def owned_by(self, owner: str) -> list[SessionEntry]:
         """Returns the owner's live sessions, oldest first."""
-        return [entry for entry in self._live.values() if entry.owner == owner]
+        return [entry for entry in self.all() if entry.owner == owner]
 
     # ----------------------------------------------------------------------------------------------------- submitting
     def admit_body(self, owner: str, length: int) -> Admission:
@@ -350,10 +436,13 @@ class Registry:
                 if reason is Reason.IDLE
                 else f"it reached the maximum age of {self._max_age:g} s"
             )
-            self._remove(entry, reason, text)
-            task = asyncio.get_running_loop().create_task(entry.host.end(Ending(reason, text)))
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
+            self._end_soon(entry, reason, text)
+
+    def _end_soon(self, entry: SessionEntry, reason: Reason, text: str) -> None:
+        self._remove(entry, reason, text)
+        task = asyncio.get_running_loop().create_task(entry.host.end(Ending(reason, text)))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
     def _on_host_ended(self, entry: SessionEntry, ending: Ending) -> None:
         if self._live.get((entry.owner, entry.id)) is entry:
@@ -365,10 +454,14 @@ class Registry:
         if self._live.get(key) is not entry:
             return
         del self._live[key]
+        is_run = key in self._of_runs
+        self._end_run(key)
         self._reasons[reason] += 1
         self._handed_frames += entry.host.handed.frames
         if reason not in _FAULTS:  # those are warnings
             log.info("session %s of %s ended: %s", entry.id, entry.owner, text)
+        if is_run and reason is Reason.DELETED:  # nobody asks why
+            return
         self._ended[key] = Ended(reason, text, self.clock())
         while len(self._ended) > _MAX_ENDED:
             self._ended.popitem(last=False)
@@ -402,6 +495,8 @@ class Registry:
         self.stopping = True
         for task in self._starting.values():
             task.cancel()
+        for turn in self._runs.give_up_all():
+            turn.set_exception(shutting_down())
 
     async def close(self) -> None:
         """Ends all sessions: the server shuts down."""

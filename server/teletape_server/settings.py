@@ -210,6 +210,9 @@ class Settings:
     )
     sessions_per_key: int = field(default=16, metadata=_setting(_whole(1, 100_000), "live sessions of one key"))
     sessions: int = field(default=64, metadata=_setting(_whole(1, 100_000), "live sessions of all keys"))
+    runs: int = field(
+        default=8, metadata=_setting(_whole(1, 100_000), "requests of POST /v1/run, which have no session, at a time")
+    )
     idle_limit: float = field(
         default=1800.0, metadata=_setting(_seconds, "a session ends after this time without a request", "TIME")
     )

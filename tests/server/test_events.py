@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import httpx
 import pytest
 from fastapi import Request
 
-from serving import KEYS, Server, ok, problem, unread_post
+from serving import KEYS, Server, metric, ok, problem, unread_post, until
 from teletape_server.hosts.protocols import Reply, Running
 from teletape_server.http.events import PIECE, event_stream
 from teletape_server.settings import Settings
@@ -188,11 +187,8 @@ def test_work_without_end_is_stopped_by_the_clock(strict: httpx.Client) -> None:
 def test_a_caller_that_disconnects_from_run_frees_the_server(http: httpx.Client) -> None:
     body = json.dumps({"commands": loop(50_000_000)}).encode()
     with unread_post(http, "/v1/run", body):
-        while len(ok(http.get("/v1/sessions")).json()["sessions"]) < 2:
-            pass
-    deadline = time.monotonic() + 20
-    while len(ok(http.get("/v1/sessions")).json()["sessions"]) > 1:
-        assert time.monotonic() < deadline, "the session of the request that nobody waits for lives on"
+        until(lambda: metric(http, "teletape_runs") == 1)
+    until(lambda: metric(http, "teletape_runs") == 0)  # the session of the request that nobody waits for has ended
 
 
 def test_a_large_answer_is_sent_in_pieces() -> None:

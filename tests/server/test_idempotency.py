@@ -285,6 +285,18 @@ def test_a_key_of_an_admin_ends_with_the_session_that_it_named() -> None:
 
 
 # ----------------------------------------------------------------------------------------------- every POST of the API
+LONG = {  # computes until it is cancelled
+    "commands": [
+        {
+            "do": "function",
+            "id": "f",
+            "inputs": ["x"],
+            "outputs": ["y"],
+            "steps": [{"op": "pow", "inputs": ["x", 1.0], "outputs": ["y"]}],
+        },
+        {"do": "scan", "body": "f", "inputs": [1.0], "carried": 1, "length": 9_000_000, "outputs": ["z"]},
+    ]
+}
 RUN = {"commands": [{"do": "op", "op": "exp", "inputs": [0.5], "outputs": ["x"]}], "fetch": ["x"]}
 
 
@@ -310,8 +322,9 @@ def test_every_post_may_be_retried() -> None:
 
 
 def runs(server: Server) -> int:
-    """How many sessions have ended: each run has one of its own."""
-    return len(server.app.state.registry._ended)
+    """How many sessions have been created: each run has one of its own."""
+    created: int = server.app.state.registry.usage().created
+    return created
 
 
 def test_a_run_is_executed_once(server: Server, http: httpx.Client) -> None:
@@ -342,11 +355,20 @@ def test_a_run_that_is_refused_is_refused_again_without_being_executed(server: S
         assert http.post("/v1/run", content=wrong, headers=headers).status_code in (400, 422)
 
 
-def test_a_run_for_which_there_is_no_session_is_tried_again(http: httpx.Client) -> None:
-    ids = [ok(http.post("/v1/sessions", json={})).json()["id"] for _ in range(3)]
-    problem(http.post("/v1/run", json=RUN, headers=key("full")), 409, "too_many_sessions")
-    ok(http.delete(f"/v1/sessions/{ids[0]}"))
-    assert REPLAYED not in ok(http.post("/v1/run", json=RUN, headers=key("full"))).headers
+def test_a_run_that_finds_no_place_is_tried_again() -> None:
+    with (
+        Server(Settings(runs=1, patience=0.1, shutdown_grace=0.1)).running() as server,
+        server.client() as http,
+        unread_post(http, "/v1/run", json.dumps(LONG).encode()),
+    ):
+        until(lambda: server.app.state.registry.usage().runs == (1, 0))
+        refused = http.post("/v1/run", json=RUN, headers=key("full"))
+        assert "has waited 0.1 s for one of the 1 places" in problem(refused, 503, "overloaded")["detail"]
+        assert refused.headers["Retry-After"] == "1"
+        host = next(iter(server.app.state.registry._live.values())).host
+        server.loop().call_soon_threadsafe(host.cancel)
+        until(lambda: server.app.state.registry.usage().runs == (0, 0))
+        assert REPLAYED not in ok(http.post("/v1/run", json=RUN, headers=key("full"))).headers
 
 
 def test_runs_with_one_key_at_once_are_one_run(server: Server) -> None:

@@ -1,6 +1,7 @@
 """Sessions and their limits over HTTP: made, kept, ended, and refused with the numbers."""
 
 import os
+import re
 import signal
 import threading
 from typing import Any
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
-from serving import Program, Server, ok, problem
+from serving import KEYS, Program, Server, ok, problem
 from teletape_engine.commands import Call, Constant, Fetch
 from teletape_engine.errors import tree
 from teletape_engine.recording.values import Literal
 from teletape_server.problems import PROBLEMS, Problem
+from teletape_server.quotas import Quota, RunQueue
 from teletape_server.settings import Settings
 from teletape_server.worker.idempotency import IdempotencyConflictError
 from teletape_wire.errors import WireError
@@ -133,13 +135,94 @@ def test_sessions_are_counted(http: httpx.Client, server: Server) -> None:
     with server.client("bob") as bob:
         for _ in range(2):
             ok(bob.post("/v1/sessions", json={}))
-        assert problem(bob.post("/v1/sessions", json={}), 409, "too_many_sessions")["details"] == {
-            "found": 5,
-            "limit": 5,
-        }
+        refused = bob.post("/v1/sessions", json={})
+        assert problem(refused, 503, "overloaded")["details"] == {"found": 5, "limit": 5}
+        assert "End one of yours that you no longer need" in refused.json()["detail"]
+        assert refused.headers["Retry-After"] == "10"
     first = ok(http.get("/v1/sessions")).json()["sessions"][0]["id"]
     ok(http.delete(f"/v1/sessions/{first}"))
     ok(http.post("/v1/sessions", json={}))
+
+
+def test_a_key_without_a_session_finds_a_place_and_the_longest_idle_session_makes_room() -> None:
+    settings = Settings(api_keys=KEYS, sessions_per_key=4, sessions=4, shutdown_grace=0.1)
+    with Server(settings).running() as server, server.client("ann") as ann, server.client("bob") as bob:
+        for name in ("kept", "old", "new"):
+            ok(ann.post("/v1/sessions", json={"id": name}))
+        refused = problem(ann.post("/v1/sessions", json={}), 503, "overloaded")
+        assert "1 places are kept for keys that have no session" in refused["detail"]
+        ok(bob.post("/v1/sessions", json={"id": "first"}))
+        problem(bob.post("/v1/sessions", json={"id": "second"}), 503, "overloaded")
+        ok(ann.post("/v1/sessions/kept/extend", json={"seconds": 3600}))
+        server.clock.ahead += 200.0
+        ok(ann.post("/v1/sessions/new/run", json={"commands": []}))
+        server.clock.ahead += 200.0
+        ok(bob.post("/v1/sessions", json={"id": "second"}))
+        ended = problem(ann.get("/v1/sessions/old"), 410, "session_ended")
+        assert ended["details"]["reason"] == "room"
+        assert re.search(r"it was idle for 4\d\d s, longer than others", ended["detail"])
+        server.clock.ahead += 400.0
+        problem(bob.post("/v1/sessions", json={}), 503, "overloaded")  # ann has no more than bob
+        assert [session["id"] for session in ok(ann.get("/v1/sessions")).json()["sessions"]] == ["kept", "new"]
+
+
+@pytest.mark.parametrize(
+    ("mine", "all_sessions", "owners", "left"),
+    [
+        (0, 0, 0, 4),
+        (1, 1, 1, 3),  # three keys have none
+        (3, 3, 1, 1),
+        (4, 4, 1, 0),
+        (3, 6, 2, 0),
+        (2, 6, 3, 1),
+        (0, 7, 3, 1),  # its first one
+        (0, 8, 3, 0),
+        (2, 6, 4, 2),
+    ],
+)
+def test_places_are_kept_for_keys_without_a_session(mine: int, all_sessions: int, owners: int, left: int) -> None:
+    quota = Quota(4, 8, 1, 1, 1, keys=4)
+    assert quota.sessions_left(mine, all_sessions, owners) == left
+
+
+def test_at_most_half_of_the_places_are_kept() -> None:
+    quota = Quota(16, 8, 1, 1, 1, keys=100)
+    assert quota.sessions_left(1, 1, 1) == 3
+    assert quota.sessions_left(4, 4, 1) == 0
+    assert quota.sessions_left(0, 7, 4) == 1
+
+
+@pytest.mark.parametrize(
+    ("mine", "idle", "sessions", "makes_room"),
+    [(0, 300, 1, True), (0, 299, 9, False), (1, 300, 3, True), (1, 300, 2, False), (2, 900, 3, False)],
+)
+def test_a_session_ends_for_a_key_that_has_fewer(mine: int, idle: float, sessions: int, makes_room: bool) -> None:
+    assert Quota(16, 8, 1, 1, 1).makes_room(mine, idle, sessions) is makes_room
+
+
+def test_requests_without_a_session_run_in_order_and_keys_one_after_the_other() -> None:
+    queue: RunQueue[str] = RunQueue(Quota(1, 1, 1, 1, 1, keys=2, runs=4, waiting_runs=3))
+    assert [queue.enter("ann", f"a{i}") for i in range(6)] == [True, True, True, False, False, False]
+    with pytest.raises(Problem, match="3 of your requests wait for one of the 4 places"):
+        queue.enter("ann", "a6")
+    assert [queue.enter("bob", f"b{i}") for i in range(3)] == [True, False, False]
+    assert queue.leave("ann") == ["b1"], "bob has one, ann two"
+    assert queue.leave("ann") == ["a3"]
+    queue.give_up("a4")
+    assert queue.leave("bob") == ["b2"]
+    assert queue.leave("bob") == ["a5"]
+    assert not queue.enter("ann", "a6")
+    assert queue.leave("bob") == [], "the last place is for bob's next one"
+    assert (queue.running, queue.waiting) == (3, 1)
+    assert queue.leave("ann") == ["a6"]
+    assert queue.enter("bob", "b3")
+
+
+def test_one_key_alone_has_all_places() -> None:
+    queue: RunQueue[str] = RunQueue(Quota(1, 1, 1, 1, 1, runs=4))
+    assert [queue.enter("local", f"r{i}") for i in range(5)] == [True, True, True, True, False]
+    assert queue.give_up_all() == ["r4"]
+    assert queue.leave("local") == []
 
 
 def test_a_session_may_not_ask_for_more_memory_than_there_is(http: httpx.Client) -> None:

@@ -1,11 +1,14 @@
 """POST /v1/run: one request, one session, nothing is kept."""
 
+import json
+import threading
 from typing import Any
 
 import httpx
 import pytest
 
-from serving import Server, ok, problem
+from serving import Server, ok, problem, unread_post, until
+from teletape_server.settings import Settings
 
 
 def op(name: str, *inputs: Any, to: str, **attrs: Any) -> dict[str, Any]:
@@ -139,8 +142,47 @@ def test_a_run_needs_a_key(server: Server) -> None:
         problem(http.post("/v1/run", json={"commands": []}), 401, "unauthenticated")
 
 
-def test_a_run_counts_as_a_session(server: Server) -> None:
+def test_a_run_is_no_session(server: Server) -> None:
     with server.client() as http:
         for _ in range(server.settings.sessions_per_key):
             ok(http.post("/v1/sessions", json={}))
-        problem(http.post("/v1/run", json={"commands": []}), 409, "too_many_sessions")
+        ok(http.post("/v1/run", json={"commands": []}))
+
+
+def test_runs_at_once_wait_for_their_turn() -> None:
+    answers: list[httpx.Response] = []
+    with Server(Settings(runs=2, sessions=2, sessions_per_key=2)).running() as server:
+
+        def post() -> None:
+            with server.client() as http:
+                answers.append(http.post("/v1/run", json={"commands": [op("exp", 0.0, to="x")], "fetch": ["x"]}))
+
+        threads = [threading.Thread(target=post) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        with server.client() as http:
+            assert ok(http.get("/v1/sessions")).json()["sessions"] == []
+        for thread in threads:
+            thread.join()
+    assert [ok(answer).json()["values"]["x"]["data"] for answer in answers] == [1.0] * 12
+
+
+def test_runs_that_wait_are_refused_when_the_server_stops() -> None:
+    loop = [
+        {"do": "function", "id": "f", "inputs": ["x"], "outputs": ["y"], "steps": [op("pow", "x", 1.0, to="y")]},
+        {"do": "scan", "body": "f", "inputs": [1.0], "carried": 1, "length": 9_000_000, "outputs": ["z"]},
+    ]
+    answers: list[httpx.Response] = []
+    with Server(Settings(runs=1, shutdown_grace=0.1)).running() as server, server.client() as http:
+
+        def post() -> None:
+            answers.append(http.post("/v1/run", json={"commands": []}))
+
+        with unread_post(http, "/v1/run", json.dumps({"commands": loop}).encode()):
+            until(lambda: server.app.state.registry.usage().runs == (1, 0))
+            thread = threading.Thread(target=post)
+            thread.start()
+            until(lambda: server.app.state.registry.usage().runs == (1, 1))
+            server.stop()
+            thread.join()
+    problem(answers[0], 503, "shutting_down")

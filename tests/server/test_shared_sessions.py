@@ -10,7 +10,7 @@ import httpx
 import pytest
 from rest_client import Rest, op
 
-from serving import Program, ok, problem, unread_post
+from serving import Program, metric, ok, problem, unread_post
 from teletape_engine import commands
 from teletape_engine.recording.values import Literal
 
@@ -162,10 +162,6 @@ def test_retries_of_a_request_that_runs_wait_for_it_and_their_bodies_are_not_kep
     else:
         assert all(problem(answer, 409, "cancelled") for answer in answers)
     assert len(answers) == 5
-
-
-def metric(http: httpx.Client, name: str) -> float:
-    return next(float(line.split()[-1]) for line in ok(http.get("/metrics")).text.splitlines() if line.startswith(name))
 
 
 def test_a_tape_that_answers_once_gives_that_answer_to_a_retry(rest: Rest) -> None:

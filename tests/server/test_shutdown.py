@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from serving import KEYS, Server, ok, problem
+from serving import KEYS, Server, metric, ok, problem, until
 from teletape_server.settings import Settings
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -76,9 +76,8 @@ class Callers:
 
 
 def until_running(http: httpx.Client, count: int) -> None:
-    """Waits until this number of requests runs or waits in all sessions."""
-    while sum(item["running"]["requests"] for item in ok(http.get("/v1/sessions")).json()["sessions"]) < count:
-        pass
+    """Waits until this number of requests runs or waits in all sessions, those of single requests too."""
+    until(lambda: metric(http, "teletape_unanswered_requests") >= count)
 
 
 def last_event(text: str) -> tuple[str, Any]:

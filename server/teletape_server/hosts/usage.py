@@ -14,6 +14,7 @@ class Usage(NamedTuple):
 
     Attributes:
         sessions: Live sessions.
+        runs: Requests without a session that run, and that wait for their turn.
         created: Sessions created since the start.
         bytes: That they use, as of their last answers.
         body_bytes: Of request bodies under way.
@@ -24,6 +25,7 @@ class Usage(NamedTuple):
     """
 
     sessions: int
+    runs: tuple[int, int]
     created: int
     bytes: int
     body_bytes: int
@@ -37,6 +39,8 @@ class Usage(NamedTuple):
         cls,
         entries: Collection[SessionEntry],
         *,
+        sessions: int,
+        runs: tuple[int, int],
         created: int,
         ended: Mapping[Reason, int],
         body_bytes: int,
@@ -45,14 +49,17 @@ class Usage(NamedTuple):
         """Returns what live sessions use.
 
         Args:
-            entries: The live sessions.
+            entries: The live sessions, those of single requests too.
+            sessions: How many of them are none of single requests.
+            runs: Requests without a session that run, and that wait.
             created: Sessions created since the start.
             ended: Sessions that have ended, by reason.
             body_bytes: Bytes of request bodies under way.
             handed_frames: Of sessions that have ended.
         """
         return cls(
-            sessions=len(entries),
+            sessions=sessions,
+            runs=runs,
             created=created,
             bytes=sum(entry.bytes_in_use for entry in entries),
             body_bytes=body_bytes,

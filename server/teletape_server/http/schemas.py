@@ -213,6 +213,7 @@ class Limits(BaseModel):
     max_header: int
     sessions_per_key: int
     sessions: int
+    runs: int
     idle_limit: float
     max_age: float
     patience: float

@@ -12,7 +12,7 @@ from starlette.datastructures import MutableHeaders
 from teletape_server.registry import Registry, SessionEntry
 
 _BATCHES: Final = "/batch"  # without these headers: connections answer most of them past the framework
-_OF_SESSIONS: Final = ("/v1/sessions", "/v1/run")
+_OF_SESSIONS: Final = "/v1/sessions"
 
 
 def add_rate_limits(headers: MutableHeaders, registry: Registry, path: str, state: dict[str, Any]) -> None:
@@ -30,7 +30,7 @@ def add_rate_limits(headers: MutableHeaders, registry: Registry, path: str, stat
         limit, left = registry.requests_left(entry)
         headers["RateLimit-Policy"] = f'"requests";q={limit};qu="concurrent-requests"'
         headers["RateLimit"] = f'"requests";r={left}'
-    elif owner is not None and path in _OF_SESSIONS:
+    elif owner is not None and path == _OF_SESSIONS:
         limit, left = registry.sessions_left(owner)
         headers["RateLimit-Policy"] = f'"sessions";q={limit};qu="sessions"'
         headers["RateLimit"] = f'"sessions";r={left}'

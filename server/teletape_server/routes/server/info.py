@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
@@ -57,7 +56,7 @@ async def info(request: Request, _: Owner) -> Info:
 async def devices(request: Request, _: Owner) -> Devices:
     """Lists the devices on which sessions can compute, with their memory, and why a GPU cannot be used; the default."""
     registry = registry_of(request)
-    sessions = Counter(entry.host.device for entry in registry.all())
+    sessions = registry.devices_in_use()
     states = [
         DeviceState(
             device=facts.device,

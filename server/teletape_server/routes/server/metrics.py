@@ -31,6 +31,8 @@ def facts_of(state: State) -> Callable[[], Iterable[Metric]]:
         counts: Metrics = state.metrics
         usage = registry.usage()
         yield gauge("teletape_sessions", "Live sessions", usage.sessions)
+        yield gauge("teletape_runs", "Requests without a session that run", usage.runs[0])
+        yield gauge("teletape_waiting_runs", "Requests without a session that wait for their turn", usage.runs[1])
         yield gauge("teletape_session_bytes", "Bytes in use by live sessions, as of their last answers", usage.bytes)
         yield gauge("teletape_bodies_bytes", "Bytes of request bodies under way", usage.body_bytes)
         yield gauge("teletape_unanswered_requests", "Requests that sessions have not answered yet", usage.requests)

@@ -47,7 +47,7 @@ router = APIRouter(tags=["run"])
         "tape_consumed",
         "tape_state",
         "no_gradient_registered",
-        "too_many_sessions",
+        "overloaded",
         "unknown_device",
         "idempotency_conflict",
         "answer_dropped",
@@ -62,6 +62,9 @@ async def run(
     key: IdempotencyKey = None,
 ) -> Response:
     """Runs the commands of a batch in a new session, returns the values of `fetch`, and ends the session.
+
+    It does not count as a session: it waits for its turn, a key's requests in their order and the keys one after the
+    other, and is `overloaded` if that takes too long.
 
     The request is safe to repeat. If the client disconnects, the computation is cancelled; with an Idempotency-Key it
     goes on, for the retry.
@@ -113,10 +116,9 @@ class _Work:
                 await self.end(session)
 
     async def open(self) -> SessionEntry:
-        """Creates the session."""
+        """Creates the session, as soon as there is a place for it."""
         registry = registry_of(self.request)
-        session, _ = await registry.create(self.owner, None, device=self.device, memory_limit=None)
-        return session
+        return await registry.create_for_run(self.owner, device=self.device)
 
     async def end(self, session: SessionEntry) -> None:
         """Ends the session."""

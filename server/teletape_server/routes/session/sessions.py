@@ -40,7 +40,13 @@ def _described(request: Request, entry: SessionEntry) -> Session:
     summary="Create a session",
     response_model=Session,
     responses=refusals(
-        "unauthenticated", *BODY, "id_in_use", "unknown_device", "too_many_sessions", "idempotency_conflict"
+        "unauthenticated",
+        *BODY,
+        "id_in_use",
+        "unknown_device",
+        "too_many_sessions",
+        "overloaded",
+        "idempotency_conflict",
     )
     | {200: {"model": Session, "description": "The session exists already"}},
 )
