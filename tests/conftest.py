@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+#: Where programs are; Debian's nginx is where a user's PATH does not lead.
+PROGRAMS = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+
+
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     if not pluginmanager.hasplugin("timeout"):  # the tests of a GPU run with pytest alone: see benchmarks/gpu
         parser.addini("timeout", "seconds after which pytest-timeout, where it is installed, ends a test")
@@ -96,11 +100,18 @@ def without_clients() -> str | None:
     return f"{' and '.join(missing)} not installed (make clients)" if missing else None
 
 
+def without_nginx() -> str | None:
+    """Why nginx cannot run here, or None."""
+    missing = [name for name in ("nginx", "openssl") if shutil.which(name, path=PROGRAMS) is None]
+    return f"{' and '.join(missing)} not installed (apt-get install nginx-light openssl)" if missing else None
+
+
 OBSTACLES: dict[str, Callable[[], str | None]] = {
     "browser": without_browser,
     "clients": without_clients,
     "cupy": without_cupy,
     "gpu": without_gpu,
+    "nginx": without_nginx,
 }
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 #: The owner of all sessions on a server without keys.
 LOCAL: Final = "local"
@@ -63,6 +65,30 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def caller_address(peer: str | None, forwarded: str | None, proxies: Sequence[Network]) -> str | None:
+    """Returns the address of a request's caller; None: it came over a Unix socket, and without a proxy.
+
+    Args:
+        peer: The address of the connection's other end; None: it is a Unix socket's.
+        forwarded: The header X-Forwarded-For. Each proxy adds the address of its own caller at the end.
+        proxies: Those that are believed; whoever connects to a Unix socket is.
+    """
+    address = peer
+    for added in reversed((forwarded or "").split(",")):
+        if (address is not None and not _is_in(address, proxies)) or not added.strip():
+            break
+        address = added.strip()
+    return address
+
+
+def _is_in(address: str, networks: Sequence[Network]) -> bool:
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(number in network for network in networks)
 
 
 def host_name(header: str) -> str:

@@ -6,17 +6,22 @@ import contextlib
 import gc
 import logging
 import os
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Sequence
+from typing import Final
 
 from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server import version
 from teletape_server.connections.listener import address_of, listening
-from teletape_server.middleware.access_log import write_to_stderr
+from teletape_server.middleware.access_log import LogFormatter, write_to_stderr
 from teletape_server.settings import Settings, SettingsError
-from teletape_server.worker.confinement import hide, scrub
+from teletape_server.worker.confinement import hide, machine_memory, scrub
 
+_END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
+_LATE_STATUS: Final = 70
 _USAGE = "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
 
 
@@ -56,9 +61,9 @@ def serve(settings: Settings) -> int:
     except ImportError as error:
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1
-    logging.basicConfig(
-        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogFormatter())
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
     if settings.logs_requests:
         write_to_stderr()
     if settings.worker_user is not None and os.geteuid() != 0:
@@ -83,7 +88,24 @@ def serve(settings: Settings) -> int:
             logging.getLogger("teletape").warning(
                 "no API keys (TELETAPE_API_KEYS): %s can use this server and its sessions", users
             )
+        if promise := overcommitment(settings, machine_memory()):
+            # One user who fills the machine harms nobody else.
+            logging.getLogger("teletape").log(logging.WARNING if settings.api_keys else logging.INFO, "%s", promise)
         return _serve(settings, listener, stack)
+
+
+def overcommitment(settings: Settings, memory: int) -> str:
+    """Returns a sentence if sessions and bodies may take more than the memory, in bytes; empty: they may not."""
+    promised = settings.sessions * settings.memory_limit + settings.bodies
+    if promised <= memory:
+        return ""
+    numbers = [f"{number / (1 << 30):.3g} GiB" for number in (settings.memory_limit, settings.bodies, promised, memory)]
+    limit, bodies, most, there = numbers
+    return (
+        f"{settings.sessions} sessions of {limit} and request bodies of {bodies} may take {most}, and there are "
+        f"{there}: if many are full at once, the system ends the largest session. To exclude that, lower --sessions, "
+        "--memory-limit or --bodies"
+    )
 
 
 def _missing_gpu(device: str, all_facts: list[DeviceFacts]) -> str:
@@ -110,14 +132,26 @@ def _serve(settings: Settings, listener: socket.socket, resources: contextlib.Ex
             print(_greeting(settings, listener), flush=True)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            limit = threading.Timer(settings.shutdown_grace + _END_SECONDS, _end_at_once, (settings.shutdown_grace,))
+            limit.daemon = True
+            limit.start()
             await super().shutdown(sockets)
             resources.close()
 
+    server = GreetingServer(create_app(settings), settings)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup leaves it
+        signal.signal(signal.SIGHUP, server.handle_exit)
     try:
-        GreetingServer(create_app(settings), settings).run(sockets=[listener])
+        server.run(sockets=[listener])
     except KeyboardInterrupt:  # uvicorn shuts down first, and then raises it
         return 130
     return 0
+
+
+def _end_at_once(grace: float) -> None:
+    """Ends the process, and so all sessions' processes, whatever its end still waits for."""
+    logging.getLogger("teletape").error("the server has not ended %g s after its grace: it ends now", _END_SECONDS)
+    os._exit(_LATE_STATUS)
 
 
 def _greeting(settings: Settings, listener: socket.socket) -> str:

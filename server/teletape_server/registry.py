@@ -18,6 +18,7 @@ from teletape_server.gpu.placement import is_of, placed
 from teletape_server.hosts.counted_bodies import Admission, CountedBody
 from teletape_server.hosts.ended_sessions import Ended, session_ended
 from teletape_server.hosts.protocols import HostGone, Hosts, Running, Start
+from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.hosts.session_entry import Key as Key
 from teletape_server.hosts.session_entry import SessionEntry as SessionEntry
 from teletape_server.hosts.usage import Usage
@@ -259,6 +260,10 @@ class Registry:
         if self.stopping:
             raise shutting_down()
 
+    def lack(self) -> str:
+        """Returns why no session could start now; empty: one could."""
+        return self._hosts.lack()
+
     async def devices(self) -> list[DeviceFacts]:
         """Returns what is known of the machine's devices.
 
@@ -295,7 +300,8 @@ class Registry:
         entry = SessionEntry(key, host, lease, memory_limit=limit, dtype=dtype, now=now)
         self._live[key] = entry
         self._created += 1
-        log.info("session %s of %s created on %s", entry.id, entry.owner, device)
+        host.name = f"session {entry.id} of {entry.owner}"
+        log.info("%s created on %s by request %s", host.name, device, REQUEST_ID.get())
         self._ended.pop(key, None)
         host.handed.attach(lease, self.clock)
         host.ended.add_done_callback(lambda ended: self._on_host_ended(entry, ended.result()))
@@ -479,7 +485,7 @@ class Registry:
         await asyncio.gather(*[entry.host.handed.recall() for entry in self._live.values()])
         await self._until_answered(grace)
         for entry in self._live.values():
-            entry.host.cancel()
+            entry.host.cancel(is_stopping=True)
         await self._until_answered(_CANCEL_SECONDS)
         await self.close()
 

@@ -1,13 +1,15 @@
 """The HTTP server, and its orderly end: work gets some time, every caller an answer, and the log no traceback.
 
 The first signal ends it in order: new requests are answered 503, running ones may finish, then they are cancelled, then
-all sessions end. The second signal ends it at once.
+all sessions end. The second signal ends it at once. A terminal that closes (SIGHUP) is such a first signal, unless the
+server was started so that it ignores that; shells and the system send it several times, which then means nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 from types import FrameType
 from typing import Final
@@ -38,7 +40,7 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begins the orderly end; a second signal ends the process at once, and the sessions' processes with it."""
-        if self.should_exit:
+        if self.should_exit and sig != signal.SIGHUP:
             os._exit(128 + sig)
         super().handle_exit(sig, frame)
 

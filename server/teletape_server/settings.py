@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import ipaddress
 import pwd
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from teletape_server.auth import is_loopback
+from teletape_server.auth import Network, is_loopback
 from teletape_server.worker.confinement import User
 
 
@@ -23,6 +24,7 @@ _UNITS: Final = {"": 1, "B": 1} | {
     for power, prefix in enumerate("KMGT", 1)
     for suffix, base in (("B", 1000), ("iB", 1024), ("", 1024))
 }
+_SHORTEST_KEY: Final = 8  # characters
 _DURATIONS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -110,14 +112,37 @@ def _keys(text: str) -> dict[str, str]:
     keys: dict[str, str] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, colon, key = entry.partition(":")
-        if not colon or not re.fullmatch(r"[A-Za-z0-9._-]+", name) or len(key) < 8 or not key.isascii() or " " in key:
-            raise ValueError("name:key pairs separated by commas, each key of at least 8 characters, without spaces")
+        if not colon or not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+            position = len(keys) + 1
+            raise ValueError(
+                "name:key pairs separated by commas, each name of letters, digits, dots, underscores and hyphens; pair "
+                f"{position} has no such name before a colon"
+            )
+        if len(key) < _SHORTEST_KEY or not key.isascii() or " " in key:
+            raise ValueError(
+                f"name:key pairs separated by commas, each key of at least {_SHORTEST_KEY} characters of ASCII without "
+                f"spaces; that of {name} has {_wrong_key(key)}"
+            )
         if name in keys:
             raise ValueError(f"name:key pairs with different names; {name} occurs twice")
         if key in keys.values():
             raise ValueError(f"name:key pairs with different keys; that of {name} is another name's too")
         keys[name] = key
     return keys
+
+
+def _wrong_key(key: str) -> str:
+    """Returns what is wrong with a key, without showing it."""
+    if len(key) < _SHORTEST_KEY:
+        return f"{len(key)}"
+    return "a space in it" if " " in key else "other characters"
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ValueError("addresses and networks separated by commas, such as 127.0.0.1 or 172.16.0.0/12") from None
 
 
 def _names(text: str) -> frozenset[str]:
@@ -268,6 +293,12 @@ class Settings:
             const="on",
         ),
     )
+    trusted_proxies: tuple[Network, ...] = field(
+        default=(ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1")),
+        metadata=_setting(
+            _networks, "proxies whose X-Forwarded-For names the caller: addresses and networks, with commas", "NETWORKS"
+        ),
+    )
 
     def __post_init__(self) -> None:
         if not self.api_keys and self.unix is None and not is_loopback(self.host):
@@ -328,8 +359,8 @@ class Settings:
             try:
                 values[setting.name] = setting.metadata["read"](text)
             except ValueError as error:
-                shown = "something else" if setting.name == "api_keys" else repr(text)
-                raise SettingsError(f"{origin} must be {error}; found {shown}") from None
+                shown = "" if setting.name == "api_keys" else f"; found {text!r}"  # keys are shown nowhere
+                raise SettingsError(f"{origin} must be {error}{shown}") from None
         return cls(**values)
 
 
@@ -342,6 +373,8 @@ def _variable(name: str) -> str:
 
 
 def _shown(setting: dataclasses.Field[Any]) -> str:
+    if isinstance(setting.default, tuple):
+        return ",".join(map(str, setting.default))
     if setting.metadata["read"] is _bytes:
         for unit in ("GiB", "MiB", "KiB"):
             if setting.default % _UNITS[unit] == 0:

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from teletape_server import cli
+from teletape_server.settings import Settings
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -76,9 +79,34 @@ def test_compose_demands_a_key_and_prints_the_line_to_write(services: dict[str, 
         assert not set(demand[1]) & set("${}")
 
 
-def test_compose_bounds_memory(services: dict[str, Any]) -> None:
+def test_compose_bounds_memory_and_promises_no_more(services: dict[str, Any]) -> None:
     for service in services.values():
-        assert service["deploy"]["resources"]["limits"]["memory"]
+        memory = default(service["deploy"]["resources"]["limits"]["memory"])
+        values = {name: default(value) for name, value in service["environment"].items() if ":-" in value}
+        settings = Settings.load([], values)
+        promised = settings.sessions * settings.memory_limit + settings.bodies
+        temporary = sum(int(size) << 20 for entry in service["tmpfs"] for size in re.findall(r"size=(\d+)m", entry))
+        own = 200 << 20  # of the server, and of the interpreters of so few sessions
+        assert promised + temporary + own <= int(memory.removesuffix("g")) << 30
+        assert temporary
+        assert service["pids_limit"]
+
+
+def default(text: str) -> str:
+    """The value of a variable in the compose file that nothing sets."""
+    match = re.fullmatch(r"\$\{\w+:-(.+)\}", text)
+    assert match, text
+    return match[1]
+
+
+def test_compose_waits_for_the_orderly_end(services: dict[str, Any]) -> None:
+    for service in services.values():
+        assert int(service["stop_grace_period"].removesuffix("s")) > Settings().shutdown_grace + cli._END_SECONDS
+
+
+def test_no_other_process_of_a_container_has_the_keys(services: dict[str, Any]) -> None:
+    """An init process would: sessions' processes are of the same user, and could read its environment."""
+    assert not [name for name, service in services.items() if service.get("init")]
 
 
 def test_compose_publishes_on_loopback_unless_configured_otherwise(services: dict[str, Any]) -> None:

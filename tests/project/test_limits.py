@@ -37,6 +37,7 @@ NOT_LIMITS = {
     "api_keys",
     "log_level",
     "worker_user",
+    "trusted_proxies",
 }
 #: Statuses of problems that name a limit, and codes of other statuses that do.
 LIMIT_STATUSES = {408, 413, 429, 431, 507}

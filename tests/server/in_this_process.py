@@ -38,7 +38,7 @@ class HostHere:
     """Implements `Host` in this process: a request is executed when it is submitted."""
 
     def __init__(self, device: str, session: Session) -> None:
-        self.device = device
+        self.name, self.device = "session", device
         self.session = session
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.running: set[Running] = set()
@@ -63,7 +63,7 @@ class HostHere:
             running.reply.set_result(Reply(error.code, "", memoryview(b""), facts))
         return running
 
-    def cancel(self) -> None:
+    def cancel(self, *, is_stopping: bool = False) -> None:
         """Nothing runs."""
 
     async def end(self, ending: Ending) -> None:
@@ -84,6 +84,10 @@ class HostsHere:
 
     def prepare(self) -> None:
         """Nothing has to be prepared."""
+
+    def lack(self) -> str:
+        """Nothing is missing."""
+        return ""
 
     async def start(self, start: Start) -> HostHere:
         self.hosts.append(HostHere(start.device, self._session()))

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import httpx
 import pytest
@@ -14,10 +14,11 @@ from test_frames import until
 
 from serving import KEYS, Program, Server, ok, problem, unread_post
 from teletape_engine.commands import Constant, Fetch
+from teletape_server.auth import caller_address
 from teletape_server.middleware.access_log import log_request
 from teletape_server.settings import Settings, SettingsError
 
-LINE = re.compile(r"(\S+) (\S+) (\S+) (\d+) (\d+) (\d+\.\d{4}) (\S+) (\S+)")
+LINE = re.compile(r"(\S+) (\S+) (\S+) (\d+) (\d+) (\d+\.\d{4}) (\S+) (\S+) (\S+)")
 
 
 @pytest.fixture
@@ -46,10 +47,10 @@ def lines(caplog: pytest.LogCaptureFixture, count: int, path: str = "") -> list[
 def test_a_line_has_what_was_asked_and_what_was_answered(logged: Server, caplog: pytest.LogCaptureFixture) -> None:
     with logged.client() as http:
         created = http.post("/v1/sessions", json={"id": "demo"}, headers={"X-Request-Id": "mine-1"})
-        [(time, *fields, seconds, owner, request_id)] = lines(caplog, 1)
+        [(time, *fields, seconds, owner, request_id, caller)] = lines(caplog, 1)
         assert datetime.fromisoformat(time).utcoffset() is not None
         assert fields == ["POST", "/v1/sessions", "201", str(len(created.content))]
-        assert (float(seconds) > 0, owner, request_id) == (True, "ann", "mine-1")
+        assert (float(seconds) > 0, owner, request_id, caller) == (True, "ann", "mine-1", "127.0.0.1")
         for method, path, status, key in (
             ("GET", "/v1/sessions/demo?x=secret", 422, "ann"),
             ("GET", "/v1/nothing", 404, "-"),
@@ -58,14 +59,14 @@ def test_a_line_has_what_was_asked_and_what_was_answered(logged: Server, caplog:
             ("PATCH", "/v1/run", 405, "-"),
         ):
             answer = http.request(method, path)
-            [(_, *fields, _, owner, request_id)] = lines(caplog, 1)
+            [(_, *fields, _, owner, request_id, _)] = lines(caplog, 1)
             assert fields[:3] == [method, path.partition("?")[0], str(status)], "the query may hold what is secret"
             assert (owner, request_id) == (key, answer.headers["x-request-id"])
         http.head("/v1/info")
         assert lines(caplog, 1)[0][1:5] == ("HEAD", "/v1/info", "200", "0")
     with logged.client(None) as stranger:
         problem(stranger.get("/v1/sessions", headers={"X-API-Key": "wrong-key"}), 401, "unauthenticated")
-        assert lines(caplog, 1)[0][6] == "-"
+        assert lines(caplog, 1)[0][6:9:2] == ("-", "127.0.0.1"), "refused keys can be counted by address"
 
 
 def test_each_frame_has_a_line_also_of_a_connection_that_a_process_would_serve(
@@ -83,13 +84,39 @@ def test_each_frame_has_a_line_also_of_a_connection_that_a_process_would_serve(
         assert fields[-1][4] == str(len(answer.content))
         assert {line[6] for line in fields} == {"bob"}
         assert fields[-1][7] == answer.headers["x-request-id"]
+        assert {line[8] for line in fields} == {"127.0.0.1"}
+        ok(program.post(program.batch(), **{"X-Forwarded-For": "203.0.113.1, 192.0.2.7"}))
+        assert lines(caplog, 1, "/v1/sessions/demo/batch")[0][8] == "192.0.2.7"
+        http.get("/v1/info", headers={"X-Forwarded-For": "no address"})
+        assert lines(caplog, 1, "/v1/info")[0][8] == "no%20address"
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "caller"),
+    [
+        ("192.0.2.1", None, "192.0.2.1"),
+        ("192.0.2.1", "198.51.100.1", "192.0.2.1"),
+        ("127.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ("::1", "2001:db8::1", "2001:db8::1"),
+        ("127.0.0.1", "203.0.113.1, 198.51.100.1, 10.1.2.3", "198.51.100.1"),
+        ("127.0.0.1", "", "127.0.0.1"),
+        ("127.0.0.1", "not an address", "not an address"),
+        (None, None, None),
+        (None, "198.51.100.1", "198.51.100.1"),
+    ],
+)
+def test_the_caller_is_whom_the_last_trusted_proxy_names(
+    peer: str | None, forwarded: str | None, caller: str | None
+) -> None:
+    proxies = Settings.load(["--trusted-proxies", "127.0.0.1, ::1, 10.0.0.0/8"], {}).trusted_proxies
+    assert caller_address(peer, forwarded, proxies) == caller
 
 
 def test_a_caller_that_leaves_has_a_line_too(logged: Server, caplog: pytest.LogCaptureFixture) -> None:
     with logged.client() as http:
         with unread_post(http, "/v1/sessions", b"{", length=100):
             until(lambda: logged.answering() > 0)
-        [(_, method, path, _, _, _, owner, _)] = lines(caplog, 1)
+        [(_, method, path, _, _, _, owner, *_)] = lines(caplog, 1)
         assert (method, path, owner) == ("POST", "/v1/sessions", "ann")
 
 
@@ -105,8 +132,8 @@ def test_a_caller_that_leaves_has_a_line_too(logged: Server, caplog: pytest.LogC
 )
 def test_no_path_breaks_a_line(path: str, shown: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    log_request("GET", path, 404, 0, 0.5, owner=None, request_id="r")
-    assert caplog.messages[0].split(" ")[1:] == ["GET", shown, "404", "0", "0.5000", "-", "r"]
+    log_request("GET", path, 404, 0, 0.5, owner=None, request_id="r", caller=None)
+    assert caplog.messages[0].split(" ")[1:] == ["GET", shown, "404", "0", "0.5000", "-", "r", "-"]
 
 
 def test_by_default_there_is_no_line(server_url: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -153,7 +180,8 @@ def test_lines_go_to_stderr_as_they_are() -> None:
         errors = process.communicate(timeout=60)[1].splitlines()
     assert [LINE.fullmatch(line)[2] for line in errors if LINE.fullmatch(line)] == ["POST", "DELETE"]  # type: ignore[index]  # it matches
     events = [line for line in errors if "INFO teletape: session demo of local" in line]
-    assert ["created on cpu" in events[0], "ended: it was deleted" in events[1]] == [True, True]
+    assert ["created on cpu by request " in events[0], "ended: it was deleted" in events[1]] == [True, True]
+    assert all(datetime.fromisoformat(line.split(" ")[0]).utcoffset() == timedelta() for line in errors)
 
 
 def test_the_command_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:

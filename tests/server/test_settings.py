@@ -17,7 +17,7 @@ import pytest
 from serving import ok
 from teletape_server import cli
 from teletape_server.settings import Settings, SettingsError
-from teletape_server.worker.confinement import User
+from teletape_server.worker.confinement import User, machine_memory
 
 TELETAPE = [sys.executable, "-m", "teletape_server.cli"]
 
@@ -80,8 +80,11 @@ def test_values_are_read_from_flags_and_from_the_environment(name: str, text: st
         ("log_level", "loud", "one of debug"),
         ("worker_user", "no-such-user", "a user of this machine"),
         ("worker_user", "4000000000", "a user of this machine"),
-        ("api_keys", "nocolon", "name:key pairs"),
-        ("api_keys", "ann:short", "8 characters"),
+        ("api_keys", "ann:long-enough-1,nocolon", "pair 2 has no such name"),
+        ("api_keys", "bob:long-enough-1,ann:short", "that of ann has 5"),
+        ("api_keys", "ann:long enough", "that of ann has a space in it"),
+        ("api_keys", "ann:lång-enough", "that of ann has other characters"),
+        ("trusted_proxies", "proxy.example", "addresses and networks"),
         ("api_keys", "ann:long-enough-1,ann:long-enough-2", "ann occurs twice"),
         ("api_keys", "ann:long-enough-1,bob:long-enough-1", "that of bob is another name's too"),
     ],
@@ -147,6 +150,93 @@ def test_a_port_that_is_taken_is_said_so(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_device_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.serve(Settings(port=0, device="gpu:99")) == 2
     assert "teletape: no device gpu:99: " in capsys.readouterr().err
+
+
+def serving(*arguments: str, code: str = "", **environment: str) -> subprocess.Popen[str]:
+    """A server's process, which has printed its address; `code` runs in it before."""
+    command = [sys.executable, "-c", f"import sys; from teletape_server import cli; {code}\nsys.exit(cli.main())"]
+    process = subprocess.Popen(
+        [*command, "serve", "--port", "0", *arguments],
+        env={name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("Teletape serves at "), process.communicate()
+    return process
+
+
+def test_a_terminal_that_closes_ends_the_server_in_order_however_often_it_says_so() -> None:
+    with serving("--log-level", "error") as process:
+        started = children(process.pid)
+        for _ in range(3):
+            process.send_signal(signal.SIGHUP)
+        _, errors = process.communicate(timeout=60)
+        assert (process.returncode, errors) == (0, "")
+    gone(started)
+
+
+def test_a_server_that_ignores_the_end_of_its_terminal_goes_on() -> None:
+    """As `nohup` starts it."""
+    with serving(code="import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)") as process:
+        process.send_signal(signal.SIGHUP)
+        process.terminate()
+        process.communicate(timeout=60)
+        assert process.returncode in {-signal.SIGTERM, 0}
+
+
+def test_the_orderly_end_has_one_limit_whatever_it_waits_for() -> None:
+    endless = """
+import asyncio
+from teletape_server.registry import Registry
+async def drain(self, grace): await asyncio.Event().wait()
+Registry.drain, cli._END_SECONDS = drain, 0.1
+"""
+    with serving("--shutdown-grace", "0.1", code=endless) as process:
+        started = children(process.pid)
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 70
+        assert "the server has not ended" in errors
+    gone(started)
+
+
+def test_the_orderly_end_fits_into_the_time_that_docker_gives() -> None:
+    assert Settings().shutdown_grace + cli._END_SECONDS < 10
+
+
+def test_a_server_whose_settings_promise_more_memory_than_there_is_says_so() -> None:
+    settings = Settings(sessions=10, memory_limit=1 << 30, bodies=2 << 30)
+    assert cli.overcommitment(settings, 12 << 30) == ""
+    sentence = cli.overcommitment(settings, 8 << 30)
+    assert "10 sessions of 1 GiB and request bodies of 2 GiB may take 12 GiB, and there are 8 GiB" in sentence
+    with serving("--sessions", "100000", TELETAPE_API_KEYS="ann:12345678") as process:
+        process.terminate()
+        assert "100000 sessions of 2 GiB" in process.communicate(timeout=60)[1]
+
+
+@pytest.mark.parametrize(
+    ("groups", "file", "limit"),
+    [
+        ("0::/a/b\n", "a/memory.max", 1 << 20),
+        ("0::/\n", "memory.max", 1 << 20),
+        ("0::/a/b\n", "a/b/c/memory.max", None),
+        ("3:cpu:/a\n2:memory:/a\n", "memory/a/memory.limit_in_bytes", 1 << 20),
+        ("3:cpu:/a\n2:memory:/b\n", "memory/a/memory.limit_in_bytes", None),
+        ("", "memory.max", None),
+    ],
+)
+def test_the_memory_of_a_container_is_that_of_its_control_groups(
+    tmp_path: Path, groups: str, file: str, limit: int | None
+) -> None:
+    (tmp_path / "groups").write_text(groups)
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text("1048576\n")
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert machine_memory(str(tmp_path / "groups"), str(tmp_path)) == (limit or machine)
+    (tmp_path / file).write_text("max\n")
+    assert machine_memory(str(tmp_path / "groups"), str(tmp_path)) == machine
 
 
 def children(pid: int) -> set[int]:

@@ -29,6 +29,7 @@ from teletape_engine.session.session import Session
 from teletape_server.hosts import worker_host, worker_pool
 from teletape_server.hosts.forkserver import start_process
 from teletape_server.hosts.protocols import HostGone, Running, Start
+from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.hosts.worker_pool import WorkerPool
@@ -348,6 +349,28 @@ def test_a_device_that_cannot_be_used_is_refused_and_leaves_no_process() -> None
     run(test)
 
 
+def test_a_pool_whose_processes_do_not_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(pool: WorkerPool) -> None:
+        assert pool.lack() == ""
+        monkeypatch.setattr(worker_pool, "_SPARE_SECONDS", -1.0)
+        assert "has not started" in pool.lack()
+        assert pool.spare is not None
+        await pool.spare
+        assert pool.lack() == ""
+
+        def refuse(*_: Any) -> Any:
+            raise OSError("too many processes")
+
+        monkeypatch.setattr(worker_pool, "start_process", refuse)
+        host, pool.spare = pool.spare.result(), None
+        pool.prepare()
+        await asyncio.wait([pool.spare])
+        assert "too many processes" in pool.lack()
+        await host.end(Ending(Reason.DELETED, "the test ends it"))
+
+    run(test)
+
+
 def test_no_host_starts_after_the_end() -> None:
     async def test(pool: WorkerPool) -> None:
         await pool.close()
@@ -478,10 +501,19 @@ def test_workers_run_as_their_own_user() -> None:
     asyncio.run(test())
 
 
-def test_an_unknown_method_is_a_defect_and_the_session_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_method_is_a_defect_and_the_session_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    """The log has the traceback, with the session and the request."""
+
     async def test(pool: WorkerPool) -> None:
         host = await started(pool)
+        host.name = "session demo of ann"
+        REQUEST_ID.set("my-request")
         reply = await host.submit("no.such.method", {}).reply
+        [record] = [record for record in caplog.records if "traceback" in record.getMessage().lower()]
+        assert record.getMessage().startswith(
+            "session demo of ann: request my-request met a defect of the server\nTrace"
+        )
+        assert record.getMessage().endswith("KeyError: 'no.such.method'")
         assert reply.code == "internal"
         assert "no.such.method" in reply.facts["message"]
         assert (await execute(host, Constant("x", np.ones(2)))).failure is None

@@ -24,6 +24,7 @@ def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         ws="none",
         log_config=None,
         log_level=settings.log_level,
+        proxy_headers=False,  # what of them is needed, the log of requests reads itself
         access_log=False,  # `access_log` writes the lines of requests
         server_header=False,
         timeout_graceful_shutdown=2,  # `server` has let work and answers finish before

@@ -19,6 +19,7 @@ from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.guard import new_request_id
 from teletape_server.hosts.counted_bodies import CountedBody
 from teletape_server.hosts.protocols import Running
+from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.http.dispatch import answer, still_running
 from teletape_server.http.frames import FrameBatch
 from teletape_server.problems import error_response
@@ -162,6 +163,7 @@ class FrameExchange:
         try:
             if self._running is None:
                 body, self._body = self._body, None
+                REQUEST_ID.set(self.request_id)
                 self._running = self._batch.submit(self._heads.registry, self.session, body)
         except Exception as error:
             self._fail(error)

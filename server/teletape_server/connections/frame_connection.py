@@ -17,6 +17,7 @@ from typing import Any, Final
 import httptools
 from starlette.responses import Response
 
+from teletape_server.auth import caller_address
 from teletape_server.connections.caller_memory import (
     ANSWER_HEADER,
     FRAME_HEADER,
@@ -52,7 +53,8 @@ class FrameConnection(Connection):
         self._heads = heads
         self._frames = heads.metrics.frames
         self._logs_requests = heads.settings.logs_requests
-        self._logged: tuple[str, float] | None = None  # of the present frame: its owner and beginning
+        # Of the present frame: its owner, whom proxies name as its caller, and its beginning.
+        self._logged: tuple[str, str | None, float] | None = None
         self._accepted_head: FrameHead | None = None  # of the last exchange whose head was parsed
         self._known_head: KnownHead | None = None
         self._named_memory = False  # whether the request of that head names memory
@@ -154,7 +156,7 @@ class FrameConnection(Connection):
         self, head: FrameHead, session: SessionEntry, length: int, memory: FrameMemory | None = None
     ) -> FrameExchange:
         if self._logs_requests:
-            self._logged = head.owner, time.perf_counter()
+            self._logged = head.owner, head.forwarded, time.perf_counter()
         exchange = FrameExchange(self._heads, head, session, length, self._respond, memory)
         self.cycle = exchange  # type: ignore[assignment]  # it has the attributes that uvicorn uses
         # uvicorn, and the end of the server, wait for these as for the tasks of the framework's requests.
@@ -229,9 +231,11 @@ class FrameConnection(Connection):
     def _log(self, exchange: FrameExchange, status: int, length: int, then: Callable[[], None]) -> None:
         """Writes the line of a frame that is answered."""
         assert self._logged is not None
-        owner, began = self._logged
+        owner, forwarded, began = self._logged
         seconds = time.perf_counter() - began
-        log_request("POST", exchange.path, status, length, seconds, owner=owner, request_id=exchange.request_id)
+        caller = caller_address(self.client and self.client[0], forwarded, self._heads.settings.trusted_proxies)
+        request_id = exchange.request_id
+        log_request("POST", exchange.path, status, length, seconds, owner=owner, request_id=request_id, caller=caller)
         then()
 
     def _on_response_end(self, exchange: FrameExchange) -> None:

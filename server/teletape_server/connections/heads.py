@@ -41,6 +41,7 @@ class FrameHead:
         params: Of the batch; see `batch_params`.
         request_id: The one that the caller has sent; None: each request gets its own.
         keep_alive: Whether the connection stays open after the answer.
+        forwarded: Whom proxies name as the caller.
     """
 
     owner: str
@@ -49,6 +50,7 @@ class FrameHead:
     params: dict[str, Any]
     request_id: str | None
     keep_alive: bool
+    forwarded: str | None
 
 
 class FrameHeads:
@@ -108,7 +110,9 @@ class FrameHeads:
             return None
         if params["accept"] != wire.FRAME_TYPE:
             return None
-        return FrameHead(owner, match[1].decode(), path, params, sent_request_id(named), keep_alive), length
+        forwarded = named.get("x-forwarded-for")
+        head = FrameHead(owner, match[1].decode(), path, params, sent_request_id(named), keep_alive, forwarded)
+        return head, length
 
     def session(self, head: FrameHead, length: int) -> SessionEntry | None:
         """Returns the session of a frame that can be received now; None if the framework has to answer.

@@ -35,12 +35,14 @@ class Host(Protocol):
     """The place where one session runs.
 
     Attributes:
+        name: What the log calls the session.
         device: Where the session computes.
         ended: Resolves to the reason as soon as the session has ended.
         running: Requests submitted and not yet answered.
         handed: The connections that the host serves itself.
     """
 
+    name: str
     device: str
     ended: asyncio.Future[Ending]
     running: set[Running]
@@ -66,8 +68,12 @@ class Host(Protocol):
             HostGone: The host has ended.
         """
 
-    def cancel(self) -> None:
-        """Asks running and waiting requests to stop at their next step."""
+    def cancel(self, *, is_stopping: bool = False) -> None:
+        """Asks running and waiting requests to stop at their next step.
+
+        Args:
+            is_stopping: Whether that is so because the server stops, which their callers are told.
+        """
 
     async def end(self, ending: Ending) -> None:
         """Ends the session; its unanswered requests raise HostGone with the reason's text."""
@@ -101,6 +107,9 @@ class Hosts(Protocol):
 
     def prepare(self) -> None:
         """Begins the work that makes the next start quick."""
+
+    def lack(self) -> str:
+        """Returns why no session could start now, as far as that is known; empty: one could."""
 
     async def start(self, start: Start) -> Host:
         """Starts a host with a new session.

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+#: The id of the request that this task handles, for the log.
+REQUEST_ID: Final = ContextVar("REQUEST_ID", default="-")
 
 
 class Reply(NamedTuple):
@@ -37,6 +41,7 @@ class Running:
         done, total: Number of commands done, and in all (0: not known yet).
         iteration, iterations: Iterations done by the loop in the next command, and in all (0: not known).
         loss: Of training: that of the last step that is known.
+        request_id: Of the HTTP request that was submitted first.
     """
 
     reply: asyncio.Future[Reply]
@@ -45,3 +50,4 @@ class Running:
     iteration: int = 0
     iterations: int = 0
     loss: float | None = None
+    request_id: str = field(default_factory=REQUEST_ID.get)

@@ -64,6 +64,7 @@ class WorkerHost:
         is_shared: Whether other sessions are in the process: requests wait for their turn there.
 
     Attributes:
+        name: What the log calls it.
         pid: The process id.
         channel: The connection to the process.
         gone: Resolves after the process has ended.
@@ -81,6 +82,7 @@ class WorkerHost:
         is_shared: bool = False,
     ) -> None:
         self.device = ""
+        self.name = f"process {process.pid}"
         self.running: set[Running] = set()
         self.pid = process.pid
         self._process = process
@@ -151,10 +153,12 @@ class WorkerHost:
         self.running.add(running)
         return running
 
-    def cancel(self) -> None:
+    def cancel(self, *, is_stopping: bool = False) -> None:
         """Cancels every unanswered request, with one message: the process must not see only the first; see `Host`."""
         if self._closing:
             return
+        if is_stopping:
+            self._control.stopping()
         self._control.cancel(self._last_number)
         frames = [-number for number in self._requests if number < 0]
         if frames:
@@ -292,6 +296,10 @@ class WorkerHost:
                     running.reply.set_result(Reply(code, content_type, body or memoryview(b""), facts))
             case ("began", _):  # its turn has come
                 self._watchdog.begin(self._loop.time())
+            case ("defect", number, text):
+                running = self._requests.get(number)
+                request_id = "-" if running is None else running.request_id
+                log.error("%s: request %s met a defect of the server\n%s", self.name, request_id, text.rstrip())
             case ("broken", why):
                 self._broken = why
             case ("back", id, unsent):

@@ -34,6 +34,7 @@ _MAX_IDLE: Final = 256 << 20  # bytes of free shared memory for requests, and of
 _IDLE_SECONDS: Final = 10.0  # without a request, after which a session's free shared memory is freed
 _STOPPED_SECONDS: Final = 5.0  # after which a stopped forkserver is ended, so that the next session need not wait
 _FACTS_SECONDS: Final = 2.0  # after which the free memory of GPUs is read again
+_SPARE_SECONDS: Final = 10.0  # after which a spare process that has not started means that no session can
 _START_SECONDS: Final = 2.0  # that the end of the pool waits for a process that is just starting
 
 
@@ -53,6 +54,7 @@ class WorkerPool:
     def __init__(self, user: User | None = None, *, grace: float = 10.0, stuck_after: float = 60.0) -> None:
         self._user = user
         self.spare: asyncio.Task[WorkerHost] | None = None
+        self._spare_since = 0.0  # when its start began
         self.hosts: set[WorkerHost] = set()
         self._grace, self._stuck_after = grace, stuck_after
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="start-process")
@@ -72,8 +74,18 @@ class WorkerPool:
         loop = asyncio.get_running_loop()
         if self.spare is None:
             self.spare = loop.create_task(self._launch())
+            self._spare_since = loop.time()
         if self._watching is None:
             self._watching = loop.create_task(self._watch())
+
+    def lack(self) -> str:
+        """Returns why no session could start: the spare process does not; see `Hosts`."""
+        spare = self.spare
+        if spare is None or not spare.done():
+            late = asyncio.get_running_loop().time() - self._spare_since > _SPARE_SECONDS
+            return f"a process has not started in {_SPARE_SECONDS:g} s" if late else ""
+        error = None if spare.cancelled() else spare.exception()
+        return f"a process could not be started ({error})" if error is not None else ""
 
     async def start(self, start: Start) -> Host:
         """Opens a session in the spare process, and begins to start a new spare; see `Hosts`."""

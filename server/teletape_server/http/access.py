@@ -14,7 +14,7 @@ from teletape_server.retries import Retries
 from teletape_server.settings import Settings
 
 #: The operations that need no key, by path.
-KEYLESS: Final = ("/v1", "/v1/health")
+KEYLESS: Final = ("/v1", "/v1/health", "/v1/ready")
 
 
 def owner_of(headers: Headers, keys: Keys) -> str:

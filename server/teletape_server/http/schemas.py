@@ -200,6 +200,12 @@ class Health(BaseModel):
     status: Literal["ok"]
 
 
+class Ready(BaseModel):
+    """The server takes new requests."""
+
+    status: Literal["ready"]
+
+
 class Limits(BaseModel):
     """The server's settings that limit requests and sessions: numbers, bytes and seconds."""
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from teletape_server.guard import Guard
 from teletape_server.middleware.rate_limits import add_rate_limits
 from teletape_server.problems import Problem, error_response, shutting_down
+
+#: What is answered until the end: the server lives, and its last numbers are worth reading.
+_ALSO_AT_THE_END: Final = ("/v1/health", "/metrics")
 
 
 class ChecksMiddleware:
@@ -32,7 +37,7 @@ class ChecksMiddleware:
         request_id: str = scope["state"]["request_id"]
         try:
             self._guard.check(scope["path"], Headers(scope=scope))
-            if self._guard.is_stopping():
+            if self._guard.is_stopping() and scope["path"] not in _ALSO_AT_THE_END:
                 refusal = shutting_down()
                 refusal.headers["Connection"] = "close"
                 raise refusal

@@ -8,7 +8,9 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from teletape_server.auth import caller_address
 from teletape_server.guard import new_request_id, sent_request_id
+from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.middleware.access_log import log_request
 
 _METHODS: Final = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
@@ -37,6 +39,7 @@ class ObservationMiddleware:
         began = time.perf_counter()
         request_id = sent_request_id(Headers(scope=scope)) or new_request_id()
         scope.setdefault("state", {})["request_id"] = request_id
+        REQUEST_ID.set(request_id)  # of this task, which handles nothing else
         status, length = _LEFT, 0
 
         async def send_noted(message: Message) -> None:
@@ -62,4 +65,8 @@ class ObservationMiddleware:
         if self._is_logged:
             state = scope["state"]
             sent = scope.get("raw_path", path.encode()).decode("latin-1")
-            log_request(method, sent, status, length, seconds, owner=state.get("owner"), request_id=state["request_id"])
+            client = scope.get("client")
+            forwarded = Headers(scope=scope).get("x-forwarded-for")
+            caller = caller_address(client and client[0], forwarded, self._server.settings.trusted_proxies)
+            owner, request_id = state.get("owner"), state["request_id"]
+            log_request(method, sent, status, length, seconds, owner=owner, request_id=request_id, caller=caller)

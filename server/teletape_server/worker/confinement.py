@@ -14,6 +14,7 @@ import resource
 import stat
 import tempfile
 from collections.abc import MutableMapping
+from pathlib import PurePath
 from typing import Final, NamedTuple
 
 _DUMPABLE: Final = 4  # PR_SET_DUMPABLE
@@ -136,6 +137,33 @@ def limit_memory(memory_limit: int, max_body: int) -> None:
     own, pages = _own_memory()
     _limit(resource.RLIMIT_DATA, own + memory_limit + max_body + _INTERPRETER)
     _limit(resource.RLIMIT_AS, pages + 2 * memory_limit + 3 * max_body + _INTERPRETER)
+
+
+def machine_memory(groups: str = "/proc/self/cgroup", cgroups: str = "/sys/fs/cgroup") -> int:
+    """Returns the bytes of memory that this process and all it starts may take: the machine's, or its container's.
+
+    Args:
+        groups: The file with the control groups of this process.
+        cgroups: The folder with all control groups.
+    """
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for controllers, path in re.findall(r"^\d+:([^:]*):(/.*)$", _text(groups), re.M):
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root, name = ("/memory", "memory.limit_in_bytes") if controllers else ("", "memory.max")
+        for group in (PurePath(path), *PurePath(path).parents):
+            text = _text(f"{cgroups}{root}{group}/{name}")
+            limits += [int(text)] if text.isdecimal() else []
+    return min(limits)
+
+
+def _text(path: str) -> str:
+    """Returns what a file says; empty: there is none."""
+    try:
+        with open(path) as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def _own_memory() -> tuple[int, int]:

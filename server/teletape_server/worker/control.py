@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 _ORDER: Final = struct.Struct("<cQ")  # from the server: what to do, and the number of the last request that it concerns
 _SIGN: Final = struct.Struct("<d")  # from the process: CPU seconds of the thread that computes
-_CANCEL, _CANCEL_FRAMES, _PING = b"c", b"f", b"p"
+_CANCEL, _CANCEL_FRAMES, _PING, _STOPPING = b"c", b"f", b"p", b"s"
 
 
 class Sockets(NamedTuple):
@@ -73,6 +73,11 @@ class Control:
         """Cancels the frames up to this number, counted among the frames that the process has read itself."""
         self._cancel(_CANCEL_FRAMES, number)
 
+    def stopping(self) -> None:
+        """Says that the server is stopping, before it cancels what runs."""
+        with contextlib.suppress(BlockingIOError):  # then it is cancelled without the reason
+            self._send(_STOPPING, 0)
+
     def _cancel(self, order: bytes, number: int) -> None:
         try:
             self._send(order, number)
@@ -125,12 +130,13 @@ class Watcher:
         cancelled_up_to: The number of the last request that a cancel concerns.
         cancelled_frames_up_to: The same of the frames that the process has read itself.
         has_ended: Whether the server has closed its end.
+        is_stopping: Whether the server is about to.
     """
 
     def __init__(self, sock: socket.socket, on_end: Callable[[], None] = end_process) -> None:
         self.cancelled_up_to: float = 0
         self.cancelled_frames_up_to: float = 0
-        self.has_ended = False
+        self.has_ended = self.is_stopping = False
         self.on_end = on_end
         self._sock = sock
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())  # of this thread, which computes
@@ -156,6 +162,9 @@ class Watcher:
             order, number = _ORDER.unpack(data)
             if order == _CANCEL:
                 self.cancelled_up_to = number
+                continue
+            if order == _STOPPING:
+                self.is_stopping = True
                 continue
             if order == _CANCEL_FRAMES:
                 self.cancelled_frames_up_to = number

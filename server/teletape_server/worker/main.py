@@ -7,6 +7,7 @@ process starts from a forkserver that has loaded this module.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import signal
@@ -21,7 +22,13 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import teletape_wire as wire
 from teletape_engine import arrays
-from teletape_engine.errors import DeadlineExceededError, InternalError, ResourceExhaustedError, TeletapeError
+from teletape_engine.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    InternalError,
+    ResourceExhaustedError,
+    TeletapeError,
+)
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server.handover.heads import Approval
@@ -39,6 +46,7 @@ BROKEN_STATUS: Final = 70  #: Of a process that ends because its device can no l
 _PROGRESS_SECONDS: Final = 0.1
 _VIEW_FROM: Final = 64 << 10  # bytes from which a tensor may stay in the body's memory
 _MESSAGE_LENGTH: Final = 4000  # characters of an error's message that are sent
+_TRACEBACK_LENGTH: Final = 16_000  # characters of a defect's traceback that are sent, its end
 _ANSWERS_SECONDS: Final = 600.0  # clients' answers are kept at least this long, and about twice as long at most
 _LOOKS: Final = 10  # in that time at an idle session
 
@@ -53,8 +61,8 @@ def main(sockets: Sockets, user: User | None = None) -> None:
     Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("trim",);
         ("take over", id, slot, approval) with files, ("let go", id).
     Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …);
-        ("trimmed",), ("back", id, unsent), ("let go", id). The numbers of frames that the process has
-        read itself are negative.
+        ("trimmed",), ("defect", number, traceback), ("back", id, unsent), ("let go", id). The numbers of frames that
+        the process has read itself are negative.
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -178,7 +186,7 @@ class Worker:
         except TeletapeError as error:
             self._send(("failed", error.code, error.message, error.details))
         except Exception as error:
-            traceback.print_exc()
+            self._say_defect(0)
             self._send(("failed", "internal", f"device {start['device']}: {type(error).__name__}: {error}", {}))
 
     def _handle(self, head: Any, body: memoryview | None) -> None:
@@ -191,7 +199,9 @@ class Worker:
                 if self._process.is_shared:
                     self._send(("began", number))
                 request = self._request(number, params, content_type, content, received)
-                reply = self._once.run(params.get("idempotency_key"), method, request, self._run)
+                reply = self._once.run(
+                    params.get("idempotency_key"), method, request, functools.partial(self._run, number)
+                )
             if isinstance(reply, Refusal):
                 self._refuse(number, reply.cls(reply.message, **reply.details), headers=REPLAYED)
             else:
@@ -222,7 +232,7 @@ class Worker:
         """Runs a frame that was read here; if it is refused, the server answers. See `Runner`."""
         try:
             with self._process.turn(lambda: self._waits_no_longer(-number)):
-                result = self._run("batch", self._request(-number, params, wire.FRAME_TYPE, body, received))
+                result = self._run(-number, "batch", self._request(-number, params, wire.FRAME_TYPE, body, received))
         except TeletapeError as error:
             self._refuse(-number, error)
             return None
@@ -245,7 +255,7 @@ class Worker:
         if self._direct.page is not None and bytes_in_use is not None:
             self._direct.page.bytes_in_use = bytes_in_use
 
-    def _run(self, method: str, request: Request) -> Result:
+    def _run(self, number: int, method: str, request: Request) -> Result:
         """Runs a method; whatever it raises is an error of the engine, which is stored if the request has a key."""
         assert self._session is not None, "a request came before the session was opened"
         try:
@@ -258,9 +268,13 @@ class Worker:
         except MemoryError:
             raise ResourceExhaustedError("the session's process has reached its memory limit") from None
         except Exception as error:
-            traceback.print_exc()
+            self._say_defect(number)
             self._check_device()
             raise InternalError(f"{method}: {type(error).__name__}: {error}") from None
+
+    def _say_defect(self, number: int) -> None:
+        """Sends the traceback of the exception that is handled: the server logs it with the session and the request."""
+        self._send(("defect", number, traceback.format_exc()[-_TRACEBACK_LENGTH:]))
 
     def _check_device(self) -> None:
         """Ends the process if an error of its device lasts."""
@@ -296,7 +310,14 @@ class Worker:
                     "into smaller requests",
                     limit=self._time_limit,
                 )
-            return self._is_cancelled(number)
+            is_cancelled = self._is_cancelled(number)
+            if is_cancelled and self._watcher.is_stopping:
+                raise CancelledError(
+                    "the batch was cancelled, since the server is stopping: its sessions end. Send it again when a "
+                    "server answers",
+                    reason="server_shutdown",
+                )
+            return is_cancelled
 
         return cancelled
 

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Request, Response
 
 from teletape_server.http.access import Owner, registry_of, settings_of
 from teletape_server.http.declarations import refusals
-from teletape_server.http.schemas import Devices, DeviceState, Health, Index, Info
+from teletape_server.http.schemas import Devices, DeviceState, Health, Index, Info, Ready
+from teletape_server.problems import overloaded
 
 router = APIRouter(tags=["server"])
 
@@ -20,6 +21,7 @@ _LINKS: Final = {
     "ops": "/v1/ops",
     "sessions": "/v1/sessions",
     "health": "/v1/health",
+    "ready": "/v1/ready",
     "info": "/v1/info",
     "devices": "/v1/devices",
     "service-desc": "/openapi.json",
@@ -39,10 +41,20 @@ async def index(response: Response) -> Index:
     return Index(name="teletape", api_version="v1", links=_LINKS)
 
 
-@router.get("/health", summary="Check that the server answers")
+@router.get("/health", summary="Check that the server lives")
 async def health() -> Health:
-    """Needs no key and reaches no session."""
+    """Needs no key and reaches no session. A server that is stopping lives until its running requests are answered."""
     return Health(status="ok")
+
+
+@router.get(
+    "/ready", summary="Check that the server takes new requests", responses=refusals("overloaded", "shutting_down")
+)
+async def ready(request: Request) -> Ready:
+    """Needs no key. 503 while the server is stopping, and while it cannot start the process of a new session."""
+    if lack := registry_of(request).lack():
+        raise overloaded(f"no session can start now: {lack}")
+    return Ready(status="ready")
 
 
 @router.get("/info", summary="Get versions, limits and features", responses=refusals("unauthenticated"))
