@@ -59,6 +59,7 @@ from teletape.derivatives.custom_gradient import grad_pass_through as grad_pass_
 from teletape.derivatives.custom_gradient import recompute_grad as recompute_grad
 from teletape.derivatives.registered_gradient import RegisterGradient as RegisterGradient
 from teletape.derivatives.tape import GradientTape as GradientTape
+from teletape.derivatives.tape import gradients as gradients
 from teletape.distribution.reductions import VariableAggregation as VariableAggregation
 from teletape.distribution.reductions import VariableSynchronization as VariableSynchronization
 from teletape.files.tensor_proto import make_ndarray as make_ndarray
@@ -386,6 +387,7 @@ __all__ = [
     "get_logger",
     "get_static_value",
     "grad_pass_through",
+    "gradients",
     "greater",
     "greater_equal",
     "group",

@@ -40,7 +40,7 @@ from teletape.data import type_specs
 from teletape.data.elements.optional import Optional
 from teletape.derivatives import arguments, custom_gradient, registered_gradient
 from teletape.derivatives.forward import ForwardAccumulator
-from teletape.derivatives.tape import GradientTape
+from teletape.derivatives.tape import GradientTape, gradients
 from teletape.distribution import public as distribution
 from teletape.files import audio, contents, gfile, jpeg_quality, tensor_messages, tensor_proto
 from teletape.files import images as image_files
@@ -264,6 +264,7 @@ def names() -> dict[str, Any]:
         "make_tensor_proto": tensor_proto.make_tensor_proto,
         **{f"train.{name}": message for name, message in records.MESSAGES.items()},
         "GradientTape": GradientTape,
+        "gradients": gradients,
         "IndexedSlices": IndexedSlices,
         "Module": Module,
         "RegisterGradient": registered_gradient.RegisterGradient,

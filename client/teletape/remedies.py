@@ -81,7 +81,6 @@ REMEDIES: Final[Mapping[str, str]] = {
     "get_variable": "make a tf.Variable",
     "global_variables": "tf.Module and Keras's models list their variables",
     "global_variables_initializer": "a tf.Variable has its value as soon as it is made",
-    "gradients": "record with tf.GradientTape, and call its method gradient",
     "graph_util": _NO_GRAPH,
     "hessians": "tf.GradientTape.jacobian of a gradient",
     "image.decode_jxl": "convert the file to PNG or WebP first: Pillow reads no JPEG XL",

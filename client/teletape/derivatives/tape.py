@@ -1,4 +1,7 @@
-"""`tf.GradientTape`: TensorFlow's interface on a session's tapes, with its rules and its texts."""
+"""`tf.GradientTape` and `tf.gradients`: TensorFlow's interface on a session's tapes, with its rules and its texts.
+
+Long because the signatures of `gradient` are spelled out for type checkers.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ from teletape.derivatives.inspection import TapeInspection
 from teletape.derivatives.jacobians import Jacobians
 from teletape.derivatives.sparse_matrix import SparseDerivatives
 from teletape.functions.not_traceable import NotTraceable
+from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
 from teletape.program.call_site import call_site_text, caller
 from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
@@ -34,6 +38,7 @@ from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables import none_gradients
 from teletape.variables.variable import Variable
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import TapeConsumedError, TeletapeError
 from teletape_engine.recording.tape import Tape
@@ -349,3 +354,80 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
         if any(result is None for result in results):
             none_gradients.remember(self, targets, flat, results)
         return nest.pack_sequence_as(sources, list(map(in_rows, leaves, results)))
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    gate_gradients: Any = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """Returns the sum of the derivatives of all `ys` by each of `xs`, inside a `tf.function`, without a tape.
+
+    The steps from `xs` to `ys` are recorded once more, for a tape. By hand: no op.
+
+    Args:
+        ys: A tensor, or a list of them.
+        xs: A tensor or variable, or a list of them.
+        grad_ys: What flows into each of `ys`; None: ones.
+        name: Accepted, without effect.
+        gate_gradients: Accepted, without effect.
+        aggregation_method: Accepted, without effect.
+        stop_gradients: Tensors that count as constants.
+        unconnected_gradients: What an `x` gets on which no `y` depends: None or zeros.
+
+    Returns:
+        For each of `xs` a tensor, IndexedSlices, or None.
+
+    Raises:
+        RuntimeError: It is called outside of a function.
+        ValueError: `grad_ys` of another length than `ys`.
+
+    Example:
+        tf.function(lambda x: tf.gradients(x**3, x))(tf.constant(2.0))
+    """
+    owner: Any = current()
+    if not owner.tracing:
+        raise RuntimeError(
+            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
+        )
+    targets, sources, stops = (_listed(argument) for argument in (ys, xs, stop_gradients))
+    seeds = list(grad_ys) if isinstance(grad_ys, list | tuple) else [grad_ys] * len(targets)
+    if len(seeds) != len(targets):
+        raise ValueError(f"Length mismatch. Passed {len(seeds)} grad_ys for {len(targets)} ys")
+    results = [as_tensor(target).operand() for target in targets]
+    origins = [source.recorded if isinstance(source, Variable) else source.operand() for source in sources]
+    watched, again = owner.run_again(results, origins, [as_tensor(stop).operand() for stop in stops])
+    with GradientTape(watch_accessed_variables=False) as tape:
+        followed = [EagerTensor(value, owner) for value in watched]
+        for tensor in followed:
+            if tensor.dtype.is_floating or tensor.dtype.is_complex:
+                tape.watch(tensor)
+        repeated = again()
+    pairs = [
+        (EagerTensor(value, owner), seed)
+        for value, seed in zip(repeated, seeds, strict=True)
+        if value is not None and value.spec.differentiable
+    ]
+    tensors = [tensor for tensor, _ in pairs]
+    flowing = [call(ops.ones_like, (tensor,)) if seed is None else seed for tensor, seed in pairs]
+    if not pairs:
+        return _unconnected(followed, unconnected_gradients)
+    return list(tape.gradient(tensors, followed, flowing, unconnected_gradients))
+
+
+def _unconnected(sources: list[EagerTensor], unconnected: Any) -> list[Any]:
+    zeros = wants_zeros(unconnected)
+    return [call(ops.zeros_like, (source,)) if zeros else None for source in sources]
+
+
+def _listed(argument: Any) -> list[Any]:
+    """Returns a list or tuple of tensors as a list of them; None: an empty one."""
+    if argument is None:
+        return []
+    entries = list(argument) if isinstance(argument, list | tuple) else [argument]
+    return [unwrapped(entry) if isinstance(entry, TensorLike) else convert_to_tensor(entry) for entry in entries]

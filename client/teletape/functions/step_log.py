@@ -77,6 +77,7 @@ class StepLog:
         variables: What replaces each variable in the trace, by uid.
         stale: Uids of variables that must be read again before they are used.
         stages: What this process does, with the number of steps before it.
+        values: The symbol of each value, by its number.
     """
 
     def __init__(self) -> None:
@@ -85,13 +86,13 @@ class StepLog:
         self.variables: dict[int, Variable] = {}
         self.stale: set[int] = set()
         self.stages: list[tuple[int, Stage]] = []
-        self._count = 0
+        self.values: list[Symbol] = []
         self._symbols: dict[int, Symbol] = {}
 
     def new_symbol(self, spec: Spec, name: str) -> Symbol:
         """Returns a new value of the trace."""
-        self._count += 1
-        return Symbol(spec, self._count - 1, name)
+        self.values.append(Symbol(spec, len(self.values), name))
+        return self.values[-1]
 
     def add(self, command: Command | None, inputs: Sequence[Any], outputs: Sequence[Symbol], writes: Any = ()) -> None:
         """Appends a step; see `TracedStep`.

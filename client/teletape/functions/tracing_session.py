@@ -188,6 +188,53 @@ class TracingSession(Session):
         )
         return value
 
+    def run_again(
+        self, results: Sequence[Any], sources: Sequence[Any], stops: Sequence[Any]
+    ) -> tuple[list[Any], Callable[[], list[Any]]]:
+        """Records the steps from some values to later ones once more, for a tape that is open now.
+
+        Args:
+            results: The later values.
+            sources: The values, and variables.
+            stops: Values that count as constants.
+
+        Returns:
+            What the tape has to watch for each source; a function that makes the results that depend on a source, None
+            for the others.
+        """
+        tracer, log = self.recorder(), self.log
+        places = [tracer.number_of(value) if isinstance(value, Variable) else value.number for value in sources]
+        fixed = {value.number for value in stops}
+        dependent, steps = {number for number in places if number is not None}, []
+        inner_ends = dependent | fixed
+        for step in log.steps:
+            if step.writes or not inner_ends.isdisjoint(step.outputs):
+                continue
+            if not dependent.isdisjoint([number for number in step.inputs if number.__class__ is int]):
+                steps.append(step)
+                dependent.update(step.outputs)
+        connected = [value if value.number in dependent else None for value in results]
+        reached = [value for value in connected if value is not None]
+        steps = needed_steps(steps, [value.number for value in reached])
+        computed_here = {number for step in steps for number in step.outputs}
+        used = [number for step in steps for number in step.inputs if number.__class__ is int]
+        outer = [log.values[number] for number in dict.fromkeys([*used, *[value.number for value in reached]])]
+        inputs = [symbol for symbol in outer if symbol.number not in computed_here]
+        function = written_down(steps, inputs, reached)
+        variables = {tracer.number_of(local): local for local in list(log.variables.values())}
+        read = {number: tracer.read(local) for number, local in variables.items() if number in (*places, *used)}
+        values = [read.get(symbol.number, symbol) for symbol in inputs]
+
+        def again() -> list[Any]:
+            computed = iter(self.run_command(commands.CallFunction, [function], values))
+            return [None if value is None else next(computed) for value in connected]
+
+        watched = [
+            read[place] if isinstance(value, Variable) else value if place is None else log.values[place]
+            for value, place in zip(sources, places, strict=True)
+        ]
+        return watched, again
+
     def assign(self, variable: Variable, value: Any, mode: str, *indices: Any) -> None:
         self.recorder().assign(variable, value, mode, *indices)
 
