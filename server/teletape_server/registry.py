@@ -174,7 +174,7 @@ class Registry:
         self._of_runs.add(key)
         try:
             self._check_running()
-            starting = self._start(key, device, self._quota.memory(None), dedicated=False)
+            starting = self._start(key, device, self._quota.memory(None), "float32", dedicated=False)
             task = self._starting[key] = asyncio.get_running_loop().create_task(starting)
             await asyncio.wait([task])
             if task.cancelled():
