@@ -36,7 +36,9 @@ class KerasFinder(MetaPathFinder):
         """Returns the spec of a module, or None if it is neither; see `importlib.abc.MetaPathFinder`."""
         if name.startswith(_DOOR):
             return ModuleSpec(name, _Door(), is_package=True)
-        if name == "keras" and "tensorflow" not in sys.modules and environment.keras_backend() == "tensorflow":
+        tensorflow = sys.modules.get("tensorflow")  # Teletape itself, if a program has put it there
+        is_ours = tensorflow is None or tensorflow is sys.modules.get("teletape")
+        if name == "keras" and is_ours and environment.keras_backend() == "tensorflow":
             mount = importlib.import_module("teletape.keras_mount.mount")
             spec: ModuleSpec | None = mount.spec_of_keras(path)
             return spec

@@ -377,7 +377,13 @@ def elsewhere(tensor: TensorLike, subject: str, maker: str) -> str:
     owner, here = tensor.session, current().home
     text = f"belongs to another session than the current one: it is in {owner.place}, the op runs in {here.place}"
     if owner.closed is not None:
-        return f"{text}. Its values are lost unless they were read: make it again in this session"
+        value = getattr(tensor.recorded, "value", tensor.recorded)  # of a variable what it holds
+        if getattr(value, "host", None) is not None:
+            return f"{text}. Its last values are known here: {maker}({subject}.numpy()) has them in this session"
+        return (
+            f"{text}. Its values were not read and are lost: compute them again in this session. "
+            "tf.train.Checkpoint and tf.keras.callbacks.BackupAndRestore keep values for another session"
+        )
     return (
         f"{text}. Compute in its session, `with {subject}.session.as_default():`, or bring its values here, "
         f"{maker}({subject}.numpy())"

@@ -142,3 +142,11 @@ def a_test_is_skipped_by_a_predicate(tf, np):
         except Exception as error:
             outcomes.append(f"{type(error).__name__}: {error}")
     return outcomes
+
+
+@program()
+def tolerances_that_are_arrays(tf, np):
+    case = tf.test.TestCase()
+    case.assertAllClose([1.0, 2.0], [1.05, 2.05], atol=np.array([0.1, 0.1]))
+    case.assertAllClose({"a": tf.constant([1.0, 2.0])}, {"a": [1.05, 2.0]}, rtol=np.array([0.1, 0.0]))
+    return "all hold"

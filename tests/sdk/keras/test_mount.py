@@ -75,6 +75,20 @@ def test_without_keras_a_name_says_what_to_install(name: str) -> None:
     assert refusal(NO_KERAS, name) == f"{wanted} needs Keras: pip install 'teletape[keras]'"
 
 
+def test_a_program_may_put_teletape_into_the_place_of_tensorflow() -> None:
+    output = run(
+        """
+        import sys
+        import teletape
+        sys.modules["tensorflow"] = teletape
+        import keras
+        import tensorflow as tf
+        print(tf.keras.layers is keras._tf_keras.keras.layers, keras.ops.sum(tf.ones([3])).numpy())
+        """
+    )
+    assert output == "True 3.0"
+
+
 def test_another_backend_that_is_imported_before_is_refused() -> None:
     text = refusal(
         "sys.modules['keras'] = ModuleType('keras'); sys.modules['keras.src.backend.config'] = "

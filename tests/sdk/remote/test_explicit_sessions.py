@@ -73,7 +73,7 @@ def test_mixing_says_where_both_are_and_what_to_do(server_url: str) -> None:
     use(LocalSession())
     far = tf.connect(server_url, default=False)
     with far.as_default():
-        x, v = tf.ones(3), tf.Variable([1.0], name="w")
+        x, v, unread = tf.ones(3), tf.Variable([1.0], name="w"), tf.Variable([1.0])
     pattern = (
         rf"it is in session {far.id} at {server_url}, the op runs in this process\. .*with tensor\.session\.as_default"
     )
@@ -84,10 +84,18 @@ def test_mixing_says_where_both_are_and_what_to_do(server_url: str) -> None:
     with x.session.as_default():
         y = x + 1.0
         assert y.numpy().tolist() == [2.0] * 3
+        unread.assign_add([1.0])
     far.close()
-    with pytest.raises(InvalidArgumentError, match=r"which has ended .* Its values are lost unless they were read"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"which has ended .* known here: tf\.Variable\(variable\.numpy\(\)\)"
+    ):
         v + 1.0
-    with far.as_default(), pytest.raises(SessionEndedError, match="values that were read are still here"):
+    assert v.numpy() == 1.0
+    with pytest.raises(
+        InvalidArgumentError, match=r"which has ended .* were not read and are lost: .*BackupAndRestore"
+    ):
+        unread + 1.0
+    with far.as_default(), pytest.raises(SessionEndedError, match=r"What was read is still here, t\.numpy\(\)"):
         y * 2.0
 
 

@@ -57,7 +57,8 @@ _FAREWELL: Final = 1.0  #: Seconds that the end of a session gets which the prog
 _LOOK: Final = 0.05  #: Seconds after which the sender's thread looks whether an interrupted reader sends no more.
 
 HOW_TO_GO_ON: Final = (
-    "tf.connect makes a new one; values that were read are still here, the others must be computed again in it"
+    "tf.connect makes a new one. What was read is still here, t.numpy(), also of variables; the rest must be computed "
+    "again, or restored from a checkpoint"
 )
 
 _live: weakref.WeakSet[Sender] = weakref.WeakSet()
