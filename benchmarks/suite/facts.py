@@ -37,9 +37,12 @@ def load() -> list[float]:
 
 
 def processor() -> str:
-    """The processor's name, as Linux has it."""
+    """The processor's name, as Linux has it, and its widest vectors, where they are of x86-64."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+    name = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+    flags = next((line.split() for line in lines if line.startswith("flags")), [])
+    widest = next((vectors for vectors in ("avx512f", "avx2") if vectors in flags), "")
+    return f"{name} with {widest.rstrip('f').upper()}" if widest else name
 
 
 def versions(python: Path, packages: tuple[str, ...]) -> dict[str, str] | str:

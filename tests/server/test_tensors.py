@@ -40,6 +40,37 @@ def test_a_raw_variable_takes_its_fields_from_the_query(rest: Rest) -> None:
     assert "query parameters id belong" in refusal["detail"]
 
 
+def test_json_that_would_take_seconds_is_refused_with_the_remedy(rest: Rest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("teletape_server.http.bodies._MAX_JSON", 1 << 16)
+    body = {"id": "x", "value": [1.5] * (1 << 14)}
+    for path in ("tensors", "batch", "run"):
+        refusal = problem(rest.post(path, body), 413, "body_too_large")
+        assert refusal["details"]["limit"] == 1 << 16
+        assert "send large tensors as safetensors" in refusal["detail"]
+    problem(rest.http.post("/v1/run", json=body), 413, "body_too_large")
+    headers = {"Content-Type": RAW, "Tensor-Dtype": "float32", "Tensor-Shape": str(1 << 14)}
+    ok(rest.http.post(f"{rest.path}/tensors?id=x", content=bytes(1 << 16), headers=headers))
+
+    many = {"op": "broadcast_to", "inputs": [{"dtype": "int8", "data": 1}], "attrs": {"shape": [(1 << 24) + 1]}}
+    ok(rest.post("ops", {"ops": [many | {"outputs": ["many"]}]}))
+    refusal = problem(rest.get("tensors/many?full=true"), 406, "not_acceptable")
+    assert "16,777,217 elements" in refusal["detail"]
+    assert ok(rest.get("tensors/many")).json()["value"]["complete"] is False
+    assert len(ok(rest.get("tensors/many", Accept=RAW)).content) == (1 << 24) + 1
+
+
+def test_every_element_of_a_large_tensor_comes_as_json(rest: Rest) -> None:
+    array = np.random.default_rng(5).normal(size=(40, 50)).astype(np.float32)
+    array[0, :3] = [np.nan, np.inf, -np.inf]
+    headers = {"Content-Type": RAW, "Tensor-Dtype": "float32", "Tensor-Shape": "40,50"}
+    ok(rest.http.post(f"{rest.path}/tensors?id=x", content=array.tobytes(), headers=headers))
+    value = ok(rest.get("tensors/x?full=true")).json()["value"]
+    assert value["data"][0][:3] == ["NaN", "Infinity", "-Infinity"]
+    assert np.array_equal(np.array(value["data"], np.float64).astype(np.float32), array, equal_nan=True)
+    ok(rest.post("tensors", {"id": "y", "value": value}))
+    assert ok(rest.get("tensors/y", Accept=RAW)).content == array.tobytes()
+
+
 def test_a_large_tensor_is_held_once_and_previewed(rest: Rest) -> None:
     array = np.arange(1_000_000, dtype=np.float32)
     headers = {"Content-Type": RAW, "Tensor-Dtype": "float32", "Tensor-Shape": "1000,1000"}

@@ -3,6 +3,9 @@
 import contextlib
 import json
 import math
+import re
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from teletape_engine.commands.results import Answer, Failure, Fetched, Kinds, Sl
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.values import Literal, untyped
 from teletape_engine.spec import DTYPES, Spec, Weak
+from teletape_wire.errors import NotInJsonError
 
 
 def through(data: Any) -> Any:
@@ -300,6 +304,94 @@ def test_floats_are_written_in_their_own_shortest_digits() -> None:
 def test_nan_and_infinities_are_words() -> None:
     data = wire.tensor_to_json(np.array([[math.nan, math.inf], [-math.inf, 1]], np.float32))
     assert data == {"dtype": "float32", "shape": [2, 2], "data": [["NaN", "Infinity"], ["-Infinity", 1.0]]}
+
+
+def large(dtype: np.dtype[Any]) -> Any:
+    """1,200 elements of every kind that the dtype has: random bits, and what JSON has no number for."""
+    random = np.random.default_rng(5)
+    if dtype == np.bool_:
+        return random.integers(0, 2, (30, 40)).astype(bool)
+    array = np.frombuffer(random.bytes(1200 * dtype.itemsize), dtype).copy()
+    if dtype.kind not in "iu":
+        array[:7] = np.array([np.nan, np.inf, -np.inf, -0.0, 0.1, 1e-7, 3.0]).astype(dtype)
+    return array.reshape(30, 40)
+
+
+@pytest.mark.parametrize("name", sorted(DTYPES))
+@pytest.mark.parametrize("layout", ["in order", "transposed"])
+def test_the_text_of_a_large_tensor_has_the_numbers_of_its_lists(name: str, layout: str) -> None:
+    array = large(DTYPES[name]) if layout == "in order" else large(DTYPES[name]).T
+    data = {"first": wire.tensor_to_json(array, unwritten=True), "then": wire.tensor_to_json(array[:2], unwritten=True)}
+    assert data["first"]["data"] is array
+    read = json.loads(b"".join(wire.write_json(data | {"text": "ä"})))
+    lists = wire.tensor_to_json(array)
+    assert json.dumps(read["first"]) == json.dumps(lists), "as texts, since -0.0 is 0.0 and 1 is true"
+    assert json.dumps(read["then"]) == json.dumps(wire.tensor_to_json(array[:2]))
+    assert read["text"] == "ä"
+    with np.errstate(invalid="ignore"):
+        assert same(wire.tensor_from_json(read["first"]), np.ascontiguousarray(array))
+
+
+def test_the_text_of_floats_has_their_shortest_digits() -> None:
+    for name in ("float16", "float32", "float64"):
+        [head, text, *_] = wire.write_json({"data": np.full(3, 0.1, DTYPES[name])})
+        assert (head, text) == (b'{"data":', b"[0.1,0.1,0.1]")
+
+
+def test_numbers_outside_tensors_have_to_be_finite() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        wire.write_json({"x": math.nan})
+    with pytest.raises(TypeError, match="object is no JSON-able data"):
+        wire.write_json({"x": object()})
+
+
+def test_a_tensor_that_is_too_large_for_json_is_refused_with_the_remedy() -> None:
+    array = np.broadcast_to(np.float32(0), ((1 << 24) + 1,))
+    with pytest.raises(NotInJsonError, match=r"16,777,217 elements, .* at most 16,777,216: ask for safetensors"):
+        wire.tensor_to_json(array, unwritten=True)
+    assert wire.tensor_to_json(array[1:], unwritten=True)["data"].size == 1 << 24
+
+
+def cpu_seconds(work: Callable[[], Any]) -> float:
+    """The least of five runs."""
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def test_large_tensors_are_written_and_read_in_a_fraction_of_the_time_of_python_numbers() -> None:
+    array = np.random.default_rng(5).normal(size=200_000).astype(np.float32)
+    lists = wire.tensor_to_json(array)
+    text = b"".join(wire.write_json(wire.tensor_to_json(array, unwritten=True)))
+    assert wire.parse_json(text) == lists
+    by_python = cpu_seconds(lambda: json.dumps(lists))
+    assert cpu_seconds(lambda: wire.write_json(wire.tensor_to_json(array, unwritten=True))) < by_python / 2
+    assert cpu_seconds(lambda: wire.parse_json(text)) < cpu_seconds(lambda: json.loads(text))
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        *("NaN", "1e999", "01", "+1", "1.", ".5", "-", "[1,]", "1 2", "nul", '"a\nb"', "[1,2]]", "[[1,2]"),
+        *('"\\ud800"', '{"a":1,"a":2}', '{"[1,2]":1,"[1,3]":2}', '{"seed":123456789012345678901}', '"[1.5,2.5]"', ""),
+    ],
+)
+def test_a_text_with_many_numbers_is_read_as_strictly_as_a_small_one(last: str) -> None:
+    for part in ("1.5,", "[1.5,-2e-3],", f"[{'1.5,' * 1000}2],"):
+        ends = [outcome(f'{{"data":[{part * count}{last}]}}'.encode()) for count in (2, 30_000 // len(part) * 4)]
+        shortened = [re.sub(r"line 1 column \d+ \(char \d+\)", "", str(end)) for end in ends]
+        assert shortened[0] == shortened[1]
+
+
+def outcome(text: bytes) -> Any:
+    """The last number of the data, or the error."""
+    try:
+        return repr(wire.parse_json(text)["data"][-1])
+    except wire.MalformedJsonError as error:
+        return error
 
 
 ANSWER = Answer(

@@ -38,7 +38,7 @@ from teletape_wire.json import (
 from teletape_wire.json_text import parse_json
 from teletape_wire.repeats import REPEATED_BATCHES, Repeats
 from teletape_wire.structures import Structures
-from teletape_wire.tensor_json import numbers_alone, tensor_from_json, tensor_to_json
+from teletape_wire.tensor_json import numbers_alone, tensor_from_json, tensor_to_json, write_json
 
 __all__ = [
     "FRAME_TYPE",
@@ -78,4 +78,5 @@ __all__ = [
     "tensor_from_json",
     "tensor_to_json",
     "timestamp",
+    "write_json",
 ]

@@ -6,11 +6,18 @@ TeletapeError
    ├─ UnsupportedVersionError    unsupported_version
    ├─ CorruptFrameError          corrupt_frame
    └─ MalformedJsonError         malformed_json
+NotInJsonError                   not_acceptable
 """
 
 from __future__ import annotations
 
 from teletape_engine.errors import TeletapeError
+
+
+class NotInJsonError(TeletapeError):
+    """Raised for a tensor that is too large for JSON."""
+
+    code = "not_acceptable"
 
 
 class WireError(TeletapeError, ValueError):

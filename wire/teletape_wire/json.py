@@ -292,7 +292,7 @@ def batch_to_json(batch: Batch) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------------------ answers
 def answer_to_json(
-    answer: Answer, served: Served | None = None, *, full: bool, encoding: str | None = None
+    answer: Answer, served: Served | None = None, *, full: bool, encoding: str | None = None, unwritten: bool = False
 ) -> dict[str, Any]:
     """Writes an answer as JSON-able data.
 
@@ -301,10 +301,12 @@ def answer_to_json(
         served: What the server says about it; its time is written as text (`timestamp`).
         full: All elements of every tensor; else the first `PREVIEW` of a larger one.
         encoding: None, or "base64" for whole tensors.
+        unwritten: Whether the data of large tensors are arrays, for `write_json`.
     """
     failure = answer.failure
+    options = {"encoding": encoding, "unwritten": unwritten}
     out: dict[str, Any] = {
-        "results": [_result_to(result, None if full else PREVIEW, encoding) for result in answer.results],
+        "results": [_result_to(result, None if full else PREVIEW, options) for result in answer.results],
         "failure": None,
         "bytes_in_use": answer.bytes_in_use,
     }
@@ -317,26 +319,26 @@ def answer_to_json(
     return out | {"expires_at": ends, "queue_seconds": served.queue_seconds, "compute_seconds": served.compute_seconds}
 
 
-def _result_to(result: Result, elements: int | None, encoding: str | None) -> dict[str, Any]:
+def _result_to(result: Result, elements: int | None, options: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(result, Kinds):
         body = {"command": result.index, "kinds": list(result.kinds)}
         return body | {"why": list(result.why)} if result.why else body
     if isinstance(result, Fetched):
-        return {"command": result.index, "id": result.id, "value": _fetched_to(result, elements, encoding)}
+        return {"command": result.index, "id": result.id, "value": _fetched_to(result, elements, options)}
     if isinstance(result, Facts):
         return {"command": result.index, "facts": result.facts}
     return {"command": result.index, "specs": [_spec_to(spec) for spec in result.specs]}
 
 
-def _fetched_to(result: Fetched, elements: int | None, encoding: str | None) -> dict[str, Any]:
+def _fetched_to(result: Fetched, elements: int | None, options: Mapping[str, Any]) -> dict[str, Any]:
     array = result.array
     if isinstance(array, SlicesArrays):
         return _spec_to(array.dense) | {
-            "values": tensor_to_json(array.values, elements=elements, encoding=encoding),
-            "indices": tensor_to_json(array.indices, elements=elements, encoding=encoding),
+            "values": tensor_to_json(array.values, elements=elements, **options),
+            "indices": tensor_to_json(array.indices, elements=elements, **options),
         }
     if result.complete:
-        return tensor_to_json(array, elements=elements, encoding=encoding)
+        return tensor_to_json(array, elements=elements, **options)
     head = tensor_to_json(array if elements is None else array[:elements])
     return _spec_to(result.spec) | {"complete": False, "data": head["data"]}
 

@@ -21,16 +21,19 @@ from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
 from teletape_server.retries import Stored
 from teletape_server.worker.idempotency import REPLAYED, request_hash
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
+_MAX_JSON: Final = 64 << 20  # bytes of JSON: to read more takes seconds
 _SMALL: Final = 1 << 20  # bytes of the largest body that the front parses
 
 
-def declared_length(headers: Headers, limit: int) -> int:
+def declared_length(headers: Headers, limit: int, content_type: str = "") -> int:
     """Returns the body's declared length in bytes; 0 for a request without a body.
 
     Args:
         headers: Of the request.
         limit: Bytes of the largest body.
+        content_type: Of the body; one in JSON has a limit of its own.
 
     Raises:
         Problem: length_required, body_too_large.
@@ -42,6 +45,14 @@ def declared_length(headers: Headers, limit: int) -> int:
         return 0
     length = int(header)  # the HTTP parser has refused anything but digits
     check_length(length, limit)
+    if content_type == wire.JSON_TYPE and length > _MAX_JSON:
+        raise Problem(
+            "body_too_large",
+            f"the body has {length} bytes of JSON, the limit is {_MAX_JSON}: send large tensors as safetensors "
+            f"(Content-Type: {SAFETENSORS_TYPE}) or, a single one, as raw bytes (application/octet-stream)",
+            found=length,
+            limit=_MAX_JSON,
+        )
     return length
 
 

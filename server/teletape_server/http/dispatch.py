@@ -87,7 +87,7 @@ async def submitted(
         IdempotencyConflictError: The key belongs to another request, which runs.
     """
     registry, key = registry_of(request), params["idempotency_key"]
-    length = declared_length(request.headers, settings_of(request).max_body)
+    length = declared_length(request.headers, settings_of(request).max_body, content_type)
     if key is None:
         body = await read_body(request, session, length)
         return registry.submit(session, method, params, content_type=content_type, body=body)

@@ -38,7 +38,7 @@ def fetched_values(request: Request, answer: Answer) -> dict[Id, Any]:
     """Returns the elements that an answer fetched, by id: as JSON, or as arrays for a safetensors answer."""
     if request.params["accept"] == SAFETENSORS_TYPE:
         return {result.id: _arrays(result) for result in answer.results if isinstance(result, Fetched)}
-    written = wire.answer_to_json(answer, full=request.params["full"])["results"]
+    written = wire.answer_to_json(answer, full=request.params["full"], unwritten=True)["results"]
     pairs = zip(answer.results, written, strict=True)
     return {result.id: body["value"] for result, body in pairs if isinstance(result, Fetched)}
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -87,7 +86,7 @@ class _Unwritten(Result):
     """A result whose body is written when it is known in which type.
 
     Attributes:
-        value: JSON-able data; arrays in it are the tensors of a safetensors body.
+        value: JSON-able data; arrays in it are the tensors of a safetensors body, or the data of tensors in JSON.
     """
 
     value: Any = None
@@ -109,8 +108,7 @@ def _written(result: Result, accept: str | None) -> Result:
     if accept == SAFETENSORS_TYPE:
         buffers = answer_file(result.value)
     else:
-        text = json.dumps(result.value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        accept, buffers = wire.JSON_TYPE, [text.encode()]
+        accept, buffers = wire.JSON_TYPE, [*wire.write_json(result.value)]
     return Result(accept, buffers, sum(map(len, buffers)), result.facts)
 
 

@@ -71,7 +71,7 @@ async def run(
     """
     content_type = body_type(request.headers, body_types(request))
     accept = answer_type(request.headers, answer_types(request, 200), wire.JSON_TYPE)
-    length = declared_length(request.headers, settings_of(request).max_body)
+    length = declared_length(request.headers, settings_of(request).max_body, content_type)
     params = {"full": full, "accept": accept, **fields_outside(request, {})}
     work = _Work(request, owner, device or settings_of(request).device, content_type, params)
     key = idempotency_key(request.headers)

@@ -67,5 +67,6 @@ def batch(session: Session, request: Request) -> Result:
         failure = answer.failure
         message = located(failure.message, {**failure.details, "op": failure.op, "where": failure.where})
         answer = replace(answer, failure=replace(failure, message=message))
-    body = wire.answer_to_json(answer, served, full=request.params["full"], encoding=request.params["encoding"] or None)
+    encoding = request.params["encoding"] or None
+    body = wire.answer_to_json(answer, served, full=request.params["full"], encoding=encoding, unwritten=True)
     return json_result(body, **facts)
