@@ -23,7 +23,6 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.values import Literal, untyped
 from teletape_engine.spec import BFLOAT16, BOOL, COMPLEX, DTYPES, INTEGER, dtype_of
 from teletape_wire.errors import NotInJsonError
-from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
 
 #: What JSON has besides numbers and strings.
@@ -218,8 +217,8 @@ def tensor_to_json(
     if array.size > MAX_ELEMENTS:
         raise NotInJsonError(
             f"the tensor has {array.size:,} elements, one in JSON at most {MAX_ELEMENTS:,}: ask for safetensors "
-            f"(Accept: {SAFETENSORS_TYPE}) or, of a single tensor, for raw bytes (application/octet-stream); what the "
-            "request changed stays"
+            "(Accept: application/vnd.safetensors) or, of a single tensor, for raw bytes (application/octet-stream); "
+            "what the request changed stays"
         )
     return facts | {"data": array}
 
