@@ -117,7 +117,7 @@ def _stacks(
             else dispatch.constant(np.zeros((0, *source.spec.shape), source.spec.dtype)).operand()
             for gradient, source in zip(gradients, query.sources, strict=True)
         ]
-    if reason.args:
+    if reason.args and rows > 1:
         logs.log_first_n(logging.WARNING, f"One backward pass for each of {rows} rows: {reason}", 1, f"rows: {reason}")
     passes: list[list[Any]] = []
     for i in range(rows):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import inspect
 import os
+import re
 import threading
 from collections.abc import Callable
 from types import FunctionType, TracebackType
@@ -20,12 +22,15 @@ import numpy as np
 from teletape.program.call_site import PACKAGES
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
+from teletape_engine.suggestions import did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
 _OP: Final = " [Op:"
+#: Until Python 3.13, which asks itself.
+_UNEXPECTED: Final = re.compile(r"(\S+)\(\) got an unexpected keyword argument '(\w+)'")
 _WIRE: Final = importlib.util.find_spec("teletape_wire")  #: Not imported: a program without a server does not need it.
 #: What is not the program's: Teletape, NumPy, and the standard library.
 _OTHERS: Final = (
@@ -75,10 +80,26 @@ def reports(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except BaseException as error:
+            if error.__class__ is TypeError:
+                _suggest_keyword(error, function)
             report(error)
             raise
 
     return reporting
+
+
+def _suggest_keyword(error: BaseException, function: Callable[..., Any]) -> None:
+    """Adds the nearest argument to what Python says of a keyword argument that the function does not have."""
+    unexpected = _UNEXPECTED.fullmatch(str(error))
+    if unexpected is None or unexpected[1] != function.__qualname__:  # it is of another function
+        return
+    keywords = [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name != "self"
+    ]
+    question = did_you_mean(unexpected[2], keywords) or f"it takes {', '.join(keywords) or 'none'}"
+    error.args = (f"{error}: {question}",)
 
 
 def retries(function: Callable[..., Any], refusal: type[Exception], form: Callable[..., Any]) -> Callable[..., Any]:

@@ -101,3 +101,27 @@ def test_a_float_tensor_in_a_list_of_lengths_loses_its_fraction_as_in_tensorflow
     assert tf.zeros([tf.constant(2.7), 3]).shape == [2, 3]
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be whole numbers"):
         tf.reshape(tf.ones([6]), [2.0, 3])
+
+
+@pytest.mark.parametrize(
+    ("call", "question"),
+    [
+        (lambda: tf.norm([1.0], axes=0), "did you mean 'axis'"),
+        (lambda: tf.nn.conv2d(tf.ones([1, 1, 1, 1]), tf.ones([1, 1, 1, 1]), stride=1), "did you mean 'strides'"),
+        (lambda: tf.Variable(1.0, trainble=False), "did you mean 'trainable'"),
+        (lambda: tf.GradientTape(persistant=True), "did you mean 'persistent'"),
+        (
+            lambda: tf.while_loop(lambda x: x < 1, lambda x: x, [1], max_iterations=3),
+            "did you mean 'maximum_iterations'",
+        ),
+        (lambda: tf.norm([1.0], nothing_like_it=0), "it takes tensor, ord, axis"),
+    ],
+)
+def test_an_unexpected_keyword_argument_is_answered_with_the_nearest(call: Any, question: str) -> None:
+    with pytest.raises(TypeError, match=f"(?i)unexpected keyword argument '\\w+'[.:] {question}"):
+        call()
+
+
+def test_of_a_function_of_the_program_the_message_stays() -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'b'$"):
+        tf.map_fn(lambda x: (lambda a: a)(b=x), tf.ones(2))
