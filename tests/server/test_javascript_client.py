@@ -1,5 +1,6 @@
 """The JavaScript client: its own tests run in Node against a server, its types are compiled, a page can import it."""
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,7 +20,15 @@ def test_its_own_tests_pass_in_node(server_url: str) -> None:
     tests = sorted(str(path) for path in (CLIENT / "test").glob("*.test.js"))
     printed = run(["node", "--test", *tests], patience=110, TELETAPE_URL=server_url)
     assert "# fail 0" in printed
-    assert int(printed.partition("# pass ")[2].split()[0]) > 15
+    assert int(printed.partition("# pass ")[2].split()[0]) > 20
+
+
+def test_its_types_are_written_when_a_checkout_is_installed() -> None:
+    """npm runs `prepare` for a package in a folder; its tools have the versions that the tests below use."""
+    scripts = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))["scripts"]
+    assert scripts["prepare"] == "npm run types"
+    for name, version in json.loads((CLIENTS / "package.json").read_text(encoding="utf-8"))["devDependencies"].items():
+        assert f"{name}@{version}" in scripts["types"]
 
 
 def test_a_page_can_import_it_from_the_server(server_url: str) -> None:

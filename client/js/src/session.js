@@ -34,9 +34,9 @@ export class Session {
   /**
    * @param {Teletape} server
    * @param {string} id
-   * @param {Schemas["Session"]} facts - of its creation.
+   * @param {Schemas["Session"] | null} [facts] - of its creation; null: another program has made it.
    */
-  constructor(server, id, facts) {
+  constructor(server, id, facts = null) {
     this.server = server;
     this.id = id;
     this.facts = facts;
@@ -89,7 +89,7 @@ export class Session {
    * Returns a tensor, the result of an op, or the value of a variable, with all its elements; as bytes on the way.
    *
    * @param {string} id
-   * @param {{kind?: "tensor" | "variable", signal?: AbortSignal}} [options]
+   * @param {{kind?: "tensor" | "variable", signal?: AbortSignal, timeout?: number}} [options]
    */
   async read(id, { kind = "tensor", ...options } = {}) {
     const headers = { Accept: "application/octet-stream" };
@@ -135,6 +135,16 @@ export class Session {
     return new SavedFunction(this, id);
   }
 
+  /** Returns the function of the session that has this id. No request is sent. @param {string} id */
+  existingFunction(id) {
+    return new SavedFunction(this, id);
+  }
+
+  /** Runs commands in the session, in order; what they create stays. @param {Schemas["SessionRun"]} body @param {Options} [options] @returns {Answer<"SessionRunAnswer">} */
+  run(body, options) {
+    return this.server.request("POST", `${this.path}/run?full=true`, body, options);
+  }
+
   /** Stops running and waiting work; earlier results stay. */
   cancel() {
     return this.server.request("POST", `${this.path}/cancel`);
@@ -151,7 +161,7 @@ export class Session {
    * @param {Tensor} tensor
    * @param {Options} options
    */
-  async #upload(method, path, tensor, { idempotencyKey, signal }) {
+  async #upload(method, path, tensor, { idempotencyKey, onProgress: _, ...ends }) {
     const response = await this.server.response(method, this.path + path, {
       body: tensor.bytes,
       headers: {
@@ -159,7 +169,7 @@ export class Session {
         "Tensor-Shape": tensor.shape.join(","),
         ...(idempotencyKey ? { "Idempotency-Key": idempotencyKey } : {}),
       },
-      ...(signal ? { signal } : {}),
+      ...ends,
     });
     return response.json();
   }
@@ -200,6 +210,16 @@ export class Tape {
   /** Second derivatives. @param {Schemas["HessianQuestion"]} body @param {Options} [options] @returns {Answer<"HessianBlocks">} */
   hessian(body, options) {
     return this.#ask("hessian", body, options);
+  }
+
+  /** The entries of a Jacobian that may differ from zero. @param {Schemas["SparseJacobianQuestion"]} body @param {Options} [options] @returns {Answer<"SparseAnswer">} */
+  sparseJacobian(body, options) {
+    return this.#ask("sparse_jacobian", body, options);
+  }
+
+  /** The entries of a Hessian that may differ from zero. @param {Schemas["SparseHessianQuestion"]} body @param {Options} [options] @returns {Answer<"SparseAnswer">} */
+  sparseHessian(body, options) {
+    return this.#ask("sparse_hessian", body, options);
   }
 
   /** The Hessian times vectors. @param {Schemas["HvpQuestion"]} body @param {Options} [options] @returns {Answer<"Derivatives">} */
@@ -268,6 +288,26 @@ export class SavedFunction {
   /** Second derivatives. @param {Schemas["FunctionHessianQuestion"]} body @param {Options} [options] @returns {Answer<"FunctionHessian">} */
   hessian(body, options) {
     return this.#ask("hessian", body, options);
+  }
+
+  /** The entries of a Jacobian that may differ from zero. @param {Schemas["FunctionSparseJacobianQuestion"]} body @param {Options} [options] @returns {Answer<"FunctionSparseDerivative">} */
+  sparseJacobian(body, options) {
+    return this.#ask("sparse_jacobian", body, options);
+  }
+
+  /** The entries of a Hessian that may differ from zero. @param {Schemas["FunctionSparseHessianQuestion"]} body @param {Options} [options] @returns {Answer<"FunctionSparseDerivative">} */
+  sparseHessian(body, options) {
+    return this.#ask("sparse_hessian", body, options);
+  }
+
+  /** The function as the body of a loop that runs while `condition` is true. @param {Schemas["WhileLoop"]} body @param {Options} [options] @returns {Answer<"OpResults">} */
+  while(body, options) {
+    return this.#ask("while", body, options);
+  }
+
+  /** The function as the body of a loop over rows, or of a known length. @param {Schemas["ScanLoop"]} body @param {Options} [options] @returns {Answer<"OpResults">} */
+  scan(body, options) {
+    return this.#ask("scan", body, options);
   }
 
   /** The Hessian times vectors. @param {Schemas["FunctionHvpQuestion"]} body @param {Options} [options] @returns {Answer<"FunctionDerivatives">} */

@@ -24,6 +24,8 @@ export type Answer<Name extends keyof Schemas> = Promise<WithTensors<Schemas[Nam
 export interface Options {
   /** Ends the wait. */
   signal?: AbortSignal;
+  /** Milliseconds after which the request fails; without it those of the client. */
+  timeout?: number;
   /** Gets the progress of a request that computes. */
   onProgress?: (progress: Schemas["Progress"]) => void;
   /** Makes a retry safe: the same key gets the first answer again. */

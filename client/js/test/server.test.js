@@ -162,6 +162,25 @@ test("a retry with the same key happens once", async () => {
   assert.equal((await session.read("counter", { kind: "variable" })).item(), 1.5);
 });
 
+test("sessions and functions of other programs are there by their ids", async () => {
+  const text = { text: "error = sum((w * x) ** 2)" };
+  const { inputs, steps, outputs } = await server.expressions(text);
+  const { id } = await session.function({ id: "of_another", inputs, steps, outputs });
+  const other = new Teletape(process.env.TELETAPE_URL, { apiKey: process.env.TELETAPE_API_KEY });
+  const loss = other.existingSession("javascript").existingFunction(id);
+  const values = { w: new Tensor([1, 2]), x: new Tensor([3, 4]) };
+  assert.equal((await loss.call({ inputs: values, outputs: ["called"] })).values.called.item(), 73);
+  const { derivative } = await loss.sparseHessian({ inputs: values, sources: ["w"] });
+  assert.deepEqual([derivative.entries, derivative.shape], [2, [2, 2]]);
+  const answer = await other.existingSession("javascript").run({
+    scratch: true,
+    commands: [{ do: "op", op: "square", inputs: [new Tensor(3)], outputs: ["nine"] }],
+    fetch: ["nine"],
+  });
+  assert.equal(answer.values.nine.item(), 9);
+  await loss.end();
+});
+
 test("a refusal is an error with a code and a page", async () => {
   await assert.rejects(session.read("nothing"), (error) => {
     assert.ok(error instanceof ProblemError);
