@@ -3,11 +3,17 @@
 Every kind of value keeps its kind: a tensor is not an array, a list is not a tuple, None is not zero. Python's None,
 booleans, integers, floats, strings and lists stand as themselves in JSON; the rest is an object with one telling key.
 Floats are written with the fewest digits that read back to the same value of their dtype.
+
+Two machines round sums differently, so two results agree within a tolerance. It follows from the dtype, from the
+largest element of an array, and from the spread: how far the recorder saw the array move when inputs and kernels
+rounded otherwise (`record.py`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +28,33 @@ TOLERANCES = {
     "complex128": (1e-9, 1e-11),
 }
 
+#: A few recordings show a part of how far roundings move a result; another machine's may move it further.
+BEYOND_SPREAD = 8.0
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How closely two results agree.
+
+    Attributes:
+        rtol, atol: Replace those of the dtypes.
+        spreads: How far arrays moved while recording, by their place ("result[6]"): 8 times as much is allowed.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    spreads: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, dtype: str, largest: float, at: str) -> tuple[float, float]:
+        """The relative and the absolute tolerance of an array with this largest element at this place."""
+        relative, absolute = TOLERANCES[dtype]
+        relative = relative if self.rtol is None else self.rtol
+        absolute = absolute if self.atol is None else self.atol
+        return relative, absolute * max(1.0, largest) + BEYOND_SPREAD * self.spreads.get(at, 0.0)
+
+
 _ARRAYS = ("tensor", "variable", "array", "scalar")
+_PYTHON_FLOAT = "float32"  # a Python float that a program returns came out of such a tensor
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -62,28 +94,89 @@ def encode(value: Any, tf: Any) -> Any:
     )
 
 
-def difference(
-    expected: Any, got: Any, rtol: float | None = None, atol: float | None = None, at: str = "result"
-) -> str:
+def difference(expected: Any, got: Any, tolerance: Tolerance = Tolerance()) -> str:
     """Where and how two encoded results first differ, in one line; empty where they agree."""
+    texts = (_difference(at, *parts, tolerance) for at, *parts in _pairs(expected, got, "result"))
+    return next((text for text in texts if text), "")
+
+
+def spreads(expected: Any, others: list[Any]) -> dict[str, float]:
+    """How far the floating arrays of the other results are from those of `expected`, by place.
+
+    Places are left out that the tolerance of their dtype covers, and those where one of the results is further away
+    than a hundredth of the largest element: that is no rounding, but another choice, as between two elements that are
+    almost equal.
+    """
+    farthest: dict[str, float] = {}
+    least: dict[str, float] = {}
+    for other in others:
+        for at, a, b in _pairs(expected, other, "result"):
+            dtype, numbers = _floats(a)
+            if not dtype or dtype != (other_floats := _floats(b))[0]:
+                continue
+            finite = np.isfinite(numbers) & np.isfinite(other_floats[1])
+            with np.errstate(invalid="ignore"):
+                distance = float(np.max(np.abs(numbers - other_floats[1]), where=finite, initial=0.0))
+            largest = _largest(numbers)
+            least[at] = Tolerance().of(dtype.partition("[")[0], largest, at)[1]
+            rounded = distance <= max(1.0, largest) / 100
+            farthest[at] = max(farthest.get(at, 0.0), distance if rounded else math.inf)
+    return {at: float(f"{far:.1e}") for at, far in farthest.items() if least[at] < BEYOND_SPREAD * far < math.inf}
+
+
+def moves(result: Any) -> bool:
+    """Whether an encoded result has floating numbers."""
+    return any(_floats(part)[0] for _, part, _ in _pairs(result, result, "result"))
+
+
+def _pairs(expected: Any, got: Any, at: str) -> Iterator[tuple[str, Any, Any]]:
+    """The innermost parts of two results and their places; where the structures differ, the parts that do."""
     if isinstance(expected, dict) and isinstance(got, dict) and set(expected) == set(got):
         kind = next(iter(expected))
+        a, b = expected[kind], got[kind]
         if kind in _ARRAYS:
-            return _array_difference(kind, expected, got, rtol, atol, at)
-        if kind in ("dict", "slices"):
-            return _dict_difference(expected[kind], got[kind], rtol, atol, at)
-        return difference(expected[kind], got[kind], rtol, atol, at)
+            yield at, expected, got
+        elif kind not in ("dict", "slices"):
+            yield from _pairs(a, b, at)
+        elif set(a) != set(b):
+            yield at, expected, got
+        else:
+            for key in a:
+                yield from _pairs(a[key], b[key], f"{at}[{key!r}]")
+    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        for i, (a, b) in enumerate(zip(expected, got, strict=True)):
+            yield from _pairs(a, b, f"{at}[{i}]")
+    else:
+        yield at, expected, got
+
+
+def _difference(at: str, expected: Any, got: Any, tolerance: Tolerance) -> str:
+    """How two innermost parts differ."""
+    if isinstance(expected, dict) and isinstance(got, dict) and set(expected) == set(got):
+        kind = next(iter(expected))
+        if kind not in _ARRAYS:
+            return f"{at}: expected keys {sorted(expected[kind])}, got {sorted(got[kind])}"
+        if expected[kind] != got[kind]:
+            return f"{at}: expected {kind} {expected[kind]}, got {kind} {got[kind]}"
+        dtype = expected[kind].partition("[")[0]
+        return _element_difference(dtype, expected["data"], got["data"], tolerance, at)
     if isinstance(expected, list) and isinstance(got, list):
-        if len(expected) != len(got):
-            return f"{at}: expected {len(expected)} items, got {len(got)}: {_brief(expected)} against {_brief(got)}"
-        parts = (difference(a, b, rtol, atol, f"{at}[{i}]") for i, (a, b) in enumerate(zip(expected, got, strict=True)))
-        return next((part for part in parts if part), "")
+        return f"{at}: expected {len(expected)} items, got {len(got)}: {_brief(expected)} against {_brief(got)}"
     if type(expected) is float and type(got) is float:
-        # A python float that a program returns came out of a float32 tensor.
-        return _element_difference("float32", [expected], [got], rtol, atol, at)
+        return _element_difference(_PYTHON_FLOAT, [expected], [got], tolerance, at)
     if type(expected) is not type(got) or expected != got:
         return f"{at}: expected {_brief(expected)}, got {_brief(got)}"
     return ""
+
+
+def _floats(part: Any) -> tuple[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    """The type and the numbers of an innermost part; an empty type where it holds no floating ones."""
+    if type(part) is float:
+        return _PYTHON_FLOAT, np.array([part])
+    kind = next(iter(part)) if isinstance(part, dict) else ""
+    if kind in _ARRAYS and part[kind].partition("[")[0] in TOLERANCES:
+        return part[kind], _numbers(part["data"])
+    return "", np.zeros(0)
 
 
 def _encode_array(kind: str, array: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -117,37 +210,14 @@ def _special(value: float) -> str:
     return next(name for name, special in _SPECIAL.items() if value == special or (value != value and name == "nan"))
 
 
-def _dict_difference(
-    expected: dict[str, Any], got: dict[str, Any], rtol: float | None, atol: float | None, at: str
-) -> str:
-    if set(expected) != set(got):
-        return f"{at}: expected keys {sorted(expected)}, got {sorted(got)}"
-    parts = (difference(expected[key], got[key], rtol, atol, f"{at}[{key!r}]") for key in expected)
-    return next((part for part in parts if part), "")
-
-
-def _array_difference(
-    kind: str, expected: dict[str, Any], got: dict[str, Any], rtol: float | None, atol: float | None, at: str
-) -> str:
-    if expected[kind] != got[kind]:
-        return f"{at}: expected {kind} {expected[kind]}, got {kind} {got[kind]}"
-    dtype = expected[kind].partition("[")[0]
-    return _element_difference(dtype, expected["data"], got["data"], rtol, atol, at)
-
-
-def _element_difference(
-    dtype: str, expected: list[Any], got: list[Any], rtol: float | None, atol: float | None, at: str
-) -> str:
+def _element_difference(dtype: str, expected: list[Any], got: list[Any], tolerance: Tolerance, at: str) -> str:
     """Compares elements of one dtype: exactly, but for floating ones that are finite on both sides."""
     if dtype not in TOLERANCES:
         wrong = [i for i, (a, b) in enumerate(zip(expected, got, strict=True)) if a != b]
     else:
         a, b = _numbers(expected), _numbers(got)
-        relative, absolute = TOLERANCES[dtype]
-        relative = relative if rtol is None else rtol
-        absolute = absolute if atol is None else atol
         finite = np.isfinite(a)
-        absolute *= float(max(1.0, np.max(np.abs(a[finite]), initial=0.0)))
+        relative, absolute = tolerance.of(dtype, _largest(a), at)
         with np.errstate(invalid="ignore"):
             close = np.abs(a - b) <= absolute + relative * np.abs(a)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -166,6 +236,11 @@ def _numbers(data: list[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Floats out of their JSON form; a complex number as two of them, compared part by part."""
     flat = [part for item in data for part in (item if isinstance(item, list) else [item])]
     return np.array([_SPECIAL.get(part, part) if isinstance(part, str) else part for part in flat], dtype=np.float64)
+
+
+def _largest(numbers: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    """The largest finite absolute value; 0 of none."""
+    return float(np.max(np.abs(numbers), where=np.isfinite(numbers), initial=0.0))
 
 
 def _brief(value: Any) -> str:

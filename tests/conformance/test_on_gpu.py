@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from conformance import compare
 from conformance.program import Program, load
-from conformance.test_conformance import RECORDED
+from conformance.test_conformance import difference
 from conformance.worker import ProgramFailed, Worker
 
 PROGRAMS = load()
@@ -72,9 +71,9 @@ def test_a_program_gives_on_a_gpu_what_it_gave(program: Program, kind: str, work
         result = workers.run(program, MODULES[kind])
     except ProgramFailed as error:
         result = str(error)
-    difference = compare.difference(RECORDED[program.id], result, program.rtol, program.atol)
+    text = difference(program, result)
     if program.id in OTHER:
-        assert difference, "it is no other result now"
+        assert text, "it is no other result now"
         return
     refused = any(refusal in str(result) for refusal in REFUSALS)
-    assert not difference or refused, f"{program.id}: {difference}\n{result if isinstance(result, str) else ''}"
+    assert not text or refused, f"{program.id}: {text}\n{result if isinstance(result, str) else ''}"
