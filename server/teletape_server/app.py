@@ -219,7 +219,9 @@ def _methods(request: Request) -> list[str]:
 async def _on_http_error(request: Request, error: Any) -> Response:
     headers = error.headers
     if error.status_code == 404:
-        code, detail = "not_found", f"there is nothing at {request.url.path}: /openapi.json lists all paths"
+        near = request.app.state.templates.near(request.url.path)
+        hint = f"did you mean {' or '.join(near)}?" if near else "/openapi.json lists all paths"
+        code, detail = "not_found", f"there is nothing at {request.url.path}: {hint}"
     elif error.status_code == 405:
         allowed = ", ".join(_methods(request))
         headers = {"Allow": allowed}

@@ -180,6 +180,7 @@ WHOLE = {
         "inputs": ["in", "v"],
         "steps": [Call("neg", ("in",), ("out",)), Assign("v", "out"), CallFunction("g", ("in",), ("r",))],
         "outputs": ["out"],
+        "dtype": "float64",
     },
     "call": {"function": "f", "inputs": ["a", Literal(2)], "outputs": ["r"], "report_decisions": True},
     "while": {

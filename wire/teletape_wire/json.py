@@ -184,7 +184,7 @@ def _command_from(value: Any) -> Command:
         raise BadCommandError(
             f'a command is an object with its name under "do", found {json.dumps(value, default=str):.60}'
         )
-    verb = value["do"]
+    verb = "constant" if value["do"] == "tensor" else value["do"]  # as REST calls what it creates
     schema.fields(verb)
     fields = schema.FIELDS[verb]
     members = {name: member for name, member in value.items() if name != "do"}

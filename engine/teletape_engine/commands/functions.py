@@ -43,17 +43,18 @@ class CallFunction(Command):
 class ValueAndGradient(Command):
     """Runs a function, and computes the gradients of its targets' sum with respect to its sources.
 
-    `targets` are names of the function's outputs, `sources` names of its inputs. `outputs`: the function's results,
-    then a dense gradient for each source. `unconnected`: zero, or none, which refuses a source without a gradient.
+    `targets` are names of the function's outputs, by default all; `sources` names of its inputs, by default those of
+    floats, or all if there are none (a step names them). `outputs`: the function's results, then a dense gradient for
+    each source. `unconnected`: zero, or none, which refuses a source without a gradient.
     """
 
     verb = "value_and_gradient"
     step = True
     function: FunctionId
     inputs: tuple[Input, ...]
-    targets: tuple[str, ...]
-    sources: tuple[str, ...]
-    outputs: tuple[NewId, ...]
+    targets: tuple[str, ...] | None = None
+    sources: tuple[str, ...] | None = None
+    outputs: tuple[NewId, ...] = ()
     unconnected: str = "none"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import custom, functions, questions, session, tapes, values
 from teletape_engine.commands.base import Command, FieldKind, Id
 from teletape_engine.commands.fields import Field, fields_of
@@ -168,7 +169,11 @@ def make(verb: str, contents: Mapping[str, Any]) -> Command:
     names = fields(verb)
     for name in contents:
         if name not in names:
-            hint = did_you_mean(name, names) or f"it takes: {', '.join(names)}"
+            op = CATALOGUE.get(str(contents.get("op"))) if verb == "op" else None
+            if op is not None and name in [attr.name for attr in op.schema.attrs]:
+                hint = f'put this attribute of the op into "attrs": {{"{name}": …}}'
+            else:
+                hint = did_you_mean(name, names) or f"it takes: {', '.join(names)}"
             raise BadCommandError(f"command {verb!r} has no field {name!r}; {hint}")
     checked: dict[str, Any] = {}
     for name, field in FIELDS[verb].items():

@@ -96,6 +96,8 @@ class _Compiler:
             return self._assign(command)
         if type(command) not in RUNNERS:
             raise InvalidArgumentError("cannot be a step of a function")
+        if isinstance(command, commands.ValueAndGradient) and command.sources is None:
+            raise InvalidArgumentError("a step names its sources, since inputs have no dtypes yet")
         functions = tuple([self._find(name) for name in commands.functions_of(command) if name is not None])
         inputs = tuple([self._input(name) for name in command.inputs])  # type: ignore[attr-defined]  # each has them
         self.decides = self.decides or isinstance(command, commands.While | commands.Cond)

@@ -22,6 +22,7 @@ from teletape_engine.functions.function import Function, runs
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Recorded, Variable
+from teletape_engine.spec import Spec
 
 
 @runs(commands.ValueAndGradient)
@@ -37,8 +38,10 @@ def value_and_gradient(
     """
     (function,) = functions
     zeros = wants_zeros(command.unconnected)
-    targets = [_number(function.outputs, name, "output") for name in command.targets]
-    sources = [_number(function.inputs, name, "input") for name in command.sources]
+    chosen_targets = function.outputs if command.targets is None else command.targets
+    chosen_sources = _float_inputs(function, inputs) if command.sources is None else command.sources
+    targets = [_number(function.outputs, name, "output") for name in chosen_targets]
+    sources = [_number(function.inputs, name, "input") for name in chosen_sources]
     tape, context = Tape(persistent=False, watch_accessed=False), recorder.context
     operands = list(inputs)
     if len(operands) == len(function.inputs):  # else `run` says what is wrong
@@ -59,14 +62,22 @@ def value_and_gradient(
         declarations=Declarations(),
     )
     gradients = [densify(derivative, recorder) for derivative in gradient(recorder, query, as_ops=True)]
-    missing = [name for name, each in zip(command.sources, gradients, strict=True) if each is None]
+    missing = [name for name, each in zip(chosen_sources, gradients, strict=True) if each is None]
     if missing:
         raise InvalidArgumentError(
-            f"value_and_gradient: {', '.join(command.targets)} of the function has no gradient with respect to "
+            f"value_and_gradient: {', '.join(chosen_targets)} of the function has no gradient with respect to "
             f"{', '.join(missing)}: leave it out, or give unconnected zero",
             sources=missing,
         )
     return [*results, *gradients]
+
+
+def _float_inputs(function: Function, inputs: Sequence[Any]) -> Sequence[str]:
+    """The names of a function's inputs that hold floats; of all, if none does."""
+    specs = [value.spec for value in inputs]
+    pairs = zip(function.inputs, specs, strict=False)
+    floats = [name for name, spec in pairs if isinstance(spec, Spec) and spec.differentiable]
+    return floats or function.inputs
 
 
 def _number(names: Sequence[str], name: str, what: str) -> int:

@@ -5,10 +5,13 @@ The framework knows it too, but has no public way to ask for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from teletape_engine.suggestions import nearest
+
 _PARAMETER: Final = "{}"
+_MOST_NEAR: Final = 6
 _TEMPLATE: Final = "/"  # no segment of a path is this
 
 
@@ -34,3 +37,31 @@ class PathTemplates:
             node = node.get(segment) or (node.get(_PARAMETER, {}) if segment else {})
         template: str | None = node.get(_TEMPLATE)
         return template
+
+    def near(self, path: str) -> list[str]:
+        """Returns up to six paths of operations that differ from this one in one segment, the nearest first."""
+        if self.of(f"/v1{path}") is not None:
+            return [f"/v1{path}"]
+        for segments in (path.split("/"), f"/v1{path}".split("/")):
+            paths = dict(_near(self._root, segments, (), None))
+            if paths:
+                example = next(iter(paths.values()))
+                wrong = next((part for part, other in zip(segments, example, strict=True) if part != other), "")
+                names = nearest(wrong[:100], paths) or sorted(paths)
+                return ["/".join(paths[name]) for name in names[:_MOST_NEAR]]
+        return []
+
+
+def _near(
+    node: Mapping[str, Any], rest: Sequence[str], parts: tuple[str, ...], corrected: str | None
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yields the segment that is corrected, if any, and the path's segments, for each path with at most one such."""
+    if not rest:
+        if _TEMPLATE in node:
+            yield corrected or "", parts
+        return
+    for segment, child in node.items():
+        if segment == rest[0] or (segment == _PARAMETER and rest[0]):
+            yield from _near(child, rest[1:], (*parts, rest[0]), corrected)
+        elif corrected is None and segment not in (_TEMPLATE, _PARAMETER):
+            yield from _near(child, rest[1:], (*parts, segment), segment)

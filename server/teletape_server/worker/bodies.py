@@ -66,10 +66,12 @@ def validated(model: type[Model], fields: Any, *path: str | int) -> Model:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise _invalid(error, path, model) from None
+        raise _invalid(error, path, model, is_empty=fields == {} and not path) from None
 
 
-def _invalid(error: ValidationError, path: tuple[str | int, ...], model: type[BaseModel]) -> TeletapeError:
+def _invalid(
+    error: ValidationError, path: tuple[str | int, ...], model: type[BaseModel], *, is_empty: bool
+) -> TeletapeError:
     """Returns the error to raise: a wrong tensor's own if it is the first fault, else one that lists the fields."""
     errors = error.errors(include_url=False)
     cause = errors[0].get("ctx", {}).get("error")
@@ -77,6 +79,8 @@ def _invalid(error: ValidationError, path: tuple[str | int, ...], model: type[Ba
         place = path_text(*path, *errors[0]["loc"])
         return type(cause)(f"{place}: {cause.message}", **cause.details)
     faults = described_faults(errors[:_MAX_FAULTS], path, model=model)
+    if is_empty and any(fault["kind"] == "missing" for fault in faults):
+        return InvalidRequestError(f"the body is empty; {text_of(faults)}", fields=faults)
     return InvalidRequestError(text_of(faults), fields=faults)
 
 

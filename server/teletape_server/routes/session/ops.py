@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from teletape_engine.catalogue.describe import catalogue
 from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.signature import NUMPY_NAMES
 from teletape_engine.errors import UnknownOpError
 from teletape_server.http.access import LiveSession, Owner
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
@@ -34,8 +35,15 @@ def _differentiable(facts: dict[str, Any]) -> bool:
 
 
 def _named(facts: dict[str, Any], part: str) -> bool:
-    names = (facts["name"], facts["op_type"], *facts["tensorflow"])
+    numpy = [name for name, op in NUMPY_NAMES.items() if op == facts["name"]]
+    names = (facts["name"], facts["op_type"], *facts["tensorflow"], *numpy)
     return any(part.lower() in name.rpartition(".")[2].lower() for name in names)
+
+
+def _says(facts: dict[str, Any], words: str) -> bool:
+    """Returns whether each word is in the op's documentation, or in one of its names."""
+    text = facts["documentation"].lower()
+    return all(word.lower() in text or _named(facts, word) for word in words.split())
 
 
 @router.get(
@@ -50,7 +58,11 @@ async def list_(
     _: Owner,
     name: Annotated[
         str | None,
-        Query(description="Only ops with this text in their name or in TensorFlow's", examples=["mat"]),
+        Query(description="Only ops with this text in their name, TensorFlow's or NumPy's", examples=["mat"]),
+    ] = None,
+    search: Annotated[
+        str | None,
+        Query(description="Only ops with each of these words in their documentation or names", examples=["product"]),
     ] = None,
     differentiable: Annotated[bool | None, Query(description="Only ops with a gradient (true) or without")] = None,
     limit: Limit = None,
@@ -64,7 +76,11 @@ async def list_(
             facts
             for facts in _facts().values()
             if facts["name"] == after
-            or ((name is None or _named(facts, name)) and differentiable in (None, _differentiable(facts)))
+            or (
+                (name is None or _named(facts, name))
+                and (search is None or _says(facts, search))
+                and differentiable in (None, _differentiable(facts))
+            )
         ],
         lambda facts: str(facts["name"]),
         after,
@@ -72,7 +88,7 @@ async def list_(
     )
     following = str(facts[-1]["name"]) if has_more else None
     if following is not None:
-        selection = {"name": name, "differentiable": differentiable, "limit": limit}
+        selection = {"name": name, "search": search, "differentiable": differentiable, "limit": limit}
         response.headers["Link"] = next_link(request.url.path, selection, following)
     return OpList(ops=[Op.model_validate(fact) for fact in facts], next=following)
 
@@ -80,7 +96,7 @@ async def list_(
 @router.get("/ops/{op}", tags=["catalogue"], summary="Get an op", responses=refusals("unauthenticated", "not_found"))
 async def get(
     _: Owner,
-    op: Annotated[str, Path(description="Its name, ours or TensorFlow's", examples=["matmul"])],
+    op: Annotated[str, Path(description="Its name, ours, TensorFlow's or NumPy's", examples=["matmul"])],
 ) -> Op:
     """Returns what the op computes, what it takes, and what a tape keeps for its gradient."""
     try:

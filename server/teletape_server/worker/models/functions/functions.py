@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema, 
 
 import teletape_wire as wire
 from teletape_engine.commands.schema import MAX_ITEMS
+from teletape_engine.errors import TeletapeError
 from teletape_server.worker.faults import BY_NAME, BY_POSITION
 from teletape_server.worker.models.base import (
     GENERATED,
@@ -34,7 +35,13 @@ def _read_steps(value: Any) -> Any:
         raise ValueError("must be a list of steps")
     if len(value) > MAX_ITEMS:
         raise ValueError(f"has at most {MAX_ITEMS:,} members; found {len(value):,}")
-    return [wire.step_from_json(_complete(position, step)) for position, step in enumerate(value)]
+    steps = []
+    for position, step in enumerate(value):
+        try:
+            steps.append(wire.step_from_json(_complete(position, step)))
+        except TeletapeError as error:
+            raise type(error)(f"step {position}: {error.message}", **{"step": position, **error.details}) from None
+    return steps
 
 
 def _complete(position: int, step: Any) -> Any:

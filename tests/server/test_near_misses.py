@@ -1,0 +1,86 @@
+"""Requests that are almost right: the answer says what was meant."""
+
+from typing import Any
+
+import httpx
+import pytest
+from rest_client import Rest, op
+
+from serving import ok, problem
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/sessions", "/v1/sessions?"),
+        ("/v1/session", "/v1/sessions"),
+        ("/v1/sessions/demo/functions/f/grad", "/v1/sessions/demo/functions/f/gradient"),
+        ("/v1/sessions/demo/function", "/v1/sessions/demo/functions"),
+        ("/v1/sessions/demo/functions/f/zzz", "/v1/sessions/demo/functions/f/call"),
+        ("/v1/a/b/c/d/e/f/g", "/openapi.json lists all paths"),
+    ],
+)
+def test_a_path_that_is_none_gets_the_nearest(http: httpx.Client, path: str, meant: str) -> None:
+    assert meant in problem(http.post(path, json={}), 404, "not_found")["detail"]
+
+
+def test_an_attribute_beside_its_op_is_said_with_the_step(rest: Rest) -> None:
+    steps = [op("square", "x", to="s"), {"op": "reduce_sum", "axis": 0, "inputs": ["s"], "outputs": ["y"]}]
+    body = {"inputs": ["x"], "steps": steps, "outputs": ["y"]}
+    fault = problem(rest.post("functions", body), 422, "bad_command")
+    assert "step 1: command 'op' has no field 'axis'; put this attribute of the op into \"attrs\"" in fault["detail"]
+    assert fault["details"]["step"] == 1
+
+
+def test_numpys_name_of_an_op_is_accepted_in_a_step(rest: Rest) -> None:
+    steps = [{"op": "np.sum", "attrs": {"axis": 0}, "inputs": ["x"], "outputs": ["y"]}]
+    created = rest.create("functions", {"inputs": ["x"], "steps": steps, "outputs": ["y"]})
+    assert created["steps"][0]["op"] == "reduce_sum"
+    names = {each["name"] for each in ok(rest.http.get("/v1/ops", params={"name": "power"})).json()["ops"]}
+    assert "pow" in names
+
+
+def test_a_body_that_is_empty_is_said_to_be(rest: Rest) -> None:
+    rest.create("functions", {"id": "f", "text": "y = x"})
+    for content in (b"", b"{}"):
+        answer = rest.http.post(f"{rest.path}/functions/f/gradient", content=content)
+        assert problem(answer, 422, "invalid_request")["detail"].startswith("the body is empty; inputs: is missing")
+
+
+def test_the_catalogue_is_searched_by_words(http: httpx.Client) -> None:
+    found = [each["name"] for each in ok(http.get("/v1/ops", params={"search": "matrices Vectors"})).json()["ops"]]
+    assert "matvec" in found
+    assert len(found) < 20
+    assert ok(http.get("/v1/ops", params={"search": "no such words"})).json()["ops"] == []
+
+
+@pytest.mark.parametrize("verb", ["constant", "tensor"])
+def test_a_tensor_is_made_by_either_name(http: httpx.Client, verb: str) -> None:
+    commands = [{"do": verb, "id": "t", "value": [1.5]}]
+    answer = ok(http.post("/v1/run", json={"commands": commands, "fetch": ["t"]})).json()
+    assert answer["values"]["t"]["data"] == [1.5]
+
+
+def test_the_command_value_and_gradient_has_the_defaults_of_the_question(rest: Rest) -> None:
+    rest.create("functions", {"id": "f", "text": 'y = sum(x * w) * cast(sum(i), "float32")'})
+    inputs: dict[str, Any] = {
+        "x": {"dtype": "float32", "data": [1.0, 2.0]},
+        "i": {"dtype": "int32", "data": [1]},
+        "w": {"dtype": "float32", "data": [3.0]},
+    }
+    asked = rest.done("functions/f/value_and_gradient", {"inputs": inputs})
+    assert [derivative["source"] for derivative in asked["derivatives"]] == ["x", "w"]
+    command = {
+        "do": "value_and_gradient",
+        "function": "f",
+        "inputs": [inputs[name] for name in ("x", "w", "i")],
+        "outputs": ["y", "dx", "dw"],
+    }
+    run = rest.done("run", {"commands": [command], "fetch": ["y", "dx", "dw"], "scratch": True})["values"]
+    assert run["y"] == asked["values"]["y"]
+    assert [run["dx"], run["dw"]] == [derivative["value"] for derivative in asked["derivatives"]]
+    step = {**command, "inputs": ["x", "i", "w"]}
+    fault = problem(
+        rest.post("functions", {"inputs": ["x", "i", "w"], "steps": [step], "outputs": ["y"]}), 422, "invalid_argument"
+    )
+    assert "a step names its sources" in fault["detail"]
