@@ -6,6 +6,7 @@ no process late when it goes on.
 
 from __future__ import annotations
 
+import signal
 from typing import Final, NamedTuple
 
 from teletape_server.leases import Reason
@@ -25,6 +26,17 @@ class Ending(NamedTuple):
 
     reason: Reason
     text: str
+
+
+def died(status: int | None) -> Ending:
+    """Describes how a process ended unexpectedly."""
+    if status is None:
+        return Ending(Reason.WORKER_DIED, "its process has closed the connection, and how it ended is not known")
+    if status >= 0:
+        return Ending(Reason.WORKER_DIED, f"its process ended with status {status}")
+    text = f"its process was ended by signal {-status} ({signal.Signals(-status).name})"
+    text += ", as the system does when memory runs out" if -status == signal.SIGKILL else ""
+    return Ending(Reason.WORKER_DIED, text)
 
 
 class Watchdog:

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from teletape_engine.errors import TeletapeError, tree
 from teletape_server.hosts.handed_connections import HandedConnections
 from teletape_server.hosts.protocols import BodyBuffer, HostGone, Reply, Running, Start
-from teletape_server.hosts.watchdog import Ending, Watchdog
+from teletape_server.hosts.watchdog import Ending, Watchdog, died
 from teletape_server.leases import Reason
 from teletape_server.worker.channel import Channel, close_files, is_full
 from teletape_server.worker.control import Control, Sockets
@@ -340,7 +340,7 @@ class WorkerHost:
         if self._is_shared:
             text = "the process of its GPU has ended: one of the sessions that shared it did not stop, or crashed it"
             return Ending(Reason.WORKER_DIED, text)
-        return _died(status)
+        return died(status)
 
     def _reap(self) -> asyncio.Task[int | None]:
         """Waits for the process, kills it if it does not end in time.
@@ -386,17 +386,6 @@ def _end_orphan(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
-
-
-def _died(status: int | None) -> Ending:
-    """Describes how a process ended unexpectedly."""
-    if status is None:
-        return Ending(Reason.WORKER_DIED, "its process has closed the connection, and how it ended is not known")
-    if status >= 0:
-        return Ending(Reason.WORKER_DIED, f"its process ended with status {status}")
-    text = f"its process was ended by signal {-status} ({signal.Signals(-status).name})"
-    text += ", as the system does when memory runs out" if -status == signal.SIGKILL else ""
-    return Ending(Reason.WORKER_DIED, text)
 
 
 def _fail(future: asyncio.Future[Any], reason: str) -> None:
