@@ -97,6 +97,13 @@ def test_a_function_is_made_of_a_text(rest: Rest) -> None:
     assert p["shape"] == [2]
 
 
+def test_a_value_inside_a_function_is_said_to_be_no_output(rest: Rest) -> None:
+    rest.create("functions", {"id": "mlp", "text": "o = tanh(x)\nloss = sum(o)"})
+    fault = problem(rest.post("functions/mlp/call", {"inputs": [1.0], "fetch": ["o"]}), 422, "invalid_request")
+    assert "'o' is neither an id in `outputs` nor in this session, and no output of function 'mlp'" in fault["detail"]
+    assert "it has loss. For a value inside it, create a function with that name in its `outputs`" in fault["detail"]
+
+
 def test_a_text_that_is_none_says_where_and_steps_beside_it_are_refused(rest: Rest) -> None:
     fault = problem(rest.post("functions", {"text": "y = sni(x)"}), 422, "invalid_expression")
     assert fault["detail"] == "text: line 1, columns 5-7: there is no function sni; did you mean 'sin'?"

@@ -90,6 +90,13 @@ def call(session: Session, request: Request) -> Result:
     outputs: list[Id] = [new_id() for _ in range(count)] if body.outputs is None else list(body.outputs)
     if len(outputs) != count:
         raise InvalidRequestError(f"outputs: function {function!r} has {count}, found {len(outputs)} ids")
+    for id in body.fetch or ():
+        if id not in outputs and not session.knows(id):
+            raise InvalidRequestError(
+                f"fetch: {id!r} is neither an id in `outputs` nor in this session, and no output of function "
+                f"{function!r}: it has {', '.join(facts['outputs'])}. For a value inside it, create a function with "
+                "that name in its `outputs`"
+            )
     return run_recorded(
         session,
         request,
