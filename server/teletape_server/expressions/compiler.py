@@ -1,4 +1,7 @@
-"""From the tree of an expression to a function: steps in the order in which Python would compute them."""
+"""From the tree of an expression to a function: steps in the order in which Python would compute them.
+
+Long because each rule of the grammar has a method, and all of them add to the same names and steps.
+"""
 
 from __future__ import annotations
 
