@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from teletape import errors
 from teletape.checkpoints.files import SavedGraph, read_index, read_values
 from teletape.checkpoints.object_graph import VALUE, dotted, states, walk
+from teletape.checkpoints.waiting_containers import WAITING_CLASSES
 from teletape.tensors import dtypes
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.variables.trackable import WAITING, AutoTrackable, children, is_state
@@ -38,10 +41,43 @@ class Restoration:
                 if VALUE in node.keys:
                     self._assign(value, node.keys[VALUE])
                 continue
+            if isinstance(value, AutoTrackable):
+                self._replace_containers(value, node.edges)
             below = children(value)
             queue.extend((below[name], edge) for name, edge in node.edges.items() if name in below)
             if isinstance(value, AutoTrackable) and not below.keys() >= node.edges.keys():
                 object.__setattr__(value, WAITING, _Attributes(self, number))
+
+    def _replace_containers(self, value: AutoTrackable, edges: Mapping[str, int]) -> None:
+        """Replaces attributes that are lists or dicts with fewer items than were saved by such as restore into more."""
+        for name, edge in edges.items():
+            if name in value.__dict__:
+                object.__setattr__(value, name, self._waiting(value.__dict__[name], edge))
+
+    def _waiting(self, value: Any, number: int) -> Any:
+        """Returns a container that restores into items that come later, or the value itself if none are to come."""
+        kind = WAITING_CLASSES.get(type(value))
+        if kind is None or children(value).keys() >= self.graph.nodes[number].edges.keys():
+            return value
+        waiting = kind(value)
+        waiting.filled = partial(self._match_items, waiting, number)
+        self._replace_items(waiting, number)
+        return waiting
+
+    def _replace_items(self, container: Any, number: int) -> None:
+        edges = self.graph.nodes[number].edges
+        set_item: Any = (dict if isinstance(container, dict) else list).__setitem__  # without restoring
+        for key, item in list(container.items() if isinstance(container, dict) else enumerate(container)):
+            if str(key) in edges:
+                set_item(container, key, self._waiting(item, edges[str(key)]))
+
+    def _match_items(self, container: Any, number: int) -> None:
+        """Restores into the items of a container that have come since."""
+        self._replace_items(container, number)
+        below = children(container)
+        for name, edge in self.graph.nodes[number].edges.items():
+            if name in below and self.objects.get(edge) is not below[name]:
+                self.match_instead(below[name], edge)
 
     def match_instead(self, value: Any, number: int) -> None:
         """Matches an object with a saved node that an earlier value of the same attribute may have taken."""
@@ -98,8 +134,12 @@ class _Attributes:
 
     def attribute_set(self, name: str, value: Any) -> None:
         edge = self.restoration.graph.nodes[self.number].edges.get(name)
-        if edge is not None and name in children(self.restoration.objects[self.number]):
-            self.restoration.match_instead(value, edge)
+        owner = self.restoration.objects[self.number]
+        if edge is None or name not in owner.__dict__:
+            return
+        self.restoration._replace_containers(owner, {name: edge})
+        if name in children(owner):
+            self.restoration.match_instead(owner.__dict__[name], edge)
 
     def __deepcopy__(self, memo: Any) -> _Attributes:
         return self

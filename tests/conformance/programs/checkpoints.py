@@ -168,3 +168,29 @@ def a_manager_counts_steps(tf, np):
             raises(lambda: tf.train.CheckpointManager(tf.train.Checkpoint(), folder, max_to_keep=0)),
             raises(lambda: tf.train.CheckpointManager(tf.train.Checkpoint(), folder, 1, checkpoint_interval=2)),
         ]
+
+
+@program()
+def lists_and_dicts_that_are_filled_after_the_restore(tf, np):
+    saved, results = tf.Module(), []
+    saved.listed = [tf.Variable(1.0), tf.Variable(2.0)]
+    saved.named = {"a": tf.Variable(3.0), "deep": [tf.Variable(4.0)]}
+    with tempfile.TemporaryDirectory() as folder:
+        path = tf.train.Checkpoint(layers=saved).write(os.path.join(folder, "c"))
+        for is_set_later in (True, False):
+            layers = tf.Module()
+            if is_set_later:
+                tf.train.Checkpoint(layers=layers).read(path)
+            layers.listed, layers.named = [], {}
+            if not is_set_later:
+                tf.train.Checkpoint(layers=layers).read(path)
+            layers.listed.append(tf.Variable(0.0))
+            layers.listed.extend([tf.Variable(0.0), tf.Variable(7.0)])
+            layers.named["a"] = tf.Variable(0.0)
+            layers.named["deep"] = []
+            layers.named["deep"].append(tf.Variable(0.0))
+            layers.named["a"].assign_add(1.0)
+            layers.named.update(new=tf.Variable(8.0))
+            flat = [*layers.listed, layers.named["a"], *layers.named["deep"], layers.named["new"]]
+            results.append([variable.numpy() for variable in flat])
+    return results
