@@ -122,6 +122,7 @@ WRONG = {
     "layouts": ("layouts", wrong("neg", forward=_by_strides), "the result of transposed arrays"),
     "empty": ("empty", wrong("reduce_sum", forward=_from_the_first), "index 0 is out of bounds"),
     "dtypes": ("dtypes", wrong("exp", forward=_short_by_dtype), "the result in float32"),
+    "halves": ("halves", wrong("sigmoid", forward=lambda xp, x: 1 / (1 + xp.exp(-x))), "the result in float16"),
     "views, write": ("views", wrong("neg", forward=_in_place), "read-only"),
     "views, alias": ("views", wrong("exp", forward=_alias), "shares memory"),
     "record, name": ("record", wrong("exp", vjp=(lambda ct, z: ct * z,)), "a rule needs 'z'"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from driving import executor
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.binding import bind
@@ -9,7 +10,10 @@ from teletape_engine.catalogue.elementwise import binary, elementwise, linear_ma
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
+from teletape_engine.derivatives.gradient import gradient
+from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.recording.tape import Tape
 from teletape_engine.spec import DTYPES, Spec
 
 VECTOR = Spec.of((3,), DTYPES["float32"])
@@ -81,3 +85,33 @@ def test_a_formula_that_needs_what_does_not_exist(family):
 
     with pytest.raises(TypeError, match="painted: a rule needs 'colour'"):
         bind(painted, (FLOATS,)).plan(1)
+
+
+# --------------------------------------------------------------------------------------------------------------- tails
+def _exact_logistic(x):
+    """The logistic function's first two derivatives, from the small exponential alone."""
+    e = np.exp(-np.abs(x))
+    first = e / (1 + e) ** 2
+    return first, -np.sign(x) * first * (1 - e) / (1 + e)
+
+
+@pytest.mark.parametrize(("name", "order"), [("sigmoid", 1), ("softplus", 2)])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_derivatives_of_sigmoids_are_right_where_the_result_is_rounded_to_1(name, order, dtype):
+    x = np.array([700, 40, 12, 5, 0.5, -0.5, -5, -12, -40, -700], dtype)
+    context, tapes = executor(), [Tape(persistent=True) for _ in range(order + 1)]
+    value = context.constant(x)
+    for tape in tapes:
+        context.context.open(tape)
+        context.context.watch(tape, [value])
+    derivatives = []
+    with context.backend.quiet():
+        y = context.apply(CATALOGUE[name], [value])
+        for tape in reversed(tapes):
+            [y] = gradient(context, GradientQuery(tape, [y], [value]))
+            derivatives.append(y.array)
+    wanted = _exact_logistic(x.astype("f8"))
+    limits = np.finfo(dtype)
+    for result, exact in zip(derivatives[order - 1 :], wanted, strict=False):
+        exact = exact.astype(dtype)
+        np.testing.assert_allclose(result, exact, rtol=16 * limits.eps, atol=8 * limits.smallest_subnormal)

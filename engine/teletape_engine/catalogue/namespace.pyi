@@ -951,6 +951,11 @@ class _ReciprocalGrad(Op):
 class _ReciprocalNoNan(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _Recurrence(Op):
+    def __call__(
+        self, x: Array, factors: Array, /, *, axis: Axis = ..., reverse: bool = ..., own: bool = ...
+    ) -> Any: ...
+
 class _ReduceAll(Op):
     def __call__(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Any: ...
 
@@ -1545,6 +1550,7 @@ class Ops:
     reciprocal: Final[_Reciprocal]
     reciprocal_grad: Final[_ReciprocalGrad]
     reciprocal_no_nan: Final[_ReciprocalNoNan]
+    recurrence: Final[_Recurrence]
     reduce_all: Final[_ReduceAll]
     reduce_any: Final[_ReduceAny]
     reduce_euclidean_norm: Final[_ReduceEuclideanNorm]

@@ -1,4 +1,4 @@
-"""The laws about inputs: layouts, empty and dtypes. `laws` says what each of them demands."""
+"""The laws about inputs: layouts, empty, dtypes and halves. `laws` says what each of them demands."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.catalogue.op import Op, Sample, Trait
+from teletape_engine.catalogue.op import Op, Reach, Sample, Trait
 from teletape_engine.checking.harness import Case, offered_dtypes, random_like, spec_of
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
-from teletape_engine.spec import DIFFERENTIABLE, DTYPES, DType, Spec
+from teletape_engine.spec import DIFFERENTIABLE, DTYPES, DType, Spec, finfo
 
 _EXACT: Final = {"rtol": 1e-12, "atol": 1e-13}
 
@@ -87,6 +87,28 @@ def dtypes(op: Op, sample: Sample) -> None:
                 what = f"the gradient of {op.input_name(index)} in {dtype}"
                 bound = _rounding(wider, moved, ROUNDING[dtype])
                 case.check_close("dtypes", what, gradient, wider, rtol=0.0, atol=bound)
+
+
+def halves(op: Op, sample: Sample) -> None:
+    """Every number of 16 bits gives what it gives in 64 bits, rounded: nothing overflows or cancels in between."""
+    if op.reach is not Reach.ELEMENTS or Trait.RANDOM in op.traits or len(sample.inputs) != 1:
+        return
+    for narrow in offered_dtypes(("float16", "bfloat16")):
+        numbers = np.arange(1 << 16, dtype=np.uint16).view(narrow)
+        with np.errstate(all="ignore"):
+            wide = numbers.astype(np.float64)
+        small = np.abs(wide) < float(finfo(narrow).max) / 2  # neither the largest, nor infinite, nor no number
+        case = Case(op, sample._replace(inputs=(numbers[small],)))
+        exact = Case(op, sample._replace(inputs=(wide[small],)))
+        try:
+            result, expected = np.asarray(case.run()), np.asarray(exact.run())
+        except InvalidArgumentError:
+            continue
+        if result.dtype is not narrow or result.shape != expected.shape:
+            continue
+        with np.errstate(all="ignore"):
+            expected = expected.astype(narrow)
+        case.check_close("halves", f"the result in {narrow.name}", result, expected, rtol=1 / 64, atol=2.0**-19)
 
 
 # ------------------------------------------------------------------------------------------------------------- details

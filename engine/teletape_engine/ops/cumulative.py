@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, batch_axes, composite, linear
@@ -12,13 +14,12 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
-from teletape_engine.ops.elementwise.logic import where
 from teletape_engine.ops.elementwise.math import exp
-from teletape_engine.ops.shapes.create import ones_like, zeros_like
 from teletape_engine.spec import (
     COMPLEX,
     FLOATING,
     NUMERIC,
+    DType,
     Spec,
     axis_in,
     half_bytes,
@@ -76,29 +77,47 @@ def _cumprod_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec
     return x
 
 
-def _over_no_zero(a: Any, x: Any) -> Any:
-    """a / x, and 0 if x is 0, elementwise."""
-    zero = ops.equal(x, zeros_like(x))
-    return where(zero, zeros_like(a), a / where(zero, ones_like(x), x))
+def _previous(x: Any, axis: int, reverse: bool) -> Any:
+    """For each element the one before it in the direction of the run, and 0 for the first."""
+    n = len(x.shape)
+    at = axis_in(axis, n)
+    if not x.shape[at]:
+        return x
+    rest = (1, None, None) if reverse else (None, -1, None)
+    paddings = tuple(((0, 1) if reverse else (1, 0)) if i == at else (0, 0) for i in range(n))
+    return ops.pad(ops.strided_slice(x, index=(*((None, None, None),) * at, rest)), paddings=paddings)
 
 
-def _cumprod_vjp(ct: Any, x: Any, y: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-    x, y = (conj(x), conj(y)) if x.dtype in COMPLEX else (x, y)
-    return _over_no_zero(cumsum(y * ct, axis=axis, exclusive=exclusive, reverse=not reverse), x)
+def _conj_if(x: Any) -> Any:
+    return conj(x) if x.dtype in COMPLEX else x
+
+
+def _cumprod_vjp(ct: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    x = _conj_if(x)
+    after = ops.recurrence(ct, x, axis=axis, reverse=not reverse, own=exclusive)
+    if exclusive:
+        after = _previous(after, axis, not reverse)
+    return after * cumprod(x, axis=axis, exclusive=True, reverse=reverse)
+
+
+def _cumprod_jvp(t: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    before = cumprod(x, axis=axis, exclusive=True, reverse=reverse)
+    tangent = ops.recurrence(t * before, x, axis=axis, reverse=reverse)
+    return _previous(tangent, axis, reverse) if exclusive else tangent
 
 
 @op(
     infer=_cumprod_spec,
     vjp=_cumprod_vjp,
-    jvp=lambda t, x, y, axis, exclusive, reverse: (
-        y * cumsum(_over_no_zero(t, x), axis=axis, exclusive=exclusive, reverse=reverse)
-    ),
+    jvp=_cumprod_jvp,
     batch=batch_axes,
     samples=[
         sample((3, 4)),
         sample((3, 4), axis=-1, exclusive=True, seed=1),
         sample((3, 2), axis=1, reverse=True, seed=2),
         sample((4,), exclusive=True, reverse=True, seed=3),
+        sample(np.array([2.0, 0.0, 3.0, 0.0, 1.5])),
+        sample(np.array([[0.0, 2.0, 3.0], [2.0, 0.0, -1.5]]), axis=1, exclusive=True, reverse=True),
         sample((0, 2)),
     ],
     tf="math.cumprod",
@@ -107,25 +126,83 @@ def _cumprod_vjp(ct: Any, x: Any, y: Any, axis: int, exclusive: bool, reverse: b
     reach=Reach.LINES,
 )
 def cumprod(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
-    """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`.
-
-    The gradient of an element that is 0 is 0, as in TensorFlow.
-    """
+    """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
     return _running(xp, xp.cumprod, 1, x, axis, exclusive, reverse)
 
 
-# ------------------------------------------------------------------------------------------------ logarithms of sums
-def _scan_spec(op_type: str) -> Any:
-    def infer(*specs: Spec, axis: int, reverse: bool) -> Spec:
-        check_dtypes(op_type, specs, FLOATING)
-        if specs[0].shape != specs[-1].shape:
-            raise InvalidArgumentError(
-                f"the inputs must have one shape, found {shape_text(specs[0].shape)} and {shape_text(specs[-1].shape)}"
-            )
-        axis_in(axis, specs[0].ndim)
-        return specs[0]
+def _recurrence_spec(x: Spec, factors: Spec, *, axis: int, reverse: bool, own: bool) -> Spec:
+    return _one_shape("Recurrence", (x, factors), FLOATING | COMPLEX, axis)
 
-    return infer
+
+def _recurrence_vjp_factors(ct: Any, factors: Any, y: Any, axis: int, reverse: bool, own: bool) -> Any:
+    back = ops.recurrence(ct, _conj_if(factors), axis=axis, reverse=not reverse, own=not own)
+    if own:
+        return back * _conj_if(_previous(y, axis, reverse))
+    return _previous(back, axis, not reverse) * _conj_if(y)
+
+
+def _recurrence_jvp_factors(t: Any, factors: Any, y: Any, axis: int, reverse: bool, own: bool) -> Any:
+    terms = t * _previous(y, axis, reverse) if own else _previous(t * y, axis, reverse)
+    return ops.recurrence(terms, factors, axis=axis, reverse=reverse, own=own)
+
+
+@op(
+    infer=_recurrence_spec,
+    vjp=[
+        lambda ct, factors, axis, reverse, own: ops.recurrence(
+            ct, _conj_if(factors), axis=axis, reverse=not reverse, own=not own
+        ),
+        _recurrence_vjp_factors,
+    ],
+    jvp=[
+        lambda t, factors, axis, reverse, own: ops.recurrence(t, factors, axis=axis, reverse=reverse, own=own),
+        _recurrence_jvp_factors,
+    ],
+    batch=lambda record, args, batched, attrs: record(
+        *batch_all(args, batched),
+        axis=axis_in(attrs["axis"], len(args[0].shape) - batched[0]) + 1,
+        reverse=attrs["reverse"],
+        own=attrs["own"],
+    ),
+    samples=[
+        sample((3, 4), (3, 4)),
+        sample((3, 2), (3, 2), axis=-1, reverse=True, seed=1),
+        sample((4,), (4,), own=False, seed=2),
+        sample((4,), np.array([0.0, 2.0, 0.0, 3.0]), reverse=True, own=False, seed=3),
+        sample((0, 2), (0, 2)),
+    ],
+    like=(0, 0),
+    workspace=lambda x, factors, **_: 2 * (wide_bytes(x) + half_bytes(x)) + x.nbytes,
+    reach=Reach.LINES,
+)
+def recurrence(xp: Any, x: Any, factors: Any, *, axis: Axis = 0, reverse: bool = False, own: bool = True) -> Any:
+    """y_i = x_i + f_i y_(i-1) along `axis`, with y = 0 before the first; from the end if `reverse`.
+
+    The factor is that of the element before, f_(i-1), if not `own`.
+    """
+    terms = xp.moveaxis(x.astype(wide(x.dtype), copy=False), axis, 0)
+    factors = xp.moveaxis(factors.astype(wide(x.dtype), copy=False), axis, 0)
+    out = xp.empty_like(terms)
+    last = None
+    for i in _steps(len(terms), reverse):
+        out[i] = terms[i] if last is None else terms[i] + factors[i if own else last] * out[last]
+        last = i
+    return xp.ascontiguousarray(xp.moveaxis(out, 0, axis)).astype(x.dtype, copy=False)
+
+
+# ------------------------------------------------------------------------------------------------ logarithms of sums
+def _one_shape(op_type: str, specs: tuple[Spec, ...], dtypes: frozenset[DType], axis: int) -> Spec:
+    check_dtypes(op_type, specs, dtypes)
+    if specs[0].shape != specs[-1].shape:
+        raise InvalidArgumentError(
+            f"the inputs must have one shape, found {shape_text(specs[0].shape)} and {shape_text(specs[-1].shape)}"
+        )
+    axis_in(axis, specs[0].ndim)
+    return specs[0]
+
+
+def _scan_spec(op_type: str) -> Any:
+    return lambda *specs, axis, reverse: _one_shape(op_type, specs, FLOATING, axis)
 
 
 def _steps(length: int, reverse: bool) -> range:

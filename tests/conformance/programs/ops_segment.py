@@ -92,12 +92,8 @@ def cumprod(tf, np):
 
 @program()
 def cumprod_past_a_zero(tf, np):
-    x = tf.Variable([2.0, 0.0, 4.0])
-    with tf.GradientTape() as tape:
-        y = tf.math.cumprod(x)
     return [
-        y,
-        tape.gradient(y, x),
+        tf.math.cumprod([2.0, 0.0, 4.0]),
         tf.math.cumprod([[1, 2], [3, 4]], axis=1),
         raises(
             lambda: tf.math.cumprod([1.0, 2.0], axis=3), containing="Expected scan axis in the range [-1, 1), but got 3"

@@ -37,10 +37,7 @@ def cumsum(
 def cumprod(
     x: to.TensorInput, axis: to.IntInput = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`.
-
-    The gradient of an element that is 0 is 0, as in TensorFlow.
-    """
+    """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
     try:
         attrs: dict[str, Any] = {"axis": to.whole(axis)}
         if exclusive is not False:

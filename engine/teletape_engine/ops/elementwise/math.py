@@ -14,7 +14,7 @@ from teletape_engine.catalogue.elementwise import elementwise, linear_map, unary
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.spec import DIFFERENTIABLE, FLOATING, INTEGER, NUMERIC, SIGNED
+from teletape_engine.spec import DIFFERENTIABLE, FLOATING, INTEGER, NUMERIC, SIGNED, wide
 
 _POSITIVE = (0.2, 2.0)
 _INNER = (-0.8, 0.8)
@@ -148,15 +148,15 @@ atan = unary(
 
 # ----------------------------------------------------------------------------------------------------------- sigmoids
 @elementwise(
-    lambda y: y * (1 - y),
-    temporaries=1,
+    lambda y, x: y * sigmoid(-x),
+    temporaries=3,
     tf="sigmoid math.sigmoid nn.sigmoid",
     dtypes=DIFFERENTIABLE,
     traits=[Trait.SATURATES],
 )
 def sigmoid(xp: Any, x: Any) -> Any:
     """1 / (1 + e⁻ˣ), elementwise."""
-    return 1 / (1 + xp.exp(-x))
+    return (1 / (1 + xp.exp(-x.astype(wide(x.dtype), copy=False)))).astype(x.dtype, copy=False)
 
 
 @elementwise(
