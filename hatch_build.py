@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ def build(root: Path) -> str | None:
     for source, library in LIBRARIES.items():
         target = root / library
         temporary = target.with_suffix(f".{os.getpid()}")
-        flags = ["-O3", "-ffp-contract=fast", "-shared", "-fPIC", "-pthread"]
+        sources = zlib.crc32(b"".join(path.read_bytes() for path in sorted((root / source).parent.glob("*.[ch]"))))
+        flags = ["-O3", "-ffp-contract=fast", "-shared", "-fPIC", "-pthread", f"-DSOURCES={sources}u"]
         try:
             command = [*compiler.split(), *flags, "-o", str(temporary), str(root / source)]
             subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)

@@ -189,3 +189,18 @@ def test_no_memory_is_an_error():
     call = kernels.ctypes.CFUNCTYPE(kernels.ctypes.c_int, *(kernels.ctypes.c_void_p,) * 5)(fails)
     with pytest.raises(MemoryError, match="kernel"):
         kernels.Kernel("convolve", call, geometry)(np.ones(1), np.ones(1), np.ones(1))
+
+
+def test_a_border_that_an_image_does_not_fit_into_is_for_numpy():
+    geometry = kernels.Geometry(1, 4, 4, 1, 1, 2, 2, 3, 3, 1, 1, 1, 1, 0, 0, 4, 4, 0, 1)
+    assert geometry.fits
+    for change in ({"top": 1}, {"left": 1}, {"top": -1}, {"left": -1}, {"whole_width": 3}, {"whole_height": 3}):
+        assert not geometry._replace(**change).fits
+
+
+def test_a_library_of_other_sources_is_not_loaded(tmp_path):
+    library = kernels.LIBRARY_LOADED
+    assert kernels.is_of_sources(library, kernels.LIBRARY.parent)
+    assert kernels.is_of_sources(library, tmp_path)  # a wheel may have no sources
+    (tmp_path / "kernels.c").write_text("word sources(void) { return 0; }")
+    assert not kernels.is_of_sources(library, tmp_path)

@@ -19,6 +19,12 @@ typedef struct {
 
 word geometry_size(void) { return (word)sizeof(geometry); }
 
+/* A checksum of the C files that the library was built from: Python refuses one that others of them lie beside. */
+#ifndef SOURCES
+#define SOURCES 0
+#endif
+word sources(void) { return (word)SOURCES; }
+
 #define SUMMED 512 /* windows that are summed one after the other: a longer sum would lose digits */
 
 static void *allocated(word count, size_t size) {

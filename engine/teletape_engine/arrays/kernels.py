@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import zlib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -67,7 +68,8 @@ class Geometry(NamedTuple):
         rows = (self.count_rows - 1) * self.row_stride + (self.rows - 1) * self.row_dilation + 1
         columns = (self.count_columns - 1) * self.column_stride + (self.columns - 1) * self.column_dilation + 1
         inside = rows <= self.whole_height and columns <= self.whole_width
-        return inside and min(self[:13]) > 0 and self.top + self.height <= self.whole_height
+        bordered = self.top + self.height <= self.whole_height and self.left + self.width <= self.whole_width
+        return inside and bordered and min(self[:13]) > 0 and min(self.top, self.left) >= 0
 
     @property
     def work(self) -> int:
@@ -158,10 +160,20 @@ def _most_level(disabled: str) -> int:
     return 3 if re.search(r"\b(X86_V4|AVX512\w*)\b", disabled) else 4
 
 
+def is_of_sources(library: ctypes.CDLL, folder: Path) -> bool:
+    """Whether a library was built from the C files in its folder, if they are there: after an update it may be old."""
+    library.sources.restype = ctypes.c_size_t
+    built = library.sources()
+    files = sorted(folder.glob("*.[ch]"))
+    return not built or not files or built == zlib.crc32(b"".join([path.read_bytes() for path in files]))
+
+
 def _load() -> ctypes.CDLL | None:
     """The library, if it is there and of this version of `kernels.c`."""
     try:
         library = ctypes.CDLL(str(LIBRARY))
+        if not is_of_sources(library, LIBRARY.parent):
+            return None
         if library.geometry_size() != len(Geometry._fields) * ctypes.sizeof(ctypes.c_ssize_t):
             return None
         for name in _NAMES:

@@ -321,7 +321,7 @@ def _plain(value: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- writing
 class _Places:
-    """Puts slots into commands, in the order of `_Reader`."""
+    """Puts slots into commands, in the order of their fields."""
 
     def __init__(self, slots: Mapping[Id, Slot]) -> None:
         self._slots = slots

@@ -134,7 +134,7 @@ class GradientQuery:
         declarations: Those of the session.
         at_stop: Computes the cotangents at a stop, whose cts are recorded values, or SlicesValues; None: the
             declarations do.
-        at_stacked_stop: The same on operands of `Batch` for stacks of cotangents.
+        at_stacked_stop: The same on operands of `Rows` for stacks of cotangents.
         max_bytes: Bytes that the cotangents of one chunk of rows may take; None: `jacobian.BOUND`, or what is left of
             the session's memory. Without effect under an outer tape, which keeps what every row computes.
         chunk_size: Rows of cotangents in one chunk at most; None: as many as fit.

@@ -29,6 +29,7 @@ _WITHOUT: Final = 8  #: Of those the ones without a plan, once there are too man
 #: Bytes that the steps of a function allocate from which on it has a plan before it has run: step by step it would need
 #: more memory at a time, and the memory that it leaves would stay with the process.
 _LARGE: Final = 1 << 23
+_MOST_FAILURES: Final = 8  #: Runs of a plan that may fail one after the other: then it ends.
 _SHORT: Final = 128  #: Steps up to which those bytes are summed up also for small arguments.
 _OBJECT: Final = np.dtype(object)
 
@@ -82,13 +83,20 @@ class Plans:
         plan = self._plans.get(key, 0)
         if plan.__class__ is Plan or plan.__class__ is DevicePlan:
             try:
-                return plan.run(recorder, arguments, started)
+                results: list[Any] = plan.run(recorder, arguments, started)
             except CancelledError:
                 raise
             except Diverged:
                 self._plans[key] = None
-            except Exception:  # the interpreter runs it again, and raises the error in its own words and place
                 return None
+            except Exception:  # the interpreter runs it again, and raises the error in its own words and place
+                plan.failures += 1
+                if plan.failures >= _MOST_FAILURES:  # from now on the interpreter alone runs such calls
+                    self._plans[key] = None
+                return None
+            if plan.failures:
+                plan.failures = 0
+            return results
         if plan.__class__ is not int:
             return None
         if not plannable(arguments, started, on_gpu=recorder.on_gpu):

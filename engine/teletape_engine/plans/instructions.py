@@ -84,7 +84,7 @@ class Instruction:
         function: The ufunc, or the forward function.
         inputs: What it reads.
         output: What it writes.
-        extra: Of a reduction (axis, dtype, keepdims); of a tree the length, and the most elements of a tile; of a
+        extra: Of a reduction (axes, dtype); of a tree the length, and the most elements of a tile; of a
             forward function what `tracing.templates.python_step` says.
         origin: The instruction of a template of which this one is a copy on other buffers; None: it is none.
         rows: Of an origin: what `native` knows of the rows of its copies.

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from teletape_engine.arrays.kernels import is_of_sources
 from teletape_engine.plans.instructions import (
     CHECK,
     COPY,
@@ -182,7 +183,8 @@ class Library:
 
     def __init__(self) -> None:
         self._library = library = ctypes.CDLL(str(LIBRARY))
-        if library.version() != VERSION or library.row_size() != ROW.itemsize:
+        is_current = library.version() == VERSION and is_of_sources(library, LIBRARY.parent)
+        if not is_current or library.row_size() != ROW.itemsize:
             raise ValueError("librows.so.1 is of another version of rows.c: run hatch_build.py")
         self.run = library.run
         self.run.argtypes = (_POINTER, ctypes.c_long)

@@ -89,7 +89,10 @@ class Plan:
         used: A uid of its last run.
         iterations: Of loops that are unrolled in it.
         decided: The decisions of control flow that it holds for.
+        failures: How often it has failed since it ran last.
     """
+
+    failures = 0
 
     def __init__(
         self, lowering: Lowering, arguments: Sequence[Any], started: Sequence[Any], results: Sequence[Any]

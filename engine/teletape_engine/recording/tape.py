@@ -10,14 +10,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from teletape_engine.catalogue.binding import Bound, Call, Plan
 from teletape_engine.recording.provenance import Records
 from teletape_engine.recording.values import Trackable, Uid, Variable, new_uid
-
-if TYPE_CHECKING:
-    pass
 
 #: A node as a tape has it. A plain tuple: one is made for every op of every tape, and a class costs four times as much.
 NodeTuple: TypeAlias = tuple[Plan, tuple[Uid | None, ...], Uid, tuple[Any, ...], Any]

@@ -505,3 +505,25 @@ def test_freed_memory_is_filled_where_plans_are_compared(policy, runs, compiled)
     policy.enabled = True
     (wrong,) = function.run(context, [context.constant(X)])
     assert np.isnan(wrong.array)
+
+
+def test_a_plan_that_fails_each_time_ends(monkeypatch):
+    """The interpreter then runs such calls alone; a run that succeeds in between forgives those before."""
+    for name, setting in asdict(Policy.of("on")).items():
+        monkeypatch.setattr(POLICY, name, setting)
+    function = compile_function(("x",), (Call("tanh", ("x",), ("y",)),), ("y",))
+    context, runs, fails = executor(), [], True
+    run = Plan.run
+
+    def counted(*args):
+        runs.append(args)
+        if fails:
+            raise RuntimeError("no plan")
+        return run(*args)
+
+    monkeypatch.setattr(Plan, "run", counted)
+    for number in range(40):
+        fails = number != 6
+        [y] = function.run(context, [context.constant(np.ones(3, np.float32))])
+        np.testing.assert_allclose(y.array, np.tanh(np.ones(3)), rtol=1e-6)
+    assert 8 < len(runs) < 16

@@ -117,7 +117,7 @@ def div_no_nan(xp: Any, a: Any, b: Any) -> Any:
     """a / b, elementwise, and 0 where b is 0: so are the gradients there."""
     zero = b == 0
     divisor = xp.where(zero, b.dtype.type(1), b) if hasattr(b, "dtype") else 1 if zero else b
-    return xp.where(zero, (0 * a + b).dtype.type(0), a / divisor)
+    return xp.where(zero, _dtype(a, b).type(0), a / divisor)
 
 
 def _check_divisor(xp: Any, b: Any) -> None:

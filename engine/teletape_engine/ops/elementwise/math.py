@@ -148,7 +148,7 @@ atan = unary(
 
 # ----------------------------------------------------------------------------------------------------------- sigmoids
 @elementwise(
-    lambda y, x: y * sigmoid(-x),
+    lambda y, x: y * ops.sigmoid(-x),
     temporaries=3,
     tf="sigmoid math.sigmoid nn.sigmoid",
     dtypes=DIFFERENTIABLE,
