@@ -125,13 +125,13 @@ def test_a_join_holds_all_elements_of_all_inputs(name):
 
 
 @pytest.mark.parametrize("name", having(Trait.MULTIPLIES))
-def test_a_product_with_zeros_has_a_gradient_of_zero(name):
+def test_a_product_with_zeros_has_zeros_in_a_gradient(name):
     case = cases(name)[0]
     zeros = tuple(np.zeros_like(value) for value in case.inputs)
     with np.errstate(all="ignore"):
         gradients = [vjp(case, (*zeros[:i], value, *zeros[i + 1 :])) for i, value in enumerate(case.inputs)]
         gradients.append(vjp(case, zeros))
-    assert any(gradient is not None and not np.any(gradient) for result in gradients for gradient in result)
+    assert any(gradient is not None and not np.all(gradient) for result in gradients for gradient in result)
 
 
 def test_what_draws_from_a_state_is_random():
