@@ -173,6 +173,7 @@ def _recurrence_jvp_factors(t: Any, factors: Any, y: Any, axis: int, reverse: bo
     ],
     like=(0, 0),
     workspace=lambda x, factors, **_: 2 * (wide_bytes(x) + half_bytes(x)) + x.nbytes,
+    traits=[Trait.MULTIPLIES],
     reach=Reach.LINES,
 )
 def recurrence(xp: Any, x: Any, factors: Any, *, axis: Axis = 0, reverse: bool = False, own: bool = True) -> Any:
