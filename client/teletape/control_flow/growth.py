@@ -164,9 +164,9 @@ class GrownStructure:
     def spec(self, specs: Sequence[Spec]) -> TensorSpec:
         """The spec of the tensor, with None for lengths that follow from the number of elements."""
         room = specs[0].shape[0]
-        one, other = (self._spec_for(count, specs) for count in (room + 1, room + 2))
-        sizes = [size if size == another else None for size, another in zip(one.shape, other.shape, strict=True)]
-        return TensorSpec(sizes, dtypes.as_dtype(one.dtype))
+        first, second = (self._spec_for(count, specs) for count in (room + 1, room + 2))
+        sizes = [size if size == another else None for size, another in zip(first.shape, second.shape, strict=True)]
+        return TensorSpec(sizes, dtypes.as_dtype(first.dtype))
 
     def _spec_for(self, count: int, specs: Sequence[Spec]) -> Spec:
         """Returns the spec of the tensor for this number of elements."""
