@@ -89,7 +89,7 @@ def serve(settings: Settings) -> int:
                 "no API keys (TELETAPE_API_KEYS): %s can use this server and its sessions", users
             )
         if promise := overcommitment(settings, machine_memory()):
-            # One user who fills the machine harms nobody else.
+            # A single user who fills the machine harms no other.
             logging.getLogger("teletape").log(logging.WARNING if settings.api_keys else logging.INFO, "%s", promise)
         return _serve(settings, listener, stack)
 

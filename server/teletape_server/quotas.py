@@ -64,12 +64,12 @@ class Quota:
             )
         if self.sessions_left(mine, all_sessions, owners) <= 0:
             reserved = self._reserved(mine, owners)
-            kept = f", and {reserved} places are kept for keys that have no session" if reserved else ""
+            reserve = f", and {reserved} places are kept for keys that have no session" if reserved else ""
             advice = "End one of yours that you no longer need (GET /v1/sessions), or send" if mine else "Send"
             raise Problem(
                 "overloaded",
-                f"this server has {all_sessions} sessions, the limit is {self.sessions}{kept}; none has been idle for "
-                f"{self.room_after:g} s whose key has more than yours. {advice} the request again later",
+                f"this server has {all_sessions} sessions, the limit is {self.sessions}{reserve}; none has been idle "
+                f"for {self.room_after:g} s whose key has more than yours. {advice} the request again later",
                 headers={"Retry-After": str(_RETRY_SECONDS)},
                 found=all_sessions,
                 limit=self.sessions,

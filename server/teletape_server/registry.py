@@ -100,7 +100,7 @@ class Registry:
         self._live: dict[Key, SessionEntry] = {}
         self._starting: dict[Key, asyncio.Task[SessionEntry]] = {}
         self._runs: RunQueue[asyncio.Future[None]] = RunQueue(quota)
-        self._of_runs: set[Key] = set()  # sessions that live for one request: nobody sees or counts them
+        self._of_runs: set[Key] = set()  # sessions that live for one request: no listing shows and no quota counts them
         self._ended: OrderedDict[Key, Ended] = OrderedDict()
         self._ending: set[asyncio.Task[None]] = set()
         self.stopping = False
@@ -466,7 +466,7 @@ class Registry:
         self._handed_frames += entry.host.handed.frames
         if reason not in _FAULTS:  # those are warnings
             log.info("session %s of %s ended: %s", entry.id, entry.owner, text)
-        if is_run and reason is Reason.DELETED:  # nobody asks why
+        if is_run and reason is Reason.DELETED:  # its caller has the answer
             return
         self._ended[key] = Ended(reason, text, self.clock())
         while len(self._ended) > _MAX_ENDED:

@@ -53,6 +53,7 @@ NO_LIMIT = {
     "teletape_engine.plans.native._MOST_LOOPS": "a cache: beyond it things are computed again",
     "teletape_engine.spec._MAX_BYTES": "what 63 bits can count: the page has it in words",
     "teletape.keras_mount.optimizers._MOST": "how many reasons a message shows",
+    "teletape_server.middleware.templates._MOST_NEAR": "how many paths a message shows",
     "teletape.variables.none_gradients._MOST": "a cache: beyond it a message has no reason",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",
 }

@@ -1,4 +1,4 @@
-"""`teletape serve` whose sessions' processes look into the others when a client attaches: a stand-in for a takeover."""
+"""`teletape serve` whose sessions' processes look into the others when a client attaches: a takeover, imitated."""
 
 import contextlib
 import os

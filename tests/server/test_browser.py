@@ -116,9 +116,9 @@ def test_parameters_of_binary_bodies_are_shown_on_demand(page: "Page") -> None:
 def test_the_filter_finds_words_of_summaries_and_descriptions(page: "Page") -> None:
     page.locator(".operation-filter-input").fill("hessian vector")
     page.locator('.opblock[id$="-variables-create"]').wait_for(state="detached")
-    found = page.locator(".opblock").evaluate_all("all => all.map((block) => block.id)")
-    assert found
-    assert all(name.endswith("-hvp") for name in found), found
+    shown = page.locator(".opblock").evaluate_all("all => all.map((block) => block.id)")
+    assert shown
+    assert all(name.endswith("-hvp") for name in shown), shown
 
 
 def test_problems_are_collapsed_and_lead_to_their_pages(page: "Page", server_url: str) -> None:

@@ -99,7 +99,7 @@ def test_a_refusal_is_the_last_event(http: httpx.Client) -> None:
 
 
 def test_what_is_refused_before_it_runs_is_an_ordinary_problem(http: httpx.Client) -> None:
-    problem(http.post("/v1/sessions/nobody/ops", json={}, headers=EVENTS), 404, "unknown_session")
+    problem(http.post("/v1/sessions/missing/ops", json={}, headers=EVENTS), 404, "unknown_session")
 
 
 def test_run_reports_progress_and_its_session_is_gone_after_it(http: httpx.Client) -> None:
@@ -188,7 +188,7 @@ def test_a_caller_that_disconnects_from_run_frees_the_server(http: httpx.Client)
     body = json.dumps({"commands": loop(50_000_000)}).encode()
     with unread_post(http, "/v1/run", body):
         until(lambda: metric(http, "teletape_runs") == 1)
-    until(lambda: metric(http, "teletape_runs") == 0)  # the session of the request that nobody waits for has ended
+    until(lambda: metric(http, "teletape_runs") == 0)  # the session of the abandoned request has ended
 
 
 def test_a_large_answer_is_sent_in_pieces() -> None:

@@ -334,7 +334,7 @@ def test_texts_are_parsed_one_at_a_time_and_short_ones_first() -> None:
     async def whole() -> None:
         queue = ParseQueue(parser)
         tasks = [asyncio.create_task(queue.parse("ann", "first", "float32"))]
-        while not parser.texts:  # noqa: ASYNC110  # nobody says that a thread has begun
+        while not parser.texts:  # noqa: ASYNC110  # no event says that a thread has begun
             await asyncio.sleep(0)
         tasks += [asyncio.create_task(queue.parse("ann", text, "float32")) for text in (long, short, "left")]
         await asyncio.sleep(0)

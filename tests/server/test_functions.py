@@ -104,7 +104,7 @@ def test_a_value_inside_a_function_is_said_to_be_no_output(rest: Rest) -> None:
     assert "it has loss. For a value inside it, create a function with that name in its `outputs`" in fault["detail"]
 
 
-def test_a_text_that_is_none_says_where_and_steps_beside_it_are_refused(rest: Rest) -> None:
+def test_a_text_that_is_none_says_where_and_steps_with_it_are_refused(rest: Rest) -> None:
     fault = problem(rest.post("functions", {"text": "y = sni(x)"}), 422, "invalid_expression")
     assert fault["detail"] == "text: line 1, columns 5-7: there is no function sni; did you mean 'sin'?"
     assert fault["details"]["suggestions"] == ["sin"]

@@ -135,7 +135,7 @@ def test_an_error_that_lasts_ends_all_sessions_with_the_reason_and_new_ones_star
 
 
 def test_turns_come_in_the_order_of_asking_and_a_cancelled_request_is_the_next() -> None:
-    """It never runs beside another one: what is left of it may touch the device."""
+    """It never runs at the time of another one: what is left of it may touch the device."""
     turns, order, inside = Turns(), list[str](), threading.Event()
     cancelled, looked, running = threading.Event(), threading.Semaphore(0), threading.Lock()
 
@@ -147,7 +147,7 @@ def test_turns_come_in_the_order_of_asking_and_a_cancelled_request_is_the_next()
 
     def ask(name: str, hold: threading.Event | None = None) -> None:
         with turns.turn(lambda: is_cancelled(name)), contextlib.ExitStack() as stack:
-            order.append(name if running.acquire(blocking=False) else f"{name} beside another")
+            order.append(name if running.acquire(blocking=False) else f"{name} with another")
             stack.callback(running.release)
             if hold is not None:
                 inside.set()

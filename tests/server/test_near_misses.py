@@ -24,7 +24,7 @@ def test_a_path_that_is_none_gets_the_nearest(http: httpx.Client, path: str, mea
     assert meant in problem(http.post(path, json={}), 404, "not_found")["detail"]
 
 
-def test_an_attribute_beside_its_op_is_said_with_the_step(rest: Rest) -> None:
+def test_an_attribute_next_to_its_op_is_reported_with_the_step(rest: Rest) -> None:
     steps = [op("square", "x", to="s"), {"op": "reduce_sum", "axis": 0, "inputs": ["s"], "outputs": ["y"]}]
     body = {"inputs": ["x"], "steps": steps, "outputs": ["y"]}
     fault = problem(rest.post("functions", body), 422, "bad_command")
@@ -48,9 +48,9 @@ def test_a_body_that_is_empty_is_said_to_be(rest: Rest) -> None:
 
 
 def test_the_catalogue_is_searched_by_words(http: httpx.Client) -> None:
-    found = [each["name"] for each in ok(http.get("/v1/ops", params={"search": "matrices Vectors"})).json()["ops"]]
-    assert "matvec" in found
-    assert len(found) < 20
+    names = [each["name"] for each in ok(http.get("/v1/ops", params={"search": "matrices Vectors"})).json()["ops"]]
+    assert "matvec" in names
+    assert len(names) < 20
     assert ok(http.get("/v1/ops", params={"search": "no such words"})).json()["ops"] == []
 
 
@@ -68,8 +68,8 @@ def test_the_command_value_and_gradient_has_the_defaults_of_the_question(rest: R
         "i": {"dtype": "int32", "data": [1]},
         "w": {"dtype": "float32", "data": [3.0]},
     }
-    asked = rest.done("functions/f/value_and_gradient", {"inputs": inputs})
-    assert [derivative["source"] for derivative in asked["derivatives"]] == ["x", "w"]
+    answer = rest.done("functions/f/value_and_gradient", {"inputs": inputs})
+    assert [derivative["source"] for derivative in answer["derivatives"]] == ["x", "w"]
     command = {
         "do": "value_and_gradient",
         "function": "f",
@@ -77,8 +77,8 @@ def test_the_command_value_and_gradient_has_the_defaults_of_the_question(rest: R
         "outputs": ["y", "dx", "dw"],
     }
     run = rest.done("run", {"commands": [command], "fetch": ["y", "dx", "dw"], "scratch": True})["values"]
-    assert run["y"] == asked["values"]["y"]
-    assert [run["dx"], run["dw"]] == [derivative["value"] for derivative in asked["derivatives"]]
+    assert run["y"] == answer["values"]["y"]
+    assert [run["dx"], run["dw"]] == [derivative["value"] for derivative in answer["derivatives"]]
     step = {**command, "inputs": ["x", "i", "w"]}
     fault = problem(
         rest.post("functions", {"inputs": ["x", "i", "w"], "steps": [step], "outputs": ["y"]}), 422, "invalid_argument"

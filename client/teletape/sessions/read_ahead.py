@@ -96,8 +96,8 @@ class ReadAhead:
 
 def _unread(reference: ref[Any]) -> Any:
     """Returns the value, or what the variable holds now, if the program can read it and it is not known here."""
-    made = reference()
-    value = made.value if made.__class__ is Variable else made
+    referent = reference()
+    value = referent.value if referent.__class__ is Variable else referent
     return None if value is None or value.host is not None else value
 
 

@@ -23,7 +23,7 @@ _MULTIPLIERS: Final = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _RAISES: Final = (0x9E3779B9, 0xBB67AE85)
 _F64: Final = np.dtype(np.float64)
 
-_WORDS_AHEAD: Final = 256  #: Words that are computed together if nobody knows how many are needed.
+_WORDS_AHEAD: Final = 256  #: Words that are computed together if it is not known how many are needed.
 
 Array = np.ndarray[Any, Any]
 State = Sequence[int]

@@ -74,7 +74,7 @@ def hide() -> None:
 
 
 def be_the_first_to_end() -> None:
-    """Asks the system to end this process before others if memory runs out; where it cannot be asked, nothing changes.
+    """Asks the system to end this process before others if memory runs out, if it offers that.
 
     What it starts inherits this. It has to come before `hide`.
     """

@@ -138,7 +138,7 @@ def test_threads_that_wait_come_to_the_end_together(last: str) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of Python 3.12: there are threads
-def test_a_forked_child_is_told_to_make_an_iterator_of_its_own() -> None:
+def test_a_forked_child_must_make_an_iterator_of_its_own() -> None:
     ahead = Ahead(lambda: iter(range(100)), 2)
     assert next(ahead) == 0
     reading, writing = os.pipe()

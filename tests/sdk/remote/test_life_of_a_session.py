@@ -235,7 +235,7 @@ def test_an_error_that_leaves_the_block_ends_the_session_at_once(
 
 
 def test_a_read_in_a_thread_that_sends_is_refused(loopback: Loopback) -> None:
-    """As by a finalizer that Python runs there: nobody would send what it asks."""
+    """As by a finalizer that Python runs there: no thread would send what it asks."""
     errors: list[BaseException] = []
     session = use(session_on(loopback))
     x, y = tf.ones(300), tf.ones(300) * 2.0

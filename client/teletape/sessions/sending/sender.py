@@ -436,7 +436,7 @@ def forget_all() -> None:
 
 
 def check_may_wait() -> None:
-    """Refuses to wait for an answer in a thread that sends: nobody would send.
+    """Refuses to wait for an answer in a thread that sends: no other would send.
 
     Raises:
         FailedPreconditionError: It is a sender's.

@@ -60,7 +60,7 @@ def _last_problem(entry: SessionEntry) -> SessionProblem | None:
 
 
 class SessionFeed:
-    """Looks at all sessions from time to time while somebody listens, and wakes those who see what has changed.
+    """Looks at all sessions from time to time while there are listeners, and wakes those who see what has changed.
 
     Args:
         registry: The sessions.
@@ -111,7 +111,7 @@ class SessionFeed:
 
     @property
     def is_looking(self) -> bool:
-        """Whether somebody listens."""
+        """Whether there are listeners."""
         return self._looking is not None
 
     def leave(self, listener: _Listener) -> None:
