@@ -80,6 +80,7 @@ def _index_spec(index: Spec, *, length: int, wraps: bool, message: str) -> Spec:
     op_type="StridedSlice",
     views=True,
     refuses=("index",),
+    integers=("index",),
 )
 @on_gpu(waits="a check of the index, unless the host knows its bounds")
 def element_index(xp: Any, index: Any, *, length: int, wraps: bool, message: str) -> Any:
@@ -119,6 +120,7 @@ def _start_spec(begin: Spec, *, shape: Shape, size: Shape) -> Spec:
     op_type="Slice",
     views=True,
     refuses=("begin",),
+    integers=("begin",),
 )
 @on_gpu(waits="a check of the positions")
 def slice_start(xp: Any, begin: Any, *, shape: Shape, size: Shape) -> Any:
