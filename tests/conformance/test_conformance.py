@@ -99,7 +99,7 @@ def test_results_are_small_and_say_nothing_of_the_machine() -> None:
 
 
 #: Modules of Python's own that programs need for files and for structures.
-STANDARD = {"collections", "copy", "gzip", "os", "pathlib", "pickle", "tempfile"}
+STANDARD = {"collections", "copy", "gzip", "operator", "os", "pathlib", "pickle", "tempfile"}
 
 
 @pytest.mark.parametrize("path", sorted((TESTS / "conformance" / "programs").glob("*.py")), ids=lambda path: path.stem)

@@ -255,7 +255,8 @@ def test_loops_within_loops_count_together() -> None:
     )
     assert run(session, commands.Scan("tens", (Literal(0.0),), ("a",), carried=1, length=4), Fetch("a")) == [40.0]
     failure = failed(session, commands.Scan("tens", (Literal(0.0),), ("b",), carried=1, length=5))
-    assert (failure.code, failure.details) == ("resource_exhausted", {"iterations": 55, "limit": 50})
+    assert failure.code == "resource_exhausted"
+    assert failure.details == {"iterations": 55, "limit": 50, "step": 0, "inputs": ["x"], "function": "tens"}
     assert "would take 10 after 45 of others" in failure.message
 
 

@@ -425,7 +425,7 @@ def test_the_log_of_requests_has_the_same_lines_on_both_ways(caplog: pytest.LogC
             until(lambda: sum(item.name == "teletape.access" for item in caplog.records) >= len(WAYS))
             lines = [item.getMessage() for item in caplog.records if item.name == "teletape.access"]
             for line in lines:
-                assert re.fullmatch(rf"\S+Z POST {PATH} {status} \d+ \d+\.\d{{4}} local mine", line), line
+                assert re.fullmatch(rf"\S+Z POST {PATH} {status} \d+ \d+\.\d{{4}} local mine \S+", line), line
             assert len({line.split()[4] for line in lines}) == 1, "both count the bytes of the answer"
 
 

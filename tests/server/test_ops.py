@@ -20,7 +20,7 @@ def test_what_stands_before_a_failure_stands_and_the_other_ids_stay_free(rest: R
         op("neg", "b", to="c"),
     ]
     refusal = problem(rest.post("tapes/t/ops", {"ops": ops}), 422, "invalid_argument")
-    assert refusal["details"] == {"command": 1, "op": "mul", "where": "train.py:7"}
+    assert refusal["details"] == {"command": 1, "op": "mul", "inputs": ["w", None], "where": "train.py:7"}
     assert "[3] vs. [2]" in refusal["detail"]
     assert rest.data("tensors/a") == [-1, -2, -3]
     problem(rest.get("tensors/b"), 404, "unknown_id")

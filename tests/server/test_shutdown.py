@@ -233,7 +233,7 @@ def test_a_signal_ends_streams_with_a_last_event_and_leaves_no_traceback(tmp_pat
 def test_a_second_signal_ends_the_server_at_once(tmp_path: Path) -> None:
     def twice(process: subprocess.Popen[str], http: httpx.Client) -> None:
         process.send_signal(signal.SIGTERM)
-        while http.get("/v1/health").status_code == 200:
+        while http.get("/v1/ready").status_code == 200:
             pass
         process.send_signal(signal.SIGTERM)
 

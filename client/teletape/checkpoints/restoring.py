@@ -50,8 +50,9 @@ class Restoration:
 
     def _replace_containers(self, value: AutoTrackable, edges: Mapping[str, int]) -> None:
         """Replaces attributes that are lists or dicts with fewer items than were saved by such as restore into more."""
+        trackers = hasattr(value, "_tracker")  # of a Keras object, which hold its lists too: they stay
         for name, edge in edges.items():
-            if name in value.__dict__:
+            if name in value.__dict__ and not trackers:
                 object.__setattr__(value, name, self._waiting(value.__dict__[name], edge))
 
     def _waiting(self, value: Any, number: int) -> Any:

@@ -131,7 +131,7 @@ class ConcreteFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function on tensors alone, in order, or on all arguments of the Python function."""
         if kwargs or len(args) != len(self._input_specs):
-            arguments = self._function._bind(args, kwargs)
+            arguments = self._function._bind(args, kwargs, self._function.input_signature)
         else:
             tensors = [arg if isinstance(arg, TensorLike | Composite) else convert_to_tensor(arg) for arg in args]
             arguments = self._filled(tensors)

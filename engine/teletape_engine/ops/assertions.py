@@ -122,7 +122,7 @@ def _start_spec(begin: Spec, *, shape: Shape, size: Shape) -> Spec:
     refuses=("begin",),
     integers=("begin",),
 )
-@on_gpu(waits="a check of the positions")
+@on_gpu(waits="a check of the positions", up="the last positions that are inside")
 def slice_start(xp: Any, begin: Any, *, shape: Shape, size: Shape) -> Any:
     """`begin` itself, the first position along each axis of a block of `size` elements, if the block is inside.
 

@@ -105,6 +105,7 @@ def state_after(
         drawn = tape.graph(result, sources).json
         report = tape.check_gradients(result, sources).facts() if replayable else None
         arrays = [np.asarray(tf.convert_to_tensor(value)) for value in (result, *gradients) if value is not None]
+        float(tf.zeros(()) + 1.0)  # the server keeps its last answer: not the one with all these arrays
         gc.collect()  # what only cycles of the program's functions hold is not in use
         session.sync()
         batches.clear()  # the loopback's list would keep the arrays that were sent

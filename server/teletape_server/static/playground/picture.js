@@ -3,7 +3,7 @@
 import { line, long, oddity, short } from "./numbers.js";
 
 const SIGNS = {
-  add: "+", sub: "−", mul: "×", div: "÷", neg: "−", pow: "power", matmul: "@", reduce_sum: "sum", reduce_mean: "mean",
+  add: "+", sub: "−", mul: "×", div: "÷", neg: "−", pow: "power", matmul: "@", numpy_matmul: "@", reduce_sum: "sum", reduce_mean: "mean",
   greater: ">", less: "<", greater_equal: "≥", less_equal: "≤", equal: "=", strided_slice: "[ ]",
 };
 

@@ -19,8 +19,8 @@ from teletape_server.worker.methods import Request, Result, json_result, method
 
 @method("attach")
 def attach(session: Session, request: Request) -> Result:
-    """Adds the client whose number the front has chosen; returns it, its first sequence number and first free id."""
-    [result] = session.execute(Batch((ClientAttach(request.params["client"]),))).results
+    """Adds a client, whose number the front may have chosen; returns it, its sequence number and its first free id."""
+    [result] = session.execute(Batch((ClientAttach(request.params.get("client")),))).results
     assert isinstance(result, Facts)
     return json_result(result.facts)
 
