@@ -128,7 +128,7 @@ def a_partial_likelihood(tf, np):
 
 @program()
 def running_products(tf, np):
-    x = np.array([[2.0, 0.0, 3.0], [0.5, -1.0, 1.5]], np.float32)
+    x = np.array([[2.0, 0.25, 3.0], [0.5, -1.0, 1.5]], np.float32)
     modes = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
     return {
         "products": [
