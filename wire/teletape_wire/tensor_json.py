@@ -28,7 +28,7 @@ from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
 #: What JSON has besides numbers and strings.
 _KINDS: Final = {list: "a list", dict: "an object", type(None): "null"}
 _ALONE: Final[ContextVar[np.dtype[Any]]] = ContextVar("alone", default=DTYPES["float32"])
-MAX_ELEMENTS: Final = 1 << 24  #: Of a tensor in a JSON answer: the text of more takes seconds.
+MAX_ELEMENTS: Final = 6_000_000  #: Of a tensor in a JSON answer: the text of more takes over two seconds.
 _SMALL: Final = 1000  #: Elements; the data of an array with more of them can be left to `write_json`.
 #: The strings for the numbers that JSON cannot write.
 NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
