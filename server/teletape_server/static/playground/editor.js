@@ -92,7 +92,7 @@ export class Editor {
       return { from: word.from, options };
     };
     // Enter starts a new line unless an arrow key has chosen an option: what was typed is never replaced unasked.
-    const choices = { icons: false, activateOnTypingDelay: 200, selectOnOpen: false, filterStrict: true };
+    const choices = { icons: false, activateOnTypingDelay: 200, selectOnOpen: false, interactionDelay: 0, filterStrict: true };
     return [FORMULAS, EditorView.lineWrapping, autocompletion({ override: [source], ...choices })];
   }
 

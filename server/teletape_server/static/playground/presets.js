@@ -94,8 +94,8 @@ export const PRESETS = {
   },
   "saturated-sigmoid": {
     title: "Saturated sigmoid",
-    about: "Far from zero sigmoid is flat in float32, and its gradient is exactly zero.",
-    state: { mode: "expression", text: "w = 8\nx = 3\ny = sigmoid(w * x)", ranges: { w: [-8, 8], x: [-5, 5] }, plot: "x" },
+    about: "Far from zero sigmoid is so flat that its gradient is too small for float32: it is exactly zero.",
+    state: { mode: "expression", text: "w = 40\nx = 3\ny = sigmoid(w * x)", ranges: { w: [-40, 40], x: [-5, 5] }, plot: "x" },
   },
   "double-where": {
     title: "The double where",
