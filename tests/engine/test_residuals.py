@@ -65,7 +65,7 @@ def test_a_tape_keeps_what_the_rules_ask_for_and_makes_no_copy_of_it(op):
         assert all(value is everything[place] for value, place in zip(retained, plan.picks, strict=True))
 
 
-@pytest.mark.parametrize("name", ["relu", "tanh", "sigmoid", "exp", "sqrt", "softmax", "reshape", "neg", "reduce_sum"])
+@pytest.mark.parametrize("name", ["relu", "tanh", "exp", "sqrt", "softmax", "reshape", "neg", "reduce_sum"])
 def test_these_keep_no_array_except_their_result(name):
     x = CpuExecutor().constant(np.ones((2, 3)))
     op = CATALOGUE[name]

@@ -28,7 +28,7 @@ MOST_BYTES = 700_000
 PRESETS = {
     "none-by-round": ({"∂loss/∂x": "None"}, ["non_differentiable_op"]),
     "dead-relu": ({"loss": "0", "∂loss/∂w": "0", "∂loss/∂b": "0"}, ["saturated"]),
-    "saturated-sigmoid": ({"y": "1", "∂y/∂x": "0"}, ["underflow"]),
+    "saturated-sigmoid": ({"y": "1", "∂y/∂x": "0"}, ["saturated"]),
     "double-where": ({"unsafe": "0", "∂unsafe/∂x": "NaN"}, ["infinity", "zero_times_infinity"]),
     "newton": ({"root": "1.414", "∂root/∂a": "0.3536"}, []),
     "jacobian": ({"J: ∂p/∂z": "float32[6×6]"}, []),

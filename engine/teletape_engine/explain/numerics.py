@@ -150,7 +150,10 @@ class NumericDiagnosis:
         if zero_everywhere(bound, index):
             return Reason.ZERO_DERIVATIVE, zero_derivative_text(bound)
         ct = self._pass.cotangent_at(node)
-        if not is_zero(_in_double_precision(plan, ct, residuals, index)):
+        flat = Trait.SATURATES in bound.traits and is_zero(
+            _in_double_precision(plan, ct * 0 + 1, residuals, index).astype(spec.dtype)
+        )
+        if not flat and not is_zero(_in_double_precision(plan, ct, residuals, index)):
             return Reason.UNDERFLOW, f"op {name!r} gives less than {spec.dtype.name} can hold: it becomes zero"
         if Trait.COMPARES in bound.traits:
             values = [value.array for value in residuals if not isinstance(value, Literal)]

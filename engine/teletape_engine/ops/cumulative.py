@@ -186,8 +186,9 @@ def recurrence(xp: Any, x: Any, factors: Any, *, axis: Axis = 0, reverse: bool =
     out = xp.empty_like(terms)
     last = None
     for i in _steps(len(terms), reverse):
-        out[i] = terms[i] if last is None else terms[i] + factors[i if own else last] * out[last]
-        last = i
+        at = slice(i, i + 1)  # arrays of one row: NumPy rounds products of complex scalars otherwise
+        out[at] = terms[at] if last is None else terms[at] + factors[at if own else last] * out[last]
+        last = at
     return xp.ascontiguousarray(xp.moveaxis(out, 0, axis)).astype(x.dtype, copy=False)
 
 

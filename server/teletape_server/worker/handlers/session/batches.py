@@ -20,7 +20,7 @@ from teletape_server.worker.methods import Request, Result, json_result, method
 @method("attach")
 def attach(session: Session, request: Request) -> Result:
     """Adds a client, whose number the front may have chosen; returns it, its sequence number and its first free id."""
-    [result] = session.execute(Batch((ClientAttach(request.params.get("client")),))).results
+    [result] = session.execute(Batch((ClientAttach(request.params.get("client", 0)),))).results
     assert isinstance(result, Facts)
     return json_result(result.facts)
 
