@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import socket
 import threading
 import time
@@ -155,6 +156,11 @@ def metric(http: httpx.Client, name: str) -> float:
     """The present value of a metric without labels."""
     lines = ok(http.get("/metrics")).text.splitlines()
     return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
+
+
+def open_files() -> int:
+    """How many files this process, the server's too, has open."""
+    return len(os.listdir("/proc/self/fd"))
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import os
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
+from serving import open_files
 from teletape_server.hosts.protocols import Start
 from teletape_server.worker.channel import INLINE, Channel
 from teletape_server.worker.shared_memory import MAX_IDLE, IdleMemory
@@ -36,10 +36,6 @@ def send(channel: Channel, head: Any, content: bytes | None = None) -> int:
     segment = body.segment.id if body is not None and body.segment is not None else 0
     channel.transmit(*channel.encode(head, body))
     return segment
-
-
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
 
 
 def test_small_bodies_travel_in_their_message(ends: tuple[Channel, Channel]) -> None:

@@ -1,9 +1,12 @@
 """Sessions that share the process of a GPU: turns, limits, cancels, errors of the device, processes of their own."""
 
+import asyncio
 import contextlib
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,13 @@ from test_devices import SQUARES, serving_on_gpus
 from test_settings import children
 from test_shutdown import ENDLESS
 
-from serving import ok, problem, until
-from teletape_server.gpu.sharing import SessionOver
+from serving import ok, open_files, problem, until
+from teletape_server.gpu.processes import GpuProcesses
+from teletape_server.gpu.seats import Seat
+from teletape_server.gpu.sharing import SessionOver, main
 from teletape_server.gpu.turns import Turns
+from teletape_server.hosts.forkserver import start_process
+from teletape_server.worker.control import Sockets
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 
@@ -200,3 +207,35 @@ def test_a_request_whose_session_has_ended_leaves_the_queue_while_another_comput
     assert len(turns) == 1
     release.set()
     threads[0].join(10)
+
+
+def test_a_process_that_has_ended_leaves_no_file_open() -> None:
+    async def start() -> tuple[BaseProcess, Sockets]:
+        return start_process(main)
+
+    async def taken(processes: GpuProcesses, ends: Callable[[Seat, Sockets], None]) -> None:
+        """Takes a seat, ends its session or process, and gives the seat back."""
+        seat, sockets = await processes.seat("gpu:0")
+        ends(seat, sockets)
+        sockets.close()
+        await asyncio.to_thread(select.select, [seat.sentinel], [], [])
+        seat.join(0)
+        seat.close()
+
+    async def test() -> None:
+        processes = GpuProcesses(start)
+        before = open_files()
+        await taken(processes, lambda seat, _: seat.kill())
+        await taken(processes, lambda seat, _: seat.kill())  # in a new process
+        await taken(processes, lambda _, sockets: None)
+        processes.close()
+        while processes._ending:  # until it has ended
+            processes.end_idle(0.0)
+            await asyncio.sleep(0)
+        assert open_files() == before
+
+    process, sockets = start_process(main)  # begins the forkserver, whose files stay
+    sockets.close()
+    process.join(60)
+    process.close()
+    asyncio.run(test())

@@ -101,6 +101,7 @@ class FakeProcess:
 
     def __init__(self) -> None:
         self.sentinel, self._writer = os.pipe()
+        self._files = [self.sentinel, self._writer]
         self.kills = 0
 
     def kill(self) -> None:
@@ -112,8 +113,8 @@ class FakeProcess:
         pass
 
     def close(self) -> None:
-        os.close(self.sentinel)
-        os.close(self._writer)
+        while self._files:
+            os.close(self._files.pop())
 
 
 def with_fake(test: Callable[[WorkerHost, Sockets, FakeProcess], Awaitable[None]]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import functools
+import gc
 import os
 import re
 import resource
@@ -11,7 +12,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
+from serving import open_files
 from teletape_engine.commands import Batch, Call, ClientAttach, Constant, Fetch
 from teletape_engine.commands.results import Answer, Facts, Fetched
 from teletape_engine.errors import AnswerDroppedError, UnimplementedError
@@ -115,6 +117,36 @@ def test_a_spare_that_died_is_replaced() -> None:
         await spare.ended
         host = await started(pool)
         assert (await execute(host, Constant("x", np.ones(2)))).failure is None
+
+    run(test)
+
+
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    """Reference cycles are not collected: what they refer to stays open unless something closes it."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collection")
+def test_processes_that_have_ended_leave_no_file_open() -> None:
+    async def test(pool: WorkerPool) -> None:
+        before = 0
+        for end in ("first", "killed", "killed", "deleted", "deleted"):
+            host = await started(pool)
+            await execute(host, Constant("x", np.ones(1 << 16, np.float32)))
+            if end == "deleted":
+                await host.end(Ending(Reason.DELETED, "the test ends it"))
+            else:
+                assert host.pid is not None
+                os.kill(host.pid, signal.SIGKILL)
+            await host.gone
+            assert pool.spare is not None
+            await pool.spare
+            before = before or open_files()
+            assert open_files() == before
 
     run(test)
 
@@ -294,10 +326,6 @@ def status_of(pid: int) -> str:
         return proc(pid, "status")
     except FileNotFoundError:
         return ""
-
-
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
 
 
 def test_a_process_that_cannot_be_ended_keeps_no_caller_waiting(

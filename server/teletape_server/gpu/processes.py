@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from multiprocessing.process import BaseProcess
 from typing import Final
@@ -24,6 +25,7 @@ class GpuProcesses:
         self._start = start
         self._by_device: dict[str, GpuProcess] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        self._ending: list[GpuProcess] = []
 
     async def seat(self, device: str) -> tuple[Seat, Sockets]:
         """Returns a seat in the process of a GPU, which is started if there is none.
@@ -33,11 +35,11 @@ class GpuProcesses:
         """
         async with self._locks.setdefault(device, asyncio.Lock()):
             process = self._by_device.get(device)
-            if process is not None and process.is_alive():
-                try:
-                    return process.seat()
-                except (BrokenPipeError, ConnectionResetError):  # it has just ended
-                    pass
+            if process is not None:
+                if process.is_alive():
+                    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has just ended
+                        return process.seat()
+                self._end(device)
             process = self._by_device[device] = GpuProcess(*await self._start())
             return process.seat()
 
@@ -48,11 +50,18 @@ class GpuProcesses:
                 continue
             process.idle_since = now if process.idle_since is None else process.idle_since
             if now - process.idle_since > _IDLE_SECONDS or not process.is_alive():
-                del self._by_device[device]
+                self._end(device)
+        for process in [*self._ending]:
+            if not process.seats and not process.is_alive():
+                self._ending.remove(process)
                 process.close()
 
     def close(self) -> None:
         """Ends every process."""
-        for process in self._by_device.values():
-            process.close()
-        self._by_device.clear()
+        for device in [*self._by_device]:
+            self._end(device)
+
+    def _end(self, device: str) -> None:
+        process = self._by_device.pop(device)
+        process.end()
+        self._ending.append(process)

@@ -35,16 +35,17 @@ class Seat:
         return 0 if code is None else code
 
     def join(self, timeout: float | None = None) -> None:
-        """Forgets the session, which has ended; reads the status of the process, if it has ended too."""
-        if self.sentinel >= 0:
-            self.shared.seats.discard(self)
-            os.close(self.sentinel)
-            self.sentinel = -1
+        """Reads the status of the process, if it has ended with the session."""
         self.shared.process.join(timeout)
 
     def kill(self) -> None:
         """Ends the process, and so all its sessions: one of them does not stop."""
         self.shared.process.kill()
+
+    def close(self) -> None:
+        """Forgets the session, which has ended."""
+        self.shared.seats.discard(self)
+        os.close(self.sentinel)
 
 
 class GpuProcess:
@@ -101,8 +102,11 @@ class GpuProcess:
         self.idle_since = None
         return seat, ours
 
-    def close(self) -> None:
-        """Ends the process, which ends by itself when its connection is closed."""
+    def end(self) -> None:
+        """Closes the connection, after which the process ends by itself."""
         self._sockets.close()
         self._channel.close()
-        self.process.join(0)
+
+    def close(self) -> None:
+        """Closes the files that show the end of the process; it and its sessions have ended."""
+        self.process.close()

@@ -134,6 +134,7 @@ def present_devices() -> list[DeviceFacts]:
         sockets.close()
         process.kill()
         process.join()
+        process.close()
     if message is None:
         text = f"its driver did not answer in {_DEVICES_SECONDS:g} s: nvidia-smi says more"
         return [cpu_facts(), DeviceFacts("gpu", unusable=text)]

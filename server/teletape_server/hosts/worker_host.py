@@ -52,6 +52,9 @@ class ProcessOfHost(Protocol):
     def kill(self) -> None:
         """Ends it."""
 
+    def close(self) -> None:
+        """Closes the files that show its end; it has ended, and nothing else is asked of it."""
+
 
 class WorkerHost:
     """Implements `Host` with one worker process, or with a seat in one.
@@ -353,17 +356,21 @@ class WorkerHost:
 
     async def _wait_or_kill(self) -> int | None:
         try:
-            if not await self._exits_in_time():
+            has_ended = await self._exits_in_time()
+            if not has_ended:
                 self._process.kill()
-                await self._exits_in_time()
-            if self._process.exitcode == _UNKNOWN_STATUS and self.pid is not None:
+                has_ended = await self._exits_in_time()
+            status = self._process.exitcode
+            if status == _UNKNOWN_STATUS and self.pid is not None:
                 _end_orphan(self.pid)
+            if has_ended:  # a host lies in reference cycles: its files would stay open until these are collected
+                self._process.close()
         except Exception:
             log.exception("the session's process %s could not be ended", self.pid)
             return None
         finally:
             self.gone.set_result(None)
-        return self._process.exitcode
+        return status
 
     async def _exits_in_time(self) -> bool:
         """Waits until the process has ended, or the grace is over; no thread waits, so a hanging process costs none."""
