@@ -113,6 +113,26 @@ def test_rectifiers(level, dtype):
     assert by_kernel == ["relu", "relu_grad"]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 7, 5), (40,), (1, 6), (2, 1, 9)])
+@pytest.mark.parametrize("how", [{}, {"reverse": True}, {"own": False}, {"reverse": True, "own": False}])
+def test_recurrences(level, shape, dtype, how):
+    x, factors = [np.abs(numbers(*shape, dtype=dtype, seed=seed)) for seed in (0, 1)]  # nothing cancels
+    for axis in range(len(shape)):
+        y, expected = both(lambda axis=axis: CATALOGUE["recurrence"](x, factors, axis=axis, **how))
+        np.testing.assert_allclose(y, expected, rtol=2 * shape[axis] * np.finfo(dtype).eps)
+
+
+def test_running_products_and_sums_are_one_call_a_line(monkeypatch):
+    by_kernel = []
+    monkeypatch.setattr(kernels.Kernel, "on_any", lambda self, *arrays: by_kernel.append(self.__name__))
+    x = np.ones(1000, "f4")
+    CATALOGUE["recurrence"](x, x)
+    CATALOGUE["decayed_cumsum"](x, x)
+    CATALOGUE["recurrence"](x[:0], x[:0])
+    assert by_kernel == ["recurrence", "recurrence"]
+
+
 @pytest.mark.parametrize("layout", ["misaligned", "strided", "column-major", "read-only"])
 def test_arrays_of_any_layout(layout):
     x, filters = numbers(2, 6, 6, 4, dtype="f4", seed=0), numbers(3, 3, 4, 8, dtype="f4", seed=1)

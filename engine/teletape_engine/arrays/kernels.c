@@ -1,9 +1,9 @@
-/* Loops of convolution and pooling on images [n, height, width, channels], and of rectifiers. Needs no headers of Python
+/* Loops of convolution and pooling on images [n, height, width, channels], of rectifiers and recurrences. Needs no headers of Python
    or NumPy.
 
-   Every exported kernel has the signature of the loops of `plans/rows.c`; its context is a `geometry`, or the number of
-   elements, and its arrays are row-major and aligned. It returns -1 if there is no memory. `kernels.py` checks that the windows lie inside the images
-   and their border, so that no index needs a check here. */
+   Every exported kernel has the signature of the loops of `plans/rows.c`; its context is a `geometry`, the number of
+   elements or `lines`, and its arrays are row-major and aligned. It returns -1 if there is no memory. `kernels.py` checks
+   that the windows lie inside the images and their border, so that no index needs a check here. */
 #include <float.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,6 +16,10 @@ typedef struct {
   word images, height, width, channels, out, rows, columns, count_rows, count_columns, row_stride, column_stride,
       row_dilation, column_dilation, top, left, whole_height, whole_width, turned, apart;
 } geometry;
+
+typedef struct {
+  word outer, length, inner, backward, own;
+} lines;
 
 word geometry_size(void) { return (word)sizeof(geometry); }
 
@@ -123,6 +127,7 @@ static word level_for(const geometry *g, word size) {
   KERNEL(max_pool_grad_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])           \
   KERNEL(max_pool_pick_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])           \
   KERNEL(relu_##suffix, level(), context, (T *)data[0], (T *)data[1])                                  \
-  KERNEL(relu_grad_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])
+  KERNEL(relu_grad_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])               \
+  KERNEL(recurrence_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])
 KERNELS(float, f4)
 KERNELS(double, f8)

@@ -1,4 +1,4 @@
-"""Loops of convolution, pooling and rectifiers in C, which spare copies: the library that `kernels.c` becomes.
+"""Loops in C of convolution, pooling, rectifiers and recurrences: the library that `kernels.c` becomes.
 
 Without it, as with a compiler absent or another kind of array, NumPy does the same; results may differ in the last
 digits. A kernel is called by a forward function, or noted by a plan, which then calls the same function of the library.
@@ -22,7 +22,7 @@ _POINTER: Final = ctypes.c_void_p
 _OPERANDS: Final = 4
 _NAMES: Final = (
     *("convolve", "convolve_filters", "max_pool", "max_pool_grad", "max_pool_pick"),
-    *("relu", "relu_grad"),
+    *("relu", "relu_grad", "recurrence"),
 )
 
 
@@ -94,8 +94,34 @@ class Count(NamedTuple):
         return self.elements
 
 
+class Lines(NamedTuple):
+    """Lines along the middle one of three axes; `lines` in `kernels.c` has the same fields in the same order.
+
+    Attributes:
+        outer, length, inner: Lengths of the axes.
+        backward: 1 if a line is run through from its end.
+        own: 1 if the factor of an element is its own, not that of the element before.
+    """
+
+    outer: int
+    length: int
+    inner: int
+    backward: int
+    own: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether there are any elements."""
+        return self.work > 0
+
+    @property
+    def work(self) -> int:
+        """One step for each element."""
+        return self.outer * self.length * self.inner
+
+
 class Kernel:
-    """A function of the library for one geometry, or number of elements.
+    """A function of the library for one geometry, one number of elements or one form of lines.
 
     Attributes:
         function: Its address.
@@ -105,7 +131,7 @@ class Kernel:
 
     __slots__ = ("__name__", "_call", "_owned", "context", "function", "work")
 
-    def __init__(self, name: str, call: Any, context: Geometry | Count) -> None:
+    def __init__(self, name: str, call: Any, context: Geometry | Count | Lines) -> None:
         self.__name__, self._call, self.work = name, call, context.work
         self._owned = (ctypes.c_ssize_t * len(context))(*context)
         self.context = ctypes.addressof(self._owned)
@@ -122,7 +148,7 @@ class Kernel:
         self(*[array if _is_plain(array.flags) else _plain(array) for array in arrays[:-1]], arrays[-1])
 
 
-def kernel(xp: Any, name: str, dtype: Any, context: Geometry | Count) -> Kernel | None:
+def kernel(xp: Any, name: str, dtype: Any, context: Geometry | Count | Lines) -> Kernel | None:
     """The function of that name in `kernels.c` without its suffix; None if there is none for these arrays."""
     if LIBRARY_LOADED is None or dtype not in _SUFFIXES or not (xp is np or hasattr(type(xp), "noted")):
         return None
@@ -148,7 +174,7 @@ def _plain(array: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _kernel(name: str, dtype: Any, context: Geometry | Count) -> Kernel | None:
+def _kernel(name: str, dtype: Any, context: Geometry | Count | Lines) -> Kernel | None:
     call = getattr(LIBRARY_LOADED, f"{name}_{_SUFFIXES[dtype]}")
     return Kernel(name, call, context) if context.fits else None
 

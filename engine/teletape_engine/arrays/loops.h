@@ -285,6 +285,18 @@ static ON int NAME(relu_grad)(const word *count, const T *grad, const T *y, T *o
   return 0;
 }
 
+/* y = x + factor * the y before it, along each line, with 0 before the first. */
+static ON int NAME(recurrence)(const lines *g, const T *x, const T *factors, T *y) {
+  const word step = g->backward ? -g->inner : g->inner, first = g->backward ? (g->length - 1) * g->inner : 0;
+  const word factor = g->own ? 0 : -step;
+  for (word i = 0; i < g->outer; i++, x += g->length * g->inner, factors += g->length * g->inner, y += g->length * g->inner) {
+    memcpy(y + first, x + first, (size_t)g->inner * sizeof(T));
+    for (word k = 1, at = first + step; k < g->length; k++, at += step)
+      for (word j = at; j < at + g->inner; j++) y[j] = x[j] + factors[j + factor] * y[j - step];
+  }
+  return 0;
+}
+
 #undef LANES
 #undef MOST
 #undef VEC

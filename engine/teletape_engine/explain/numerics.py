@@ -28,7 +28,7 @@ from teletape_engine.explain.observed_pass import (
 from teletape_engine.explain.reasons import Reason
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Literal, Uid
-from teletape_engine.spec import COMPLEX, DTYPES
+from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES
 
 
 class Fault(NamedTuple):
@@ -170,6 +170,9 @@ class NumericDiagnosis:
         if Trait.SATURATES in bound.traits:
             return Reason.SATURATED, f"op {name!r} is flat at every element of its input{_range_text(plan, residuals)}"
         if Trait.MULTIPLIES in bound.traits:
+            if sum(each.dtype in DIFFERENTIABLE for each in bound.specs) == 1:
+                text = f"op {name!r} multiplies each element of input {input_name!r} by others of it that are zero"
+                return Reason.ZERO_FACTOR, text
             return Reason.ZERO_FACTOR, f"op {name!r} multiplies the gradient of input {input_name!r} by zeros"
         text = f"the derivative of op {name!r} is zero at these inputs{_range_text(plan, residuals)}"
         return Reason.ZERO_DERIVATIVE, text

@@ -217,7 +217,8 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
         "put the input that should have the gradient first, or average the two",
     ),
     Reason.ZERO_FACTOR: _zero(
-        "the gradient is multiplied by zeros", "check the factor: a weight, mask or learning rate that is zero"
+        "the gradient is multiplied by zeros",
+        "check the factor: a weight, a mask, a learning rate or an element of the same product that is zero",
     ),
     Reason.CANCELLED: _zero(
         "contributions of several paths add up to exactly zero",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays.kernels import Lines, applied, kernel
 from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, batch_axes, composite, linear
@@ -181,15 +182,25 @@ def recurrence(xp: Any, x: Any, factors: Any, *, axis: Axis = 0, reverse: bool =
 
     The factor is that of the element before, f_(i-1), if not `own`.
     """
-    terms = xp.moveaxis(x.astype(wide(x.dtype), copy=False), axis, 0)
-    factors = xp.moveaxis(factors.astype(wide(x.dtype), copy=False), axis, 0)
+    dtype = wide(x.dtype)
+    terms, factors = x.astype(dtype, copy=False), factors.astype(dtype, copy=False)
+    return _recurrence(xp, terms, factors, axis, reverse, own).astype(x.dtype, copy=False)
+
+
+def _recurrence(xp: Any, terms: Any, factors: Any, axis: int, reverse: bool, own: bool) -> Any:
+    at = axis_in(axis, terms.ndim)
+    shape = terms.shape
+    lines = Lines(math.prod(shape[:at]), shape[at], math.prod(shape[at + 1 :]), int(reverse), int(own))
+    if (loops := kernel(xp, "recurrence", terms.dtype, lines)) is not None:
+        return applied(xp, loops, (terms, factors), shape)
+    terms, factors = xp.moveaxis(terms, at, 0), xp.moveaxis(factors, at, 0)
     out = xp.empty_like(terms)
     last = None
     for i in _steps(len(terms), reverse):
-        at = slice(i, i + 1)  # arrays of one row: NumPy rounds products of complex scalars otherwise
-        out[at] = terms[at] if last is None else terms[at] + factors[at if own else last] * out[last]
-        last = at
-    return xp.ascontiguousarray(xp.moveaxis(out, 0, axis)).astype(x.dtype, copy=False)
+        row = slice(i, i + 1)  # arrays of one row: NumPy rounds products of complex scalars otherwise
+        out[row] = terms[row] if last is None else terms[row] + factors[row if own else last] * out[last]
+        last = row
+    return xp.ascontiguousarray(xp.moveaxis(out, 0, at))
 
 
 # ------------------------------------------------------------------------------------------------ logarithms of sums
@@ -247,14 +258,13 @@ def decayed_cumsum(xp: Any, x: Any, exponents: Any, *, axis: Axis = 0, reverse: 
 
     Neither overflows if the exponents ascend in the direction of the sum. From the end if `reverse`.
     """
-    terms = xp.moveaxis(x.astype(wide(x.dtype), copy=False), axis, 0)
-    heights = xp.moveaxis(exponents.astype(wide(x.dtype), copy=False), axis, 0)
-    out = xp.empty_like(terms)
-    last = None
-    for i in _steps(len(terms), reverse):
-        out[i] = terms[i] if last is None else terms[i] + out[last] * xp.exp(heights[last] - heights[i])
-        last = i
-    return xp.ascontiguousarray(xp.moveaxis(out, 0, axis)).astype(x.dtype, copy=False)
+    dtype = wide(x.dtype)
+    heights = xp.moveaxis(exponents.astype(dtype, copy=False), axis, 0)
+    factors = xp.zeros_like(heights)
+    before, after = (slice(1, None), slice(None, -1)) if reverse else (slice(None, -1), slice(1, None))
+    factors[after] = xp.exp(heights[before] - heights[after])
+    factors = xp.moveaxis(factors, 0, axis)
+    return _recurrence(xp, x.astype(dtype, copy=False), factors, axis, reverse, True).astype(x.dtype, copy=False)
 
 
 @op(
@@ -272,6 +282,10 @@ def decayed_cumsum(xp: Any, x: Any, exponents: Any, *, axis: Axis = 0, reverse: 
 )
 def running_logsumexp(xp: Any, x: Any, *, axis: Axis = 0, reverse: bool = False) -> Any:
     """log(Σ eˣ) of the elements up to each along `axis`, without overflow; from the end if `reverse`."""
+    if xp is np:
+        x = np.flip(x, axis) if reverse else x
+        sums = np.logaddexp.accumulate(x.astype(wide(x.dtype), copy=False), axis).astype(x.dtype, copy=False)
+        return np.flip(sums, axis) if reverse else sums
     out = xp.moveaxis(x.astype(wide(x.dtype)), axis, 0)
     last = None
     for i in _steps(len(out), reverse):

@@ -509,6 +509,16 @@ def test_many_sources_in_one_question_keep_their_own_reasons(session):
     assert codes == [tape.explain(y, item).code for item in (a, b, c, d, a)]
 
 
+@pytest.mark.parametrize("product", [tf.reduce_prod, lambda x: tf.math.cumprod(x)[-1]])
+def test_a_product_with_two_zeros_among_its_elements(session, product):
+    x = tf.Variable([2.0, 0.0, 0.0, 3.0])
+    with tf.GradientTape(persistent=True) as tape:
+        y = product(x)
+    explanation = tape.explain(y, x)
+    assert explanation.code == "zero_factor"
+    assert "multiplies each element of input 'x' by others of it that are zero" in explanation.message
+
+
 def test_a_sparse_source_and_a_sparse_target(session):
     table = tf.Variable(tf.ones([4, 2]))
     with tf.GradientTape(persistent=True) as tape:
