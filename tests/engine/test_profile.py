@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from teletape_engine.commands import Batch, Call, Constant, Fetch, Profile, TapeOpen
+from teletape_engine.commands import Batch, Call, CallFunction, Constant, DefineFunction, Fetch, Profile, TapeOpen
 from teletape_engine.commands.results import Facts
 from teletape_engine.session.session import Session
 
@@ -57,3 +57,29 @@ def test_a_session_without_a_clock_refuses() -> None:
 def test_the_last_one_counts(batch: Batch) -> None:
     answer = Session(clock=float).execute(batch)
     assert [result.facts["seconds"] for result in answer.results][-1] == []
+
+
+def test_steps_of_functions_have_their_own_times() -> None:
+    session = Session(clock=itertools.count().__next__)
+    commands = (
+        DefineFunction("inner", ("a",), (Call("square", ("a",), ("b",)), Call("exp", ("b",), ("c",))), ("c",)),
+        DefineFunction("outer", ("a",), (CallFunction("inner", ("a",), ("b",)), Call("neg", ("b",), ("c",))), ("c",)),
+        Constant("x", np.float32(2.0).reshape(())),
+        Profile(),
+        CallFunction("outer", ("x",), ("y",)),
+        CallFunction("inner", ("y",), ("z",)),
+    )
+    answer = session.execute(Batch(commands))
+    [times] = [result.facts for result in answer.results if isinstance(result, Facts)]
+    rows = {(row["function"], row["step"], row["op"]): (row["calls"], row["seconds"]) for row in times["steps"]}
+    assert rows == {  # each reading of the clock takes a second: a step has one, and a call those around its steps
+        ("inner", 0, "square"): (2, 2),
+        ("inner", 1, "exp"): (2, 2),
+        ("outer", 0, "call"): (1, 3),
+        ("outer", 1, "neg"): (1, 1),
+    }
+    assert (times["in_steps"], times["seconds"]) == ([6, 2], [9, 5])
+    later = session.execute(Batch((CallFunction("outer", ("x",), ("w",)),)))
+    assert later.failure is None
+    assert len(times["steps"]) == 4
+    assert rows == {key: (row["calls"], row["seconds"]) for key, row in zip(rows, times["steps"], strict=True)}

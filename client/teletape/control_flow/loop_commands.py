@@ -337,7 +337,9 @@ def _with_inputs(traced: Traced, keys: Sequence[Any]) -> Function:
     captures = zip(traced.captures, function.inputs[arguments:], strict=True)
     names = {_key(capture): name for capture, name in captures}
     inputs = [names.get(key, f"unused{i}") for i, key in enumerate(keys)]
-    return compile_function([*function.inputs[:arguments], *inputs], function.commands, function.outputs)
+    return compile_function(
+        [*function.inputs[:arguments], *inputs], function.commands, function.outputs, call_sites=function.call_sites
+    )
 
 
 def _key(capture: Capture) -> Any:

@@ -30,12 +30,14 @@ class TracedStep(NamedTuple):
         inputs: Numbers of values, Literals, arrays.
         outputs: Numbers of the results.
         writes: Numbers of the variables that the step assigns to.
+        where: The line in the function that is traced; None: there is none, or it is not known.
     """
 
     command: Command | None
     inputs: tuple[Any, ...]
     outputs: tuple[int, ...]
     writes: tuple[int, ...] = ()
+    where: str | None = None
 
 
 def needed_steps(steps: Sequence[TracedStep], results: Sequence[int | None]) -> list[TracedStep]:
@@ -56,6 +58,7 @@ def needed_steps(steps: Sequence[TracedStep], results: Sequence[int | None]) -> 
     assigning_calls = [step for step in steps if step.writes and not isinstance(step.command, commands.Assign)]
     call_inputs = {number for step in assigning_calls for number in _numbers(step.inputs)}
     variable_of: dict[int, int] = {}
+    read_at = {step.outputs[0]: step.where for step in steps if step.command is None}
     needed = []
     for k, step in enumerate(steps):
         if step.command is None:
@@ -67,7 +70,7 @@ def needed_steps(steps: Sequence[TracedStep], results: Sequence[int | None]) -> 
         needed.append(step._replace(inputs=tuple([_replaced(variable_of, value) for value in step.inputs])))
     for result in results:
         if result is not None and result in variable_of:
-            needed.append(TracedStep(None, (variable_of.pop(result),), (result,)))
+            needed.append(TracedStep(None, (variable_of.pop(result),), (result,), where=read_at[result]))
     return needed
 
 
@@ -110,14 +113,16 @@ def written_down(steps: Sequence[TracedStep], inputs: Sequence[Any], results: Se
         _command(step.command, tuple([named(i) for i in step.inputs]), tuple([named(i) for i in step.outputs]))
         for step in steps
     ]
+    call_sites = [step.where for step in steps]
     outputs = []
     for i, symbol in enumerate(results):
         if symbol.number is None:  # a constant, which has no name yet
             body.append(commands.Call("identity", (symbol.host,), (f"r{i}",)))
+            call_sites.append(None)
             outputs.append(f"r{i}")
         else:
             outputs.append(names[symbol.number])
-    return compile_function([names[symbol.number] for symbol in inputs], body, outputs)
+    return compile_function([names[symbol.number] for symbol in inputs], body, outputs, call_sites=call_sites)
 
 
 def _command(command: Command | None, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> Command:

@@ -94,7 +94,14 @@ class StepLog:
         self.values.append(Symbol(spec, len(self.values), name))
         return self.values[-1]
 
-    def add(self, command: Command | None, inputs: Sequence[Any], outputs: Sequence[Symbol], writes: Any = ()) -> None:
+    def add(
+        self,
+        command: Command | None,
+        inputs: Sequence[Any],
+        outputs: Sequence[Symbol],
+        writes: Sequence[int] = (),
+        where: str | None = None,
+    ) -> None:
         """Appends a step; see `TracedStep`.
 
         Raises:
@@ -106,7 +113,7 @@ class StepLog:
             )
         step_inputs = tuple([_step_input(value) for value in inputs])
         numbers = tuple([output.number for output in outputs])
-        self.steps.append(TracedStep(command, step_inputs, numbers, tuple(writes)))  # type: ignore[arg-type]
+        self.steps.append(TracedStep(command, step_inputs, numbers, tuple(writes), where))  # type: ignore[arg-type]
 
     def add_stage(self, action: HostStep, inputs: Sequence[Any], outputs: Sequence[Symbol]) -> None:
         """Appends what this process does after the steps so far."""

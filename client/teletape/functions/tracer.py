@@ -45,6 +45,11 @@ _ABOUT_DTYPES: Final = re.compile(r"cannot compute |Value for attr 'T\w*' of ")
 _call_site_text: Final = functools.lru_cache(4096)(call_site.shown_call_site)
 
 
+def _traced_line() -> str | None:
+    """Returns the line that is running in the function that is traced; None: a library's alone runs there."""
+    return _call_site_text(call_site.traced_caller())
+
+
 class Tracer(SpecRecorder):
     """Records each op as a step of the function.
 
@@ -98,9 +103,8 @@ class Tracer(SpecRecorder):
                 "numbers in the function, such as positions in a table of strings",
             )
         result = self.log.new_symbol(bound.spec, f"{op.name}:0")
-        self.log.add(
-            commands.Call(op.name, (), (), bound.attrs, _call_site_text(self.provenance.here())), inputs, (result,)
-        )
+        where = _call_site_text(self.provenance.here())
+        self.log.add(commands.Call(op.name, (), (), bound.attrs, where), inputs, (result,), where=_traced_line())
         return result
 
     def constant(self, array: HostArray, name: str = "Const") -> Symbol:
@@ -144,7 +148,7 @@ class Tracer(SpecRecorder):
         results = [self.log.new_symbol(_strong(result.spec), f"{command.verb}:0") for result in inferred]
         step_inputs = [self.number_of(value) if isinstance(value, Variable) else value for value in inputs]
         assigned = sorted(assigned_inputs(command, functions))
-        self.log.add(command, step_inputs, results, [step_inputs[i] for i in assigned])
+        self.log.add(command, step_inputs, results, [step_inputs[i] for i in assigned], _traced_line())
         for i in assigned:
             self.changed_variable(inputs[i])
         return results
@@ -245,7 +249,7 @@ class Tracer(SpecRecorder):
         if variable.uid in self.log.stale:
             self.log.stale.discard(variable.uid)
             local.value = self.log.new_symbol(local.spec, local.value.name)
-            self.log.add(None, (self.number_of(variable),), (local.value,))
+            self.log.add(None, (self.number_of(variable),), (local.value,), where=_traced_line())
         return super().read(local)
 
     def assign(self, variable: Variable, value: Any, mode: str = "set", *indices: Any) -> None:
@@ -253,7 +257,7 @@ class Tracer(SpecRecorder):
             value = self.number(value, weak_dtype(value.spec, variable.spec.dtype))
         local, number = self.local_variable(variable), self.number_of(variable)
         command = commands.Assign("", value, mode, *[None] * len(indices))
-        self.log.add(command, (number, value, *indices), (), (number,))
+        self.log.add(command, (number, value, *indices), (), (number,), _traced_line())
         self.changed_variable(local)
 
     def changed_variable(self, local: Variable) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from teletape.profiling import plot, report
+from teletape_engine.functions.function import Function
+
+_NO_LINE: Final = "no line of the program"  #: Of steps of functions that were made for derivatives.
 
 
 class Row(NamedTuple):
@@ -36,6 +39,8 @@ class Profile:
         queued: Seconds in which batches waited for the session to be free.
         computed: Seconds in which the session computed.
         ending: Whether the block is over, and what it recorded is delivered.
+        functions: The functions that were run on a server, and those within them, by their ids.
+        callers: The lines that call functions.
     """
 
     def __init__(self, place: str) -> None:
@@ -43,16 +48,41 @@ class Profile:
         self.requests = self.bytes_sent = self.bytes_received = 0
         self.seconds = self.waited = self.under_way = self.queued = self.computed = 0.0
         self.ending = False
+        self.functions: dict[Any, Function] = {}
+        self.callers: dict[Function, str] = {}
         self._ops: dict[str, list[float]] = {}
         self._lines: dict[str, list[float]] = {}
         self._reads: dict[str, list[float]] = {}
         self._began = time.perf_counter()
 
     # ------------------------------------------------------------------------------------------------------ collecting
-    def note_command(self, op: str, line: str, seconds: float) -> None:
-        """Notes a command that the session executed."""
-        _add(self._ops, op, seconds)
-        _add(self._lines, line, seconds)
+    def note_command(self, op: str, line: str, seconds: float, calls: int = 1) -> None:
+        """Notes a command that the session executed, or a step of a function, which may run in many calls."""
+        _add(self._ops, op, seconds, calls)
+        _add(self._lines, line, seconds, calls)
+
+    def note_caller(self, function: Function, line: str) -> None:
+        """Notes the line that calls a function, and so the lines that call those within it."""
+        if self.callers.get(function) == line:
+            return
+        self.callers[function] = line
+        for step, site in zip(function.steps, function.call_sites, strict=False):
+            for inner in step.functions:
+                self.note_caller(inner, site or line)
+
+    def note_steps(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Notes steps of functions.
+
+        Args:
+            rows: As of `StepTimes`; a function is itself, or its id if it is in `functions`.
+        """
+        for row in rows:
+            function = self.functions.get(row["function"], row["function"])
+            line = None
+            if isinstance(function, Function):
+                site = function.call_sites[row["step"]] if function.call_sites else None
+                line = site or self.callers.get(function)
+            self.note_command(row["op"], line or _NO_LINE, row["seconds"], row["calls"])
 
     def note_wait(self, line: str, seconds: float) -> None:
         """Notes that a line of the program waited for an answer."""
@@ -65,7 +95,7 @@ class Profile:
         """Notes an answered batch.
 
         Args:
-            commands: Op, line and seconds of each of its commands.
+            commands: Op, line and seconds of each of its commands, without those of steps of functions.
             sent: Bytes of the batch.
             received: Bytes of the answer.
             under_way: Seconds from the beginning of its encoding to its answer.
@@ -97,12 +127,18 @@ class Profile:
 
     @property
     def by_op(self) -> list[Row]:
-        """Time and number of the commands by op, the longest first. A gradient, a fetch, a call count as one each."""
+        """Time and number of the commands by op, the longest first; ops in functions are among them.
+
+        A gradient, a fetch, a call are one each; a call has the time that is not that of the function's ops.
+        """
         return _rows(self._ops)
 
     @property
     def by_line(self) -> list[Row]:
-        """Time and number of the commands by the line of the program that recorded them, the longest first."""
+        """Time and number of the commands by the line of the program that recorded them, the longest first.
+
+        An op in a function counts at its line of the function, as often as it ran.
+        """
         return _rows(self._lines)
 
     @property
@@ -138,9 +174,9 @@ class Profile:
         return plot.draw(self, axes)
 
 
-def _add(table: dict[str, list[float]], name: str, seconds: float) -> None:
+def _add(table: dict[str, list[float]], name: str, seconds: float, calls: int = 1) -> None:
     entry = table.setdefault(name, [0, 0.0])
-    entry[0] += 1
+    entry[0] += calls
     entry[1] += seconds
 
 

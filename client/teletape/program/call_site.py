@@ -24,6 +24,7 @@ PACKAGES: Final = tuple(
     os.path.dirname(os.path.abspath(file)) + os.sep
     for file in (os.path.dirname(os.path.abspath(__file__)), teletape_engine.__file__)
 )
+_TRACING: Final = os.path.join(PACKAGES[0], "functions", "trace.py"), "trace"
 _packages: Final = list(PACKAGES)
 #: A folder whose modules read values only to show them, in the cell that ends with them.
 _SHOWS_VALUES: Final = f"{os.sep}IPython{os.sep}"
@@ -98,6 +99,21 @@ def new_call_site(frame: FrameType) -> CallSite:
 def caller() -> CallSite:
     """Returns the user's code that is running."""
     return call_site_of(sys._getframe(2))
+
+
+def is_tracing(code: CodeType) -> bool:
+    """Whether code is that which calls a function of the program to trace it."""
+    return (code.co_filename, code.co_name) == _TRACING
+
+
+def traced_caller() -> Where:
+    """Returns the user's code that is running in the innermost function that is traced, or None."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and not is_tracing(frame.f_code):
+        if not _foreign_files[frame.f_code.co_filename]:
+            return frame.f_code, frame.f_lasti
+        frame = frame.f_back
+    return None
 
 
 def line_of(where: CallSite) -> int:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import linecache
-import os
 import sys
 from collections.abc import Sequence
 from types import FrameType
 from typing import Final
 
-from teletape.program.call_site import PACKAGES, is_own, line_of
+from teletape.program.call_site import is_own, is_tracing, line_of
 from teletape.program.cells import cell_of
 from teletape_engine.errors import TeletapeError
 
-_TRACING: Final = os.path.join(PACKAGES[0], "functions", "trace.py")  #: Its frames run the functions of the program.
 _HEAD: Final = "in user code:"
 _PLAIN: Final = (BaseException.__str__, object.__str__)  #: The text of an exception is then its only argument.
 
@@ -28,7 +26,7 @@ def user_code() -> str:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if file == _TRACING:
+        if is_tracing(frame.f_code):
             traced = lines[:]
         elif not is_own(file):
             lines.append(_entry(frame, file, line_of((frame.f_code, frame.f_lasti))))

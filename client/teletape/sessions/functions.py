@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from teletape.program.call_site import call_site_text
 from teletape.sessions.recorder import Handle, RemoteRecorder, id_of
 from teletape.sessions.sending.batch_buffer import Name
 from teletape.sessions.sending.channel import Channel
@@ -21,6 +22,9 @@ from teletape_engine.commands.results import Facts
 from teletape_engine.functions.function import RUNNERS, Function
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec, weak_dtype
+
+if TYPE_CHECKING:  # it is imported when it is used
+    from teletape.profiling.profile import Profile
 
 _DECIDING: Final = (commands.While, commands.Cond)
 _MOST: Final = 1024  #: Functions that are kept defined on the server; each signature of a tf.function has one.
@@ -45,9 +49,23 @@ class RemoteFunctions:
             steps = tuple([self._step(recorder, step) for step in function.commands])
             definition = commands.DefineFunction(name.id, function.inputs, steps, function.outputs)
             recorder.emit(definition, function.nbytes)
+        profile = self._channel.buffer.profile
+        if profile is not None:
+            self._note_in(profile, function)
+            profile.note_caller(function, call_site_text(recorder.provenance.here()))
         if len(self._names) > _MOST // 2:
             self._note_use(function, name)
         return name.id
+
+    def _note_in(self, profile: Profile, function: Function) -> None:
+        """Lets a profile know a function, which it keeps, and those within it: answers name them by their ids."""
+        name = self._names.get(function)
+        if name is None or name.id in profile.functions:
+            return
+        profile.functions[name.id] = function
+        for step in function.steps:
+            for inner in step.functions:
+                self._note_in(profile, inner)
 
     def _note_use(self, function: Function, name: Name) -> None:
         """Makes the function the last one, that used longest ago being the first, and releases what is too much."""

@@ -25,6 +25,7 @@ from teletape_engine.diagram.facts import Size
 from teletape_engine.explain.explain import explain_numbers
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.functions.function import Function
+from teletape_engine.functions.steps import StepTimes
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Footprint
 from teletape_engine.recording.recorder import Recorder
@@ -88,7 +89,14 @@ class LocalSession(Session):
         from teletape.profiling.profile import Profile  # when it is first used
 
         profile, recorder = Profile(self.place), self.recorder()
-        timed = _Timed(profile)
+
+        def name_of(function: Function) -> Function:
+            if function not in profile.callers:
+                profile.note_caller(function, call_site.call_site_text(call_site.caller()))
+            return function
+
+        steps = StepTimes(time.perf_counter, name_of)
+        timed = _Timed(profile, steps)
         replaced: Any = (  # methods of this thread's recorder, and of the session: without a profile nothing is slower
             (recorder, "apply", lambda op, *rest: op.name),
             (self, "gradient", lambda *_: "gradient"),
@@ -98,12 +106,15 @@ class LocalSession(Session):
         )
         for owner, name, label in replaced:
             setattr(owner, name, timed.method(getattr(owner, name), label))
+        recorder.time_steps(steps)
         try:
             yield profile
         finally:
+            recorder.time_steps(None)
             for owner, name, _ in replaced:
                 delattr(owner, name)
             profile.end()
+            profile.note_steps(steps.rows)
 
     def fetch(self, value: Recorded) -> HostArray:
         if value.spec.dtype == object:
@@ -177,10 +188,11 @@ class _Timed:
 
     Args:
         profile: The profile.
+        steps: The times of functions' steps, which are not the methods' own.
     """
 
-    def __init__(self, profile: Profile) -> None:
-        self._profile, self._inside = profile, False
+    def __init__(self, profile: Profile, steps: StepTimes) -> None:
+        self._profile, self._steps, self._inside = profile, steps, False
 
     def method(self, function: Callable[..., T], label: Callable[..., str]) -> Callable[..., T]:
         """Returns a method that also notes its time.
@@ -193,13 +205,14 @@ class _Timed:
         def timed(*args: Any, **options: Any) -> T:
             if self._inside:
                 return function(*args, **options)
-            self._inside, began = True, time.perf_counter()
+            self._inside, self._steps.inside, began = True, 0.0, time.perf_counter()
             try:
                 return function(*args, **options)
             finally:
                 self._inside = False
                 seconds = time.perf_counter() - began
                 self._profile.computed += seconds
-                self._profile.note_command(label(*args), call_site.call_site_text(call_site.caller()), seconds)
+                line = call_site.call_site_text(call_site.caller())
+                self._profile.note_command(label(*args), line, seconds - self._steps.inside)
 
         return timed

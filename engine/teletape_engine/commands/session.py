@@ -64,6 +64,12 @@ class Declare(Command):
 
 @dataclass(frozen=True, slots=True)
 class Profile(Command):
-    """Answers how many seconds each later command of the batch has taken. Such a batch never runs as a plan."""
+    """Answers how many seconds each later command of the batch has taken, and each step of the functions that they run.
+
+    `seconds` are those of the commands, `in_steps` how many of these were spent in steps of functions. Each of `steps`
+    has the id of its `function` (null: it has none), its number in it (`step`), its `op` or command, its `calls`, and
+    the `seconds` that were its own and not those of a function that it calls. Such a batch runs step by step, never as
+    a plan.
+    """
 
     verb = "profile"

@@ -28,6 +28,7 @@ def compile_function(
     outputs: Sequence[str],
     find: Callable[[Any], Function] = lambda function: function,
     dtype: DType | None = None,
+    call_sites: Sequence[str | None] = (),
 ) -> Function:
     """Checks names, ops and attributes; shapes are known only when the function is called.
 
@@ -37,6 +38,7 @@ def compile_function(
         outputs: Names of results.
         find: From what a step names a function by to the function.
         dtype: Of untyped numbers that meet no array; None: as they are.
+        call_sites: See `Function`.
 
     Raises:
         InvalidArgumentError: A name used before it is made, made twice, or never made; an op, its count of inputs or an
@@ -70,6 +72,7 @@ def compile_function(
         size=compiler.size,
         depth=compiler.depth,
         dtype=dtype,
+        call_sites=tuple(call_sites),
     )
 
 

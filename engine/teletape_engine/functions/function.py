@@ -161,6 +161,8 @@ class Function:
         size: Steps in all, those of functions within counted at each call.
         depth: Functions within functions.
         dtype: Of untyped numbers, in its steps and in calls, that meet no array; None: as they are.
+        call_sites: For each step the line in the program's function that called for it; None: it is the line that calls
+            the function. Empty: they are not known.
         plans: How it runs once it was called before.
         number_dtypes: What untyped inputs took in calls with inputs of certain specs; see `untyped.call_dtypes`.
     """
@@ -180,6 +182,7 @@ class Function:
     size: int
     depth: int
     dtype: DType | None = None
+    call_sites: tuple[str | None, ...] = ()
     _chunks: list[list[tuple[Any, ...]]] = field(init=False, repr=False)
     _on_device: dict[Any, list[Any]] = field(init=False, repr=False, default_factory=dict)
     _edges: dict[Any, Edges] = field(init=False, repr=False, default_factory=dict)
@@ -233,7 +236,8 @@ class Function:
         self._check(arguments)
         plans = self.plans
         planned_here = recorder.plannable or (recorder.on_gpu and POLICY.on_gpu and not plans.unrolls)
-        if planned_here and POLICY.enabled and (plans.possible or plans.unrolls) and not recorder.recorded:
+        planned_here = planned_here and recorder.step_times is None and POLICY.enabled
+        if planned_here and (plans.possible or plans.unrolls) and not recorder.recorded:
             planned = plans.run(self, recorder, arguments)  # type: ignore[arg-type]  # an Executor is plannable
             if planned is not None:
                 return planned
@@ -245,11 +249,13 @@ class Function:
         values[: len(arguments)] = arguments
         if self.constants:
             self._place_constants(recorder, values)
-        apply, read = recorder.apply, recorder.read
+        apply, read, times = recorder.apply, recorder.read, recorder.step_times
         step = None
         try:
             for rows in self._chunks:
                 recorder.check_cancelled()
+                if times is not None:
+                    rows = times.timed(self, rows)
                 for step, op, registers, attrs, where, output, last in rows:
                     if op is not None:
                         inputs = []

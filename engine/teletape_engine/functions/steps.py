@@ -1,9 +1,9 @@
-"""Steps of functions in words: their names in messages, and the facts that listings give."""
+"""Steps of functions in words and numbers: names in messages, the facts that listings give, and their times."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,55 @@ def failed_step(number: int, command: Command) -> dict[str, Any]:
         if command.where is not None:
             facts["where"] = command.where
     return facts
+
+
+class StepTimes:
+    """How often, and for how many seconds, steps of functions run, whoever calls the functions.
+
+    Args:
+        clock: Returns seconds.
+        name_of: Returns what a row calls a function.
+
+    Attributes:
+        rows: For each step that has run: `function`, `step` (its number in the function), `op` or the command's name,
+            `calls`, and the `seconds` that were its own and not those of steps in functions that it calls.
+        inside: Seconds of the steps so far, those of functions within them included once; to be set to zero by whoever
+            asks how long the steps of one command take.
+    """
+
+    def __init__(self, clock: Callable[[], float], name_of: Callable[[Any], Any]) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.inside = 0.0
+        self._clock, self._name_of = clock, name_of
+        self._names: dict[Any, Any] = {}  # of functions, which are kept so, and their steps
+        self._rows_by_step: dict[int, dict[str, Any]] = {}  # by `id`
+
+    def timed(self, function: Any, steps: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        """Yields steps of a function, each a tuple that begins with it, and notes the time until the next is wanted."""
+        for step in steps:
+            outside, self.inside = self.inside, 0.0
+            began = self._clock()
+            yield step
+            seconds = self._clock() - began
+            row = self._rows_by_step.get(id(step[0])) or self._new_row(function, step[0])
+            row["calls"] += 1
+            row["seconds"] += seconds - self.inside
+            self.inside = outside + seconds
+
+    def _new_row(self, function: Any, step: Any) -> dict[str, Any]:
+        if function not in self._names:
+            self._names[function] = self._name_of(function)
+        number = next(i for i, other in enumerate(function.steps) if other is step)
+        row = {
+            "function": self._names[function],
+            "step": number,
+            "op": step_word(step.command),
+            "calls": 0,
+            "seconds": 0.0,
+        }
+        self.rows.append(row)
+        self._rows_by_step[id(step)] = row
+        return row
 
 
 def note_function(error: TeletapeError, command: Command) -> None:

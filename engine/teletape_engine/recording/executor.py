@@ -59,6 +59,14 @@ class Executor(Recorder):
         self.backend, self.memory, self.xp = backend, memory, backend.xp
         self.plannable, self.on_gpu = backend is CPU, backend.name == "gpu"
 
+    @property
+    def step_times(self) -> Any:
+        return self._monitor.step_times
+
+    def time_steps(self, times: Any) -> None:
+        """Times the steps of functions in `times`, a `StepTimes`, from now on; None: no longer."""
+        self._monitor.step_times = times
+
     def aside(self) -> Executor:
         """A context without tapes on the same device and limits, for computations that nothing records."""
         return Executor(self.backend, self.memory, self._monitor, selects=self.kernel_call is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from teletape_engine.catalogue.binding import Call
 from teletape_engine.catalogue.op import Work
@@ -49,7 +49,10 @@ class Monitor:
 
     Attributes:
         most_iterations: Iterations that the loops of one command may take; None: no limit.
+        step_times: What the times of functions' steps are noted in, until the next batch; None: they are not noted.
     """
+
+    step_times: Any = None
 
     def __init__(self, most_iterations: int | None = None) -> None:
         self.most_iterations = most_iterations
@@ -62,6 +65,7 @@ class Monitor:
         self._cancelled, self._progress, self._budget = cancelled, progress, budget
         self._done, self._total = 0, total
         self._taken = 0
+        self.step_times = None
 
     def command(self, done: int) -> None:
         """Reports that `done` commands are done."""

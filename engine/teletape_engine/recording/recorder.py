@@ -72,6 +72,11 @@ class Recorder(Runtime):
         self.context = Context(self.provenance)
 
     @property
+    def step_times(self) -> Any:
+        """The `functions.steps.StepTimes` of functions that run here; None: they are not timed."""
+        return None
+
+    @property
     def recorded(self) -> bool:
         """Whether a tape or an accumulator records what runs."""
         return self.context.active

@@ -128,6 +128,10 @@ class Names:
             self.latest = name
         self.entries[name] = entry
 
+    def id_of(self, entry: Any) -> Id | None:
+        """The id of a thing, or None. Looks at every id."""
+        return next((name for name, other in self.entries.items() if other is entry), None)
+
     def check_new(self, name: Id, kind: str) -> None:
         """Checks that a new thing of a kind can have an id.
 

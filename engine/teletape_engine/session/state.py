@@ -16,6 +16,7 @@ from teletape_engine.commands.results import Result
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.function import Function
+from teletape_engine.functions.steps import StepTimes
 from teletape_engine.functions.untyped import call_dtypes
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
@@ -46,17 +47,21 @@ class Remembered(Protocol):
 
 
 class Timing:
-    """The times of a batch's commands, from one on.
+    """The times of a batch's commands, from one on, and of the steps of the functions that these run.
 
     Args:
         clock: Returns seconds.
+        name_of: Returns the id of a function; None: it has none.
 
     Attributes:
-        seconds: Of each command after the one that began it.
+        steps: The times of the steps.
+        facts: JSON-able: `seconds` of each command after the one that began it, of these the seconds `in_steps` of
+            functions, and the rows of the `steps`. They grow with the batch.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self.seconds: list[float] = []
+    def __init__(self, clock: Callable[[], float], name_of: Callable[[Function], Id | None]) -> None:
+        self.steps = StepTimes(clock, name_of)
+        self.facts: dict[str, list[Any]] = {"seconds": [], "in_steps": [], "steps": self.steps.rows}
         self._clock = clock
         self._last: float | None = None
 
@@ -64,7 +69,9 @@ class Timing:
         """Notes that a command is done."""
         now = self._clock()
         if self._last is not None:
-            self.seconds.append(now - self._last)
+            self.facts["seconds"].append(now - self._last)
+            self.facts["in_steps"].append(self.steps.inside)
+        self.steps.inside = 0.0
         self._last = now
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,6 +60,83 @@ def test_a_training_loop(session: Session) -> None:
     assert profile.bytes_received > 2 * 64
     assert profile.waited > 0.0
     assert [row.calls for row in profile.reads if "in train" in row.name] == [2]
+
+
+def line_number(line: str) -> int:
+    """The number of a line of this file."""
+    return next(number for number, text in enumerate(_LINES, 1) if text.strip() == line)
+
+
+_LINES = Path(__file__).read_text().splitlines()
+
+
+def looped(turns: int) -> tuple[Any, tf.Variable]:
+    w = tf.Variable(np.full((30, 30), 0.01, np.float32))
+
+    @tf.function
+    def layer(x: tf.Tensor) -> tf.Tensor:
+        product = x @ w
+        return tf.tanh(product)
+
+    @tf.function
+    def loop(x: tf.Tensor) -> tf.Tensor:
+        for _ in tf.range(tf.constant(turns)):
+            x = layer(x)
+        w.assign_add(x)
+        return tf.reduce_sum(x)
+
+    return loop, w
+
+
+def test_ops_in_a_function_are_shown_at_its_lines(session: Session) -> None:
+    loop, w = looped(6)
+    for _ in range(4):
+        loop(w).numpy()  # it would run as a plan now
+    with session.profile() as profile:
+        for _ in range(2):
+            loop(w).numpy()
+    calls = {row.name: row.calls for row in profile.by_op}
+    assert (calls["matmul"], calls["tanh"], calls["assign"], calls["while"]) == (12, 12, 2, 2)
+    assert calls["call"] == 2 + 12
+    lines = {re.sub(r".*test_profile.py:", "", row.name): row.calls for row in profile.by_line}
+    for text, count, function in (
+        ("product = x @ w", 12, "layer"),
+        ("return tf.tanh(product)", 12, "layer"),
+        ("x = layer(x)", 12, "loop"),
+        ("w.assign_add(x)", 2, "loop"),
+        ("return tf.reduce_sum(x)", 2, "loop"),
+    ):
+        assert lines.get(f"{line_number(text)}, in {function}") == count, lines
+    assert all(" in test_ops" in line or " in l" in line for line in lines), lines
+    assert sum(row.seconds for row in profile.by_op) == pytest.approx(sum(row.seconds for row in profile.by_line))
+    assert sum(row.seconds for row in profile.by_op) <= profile.computed * (1.0 + 1e-9)
+
+
+def test_after_a_profile_functions_are_plans_again(session: Session) -> None:
+    loop, w = looped(6)
+    with session.profile():
+        before = [loop(w).numpy() for _ in range(4)]
+    with session.profile() as profile:
+        pass
+    after = [loop(w).numpy() for _ in range(4)]
+    assert len({*before, *after}) == 8
+    assert profile.by_op == []
+
+
+def test_ops_of_keras_are_at_the_line_that_calls_it(session: Session) -> None:
+    from teletape import keras
+
+    model = keras.Sequential([keras.layers.Dense(4, activation="relu"), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    x = np.ones((64, 3), np.float32)
+    model.fit(x, x[:, :1], verbose=0)  # here its step is traced
+    with session.profile() as profile:
+        model.fit(x, x[:, :1], verbose=0, epochs=2)
+    assert next(row.calls for row in profile.by_op if row.name == "relu") == 4
+    here = line_number("model.fit(x, x[:, :1], verbose=0, epochs=2)")
+    assert {re.sub(r".*test_profile.py:", "", row.name) for row in profile.by_line} == {
+        f"{here}, in test_ops_of_keras_are_at_the_line_that_calls_it"
+    }
 
 
 def test_what_it_shows() -> None:

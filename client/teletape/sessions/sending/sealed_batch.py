@@ -182,15 +182,16 @@ class SealedBatch:
             return
         profile, began = self.profile
         under_way = time.perf_counter() - began
-        times = [
-            result.facts["seconds"] for result in answer.results if result.index == 0 and isinstance(result, Facts)
-        ]
-        executed = zip(self.batch.commands[1:], self.call_sites[1:], times[0] if times else (), strict=False)
+        first = answer.results[0] if answer.results else None
+        times = first.facts if isinstance(first, Facts) and first.index == 0 else {}
+        seconds, in_steps = times.get("seconds", []), times.get("in_steps", [])
+        executed = zip(self.batch.commands[1:], self.call_sites[1:], seconds, in_steps, strict=False)
         rows = [
-            (name_of(command), call_site_text(where), seconds)
-            for command, where, seconds in executed
+            (name_of(command), call_site_text(where), whole - inside)
+            for command, where, whole, inside in executed
             if command.__class__ is not ContextSwitch
         ]
+        profile.note_steps(times.get("steps", ()))
         profile.note_batch(rows, self.frame.length, received, under_way=under_way, served=served)
 
     def failed(self, error: BaseException) -> None:

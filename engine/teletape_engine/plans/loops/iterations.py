@@ -123,7 +123,8 @@ class Iterations:
         """The iterations of a loop; None: all of them are the interpreter's."""
         if not POLICY.enabled or not POLICY.compiled or LIBRARY_LOADED is None:
             return None
-        if not recorder.plannable or recorder.recorded or not body.plans.possible:
+        timed = recorder.step_times is not None  # iteration by iteration, so that each step has its time
+        if timed or not recorder.plannable or recorder.recorded or not body.plans.possible:
             return None
         if condition is not None and not condition.plans.possible and (condition.size or condition.dynamic):
             return None

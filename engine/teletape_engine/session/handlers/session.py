@@ -50,8 +50,9 @@ def declare(state: State, command: commands.Declare) -> None:
 
 @handles(commands.Profile)
 def profile(state: State, command: commands.Profile) -> None:
-    """Begins to time the commands; the answer gets their times as they are done."""
+    """Begins to time the commands, and steps of functions; the answer gets their times as they are done."""
     if state.clock is None:
         raise UnimplementedError("profile: the host of this session has no clock")
-    state.timing = Timing(state.clock)
-    state.results.append(Facts(state.index, {"seconds": state.timing.seconds}))
+    state.timing = Timing(state.clock, state.id_of)
+    state.monitor.step_times = state.timing.steps
+    state.results.append(Facts(state.index, state.timing.facts))
