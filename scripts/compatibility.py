@@ -57,6 +57,9 @@ NOTES = {
     "distribute.experimental.MultiWorkerMirroredStrategy": "one replica",
     "distribute.experimental.ParameterServerStrategy": "refuses: it needs several hosts",
     "distribute.experimental.TPUStrategy": "refuses: there are no TPUs",
+    "profiler.experimental.Trace": "without effect: tf.session().profile()",
+    "saved_model.load": "refuses: tf.train.Checkpoint, or tf.keras.models.load_model",
+    "saved_model.save": "refuses: tf.train.Checkpoint, or model.save of Keras",
     "random.stateless_parameterized_truncated_normal": "other numbers, of the same distribution",
 }
 #: Members of classes that are Python's (of tuples and integers) or serve TensorFlow's own serialization.

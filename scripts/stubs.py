@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 import sys
+import types
 from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +17,7 @@ from functions import formatted
 
 import teletape as tf
 from teletape import namespace
-from teletape.ops import raw
+from teletape.ops import arguments, raw
 from teletape.tensors import dtypes
 
 FOLDER = Path(__file__).resolve().parent.parent / "client" / "teletape"
@@ -97,6 +98,8 @@ def _home(name: str, value: Any) -> tuple[str, str]:
     """The module that defines a value, and its name there."""
     if isinstance(value, dtypes.DType):
         return dtypes.__name__, name
+    if isinstance(value, types.UnionType):  # an alias of types has no name
+        return arguments.__name__, next(own for own, alias in vars(arguments).items() if alias is value)
     home, own = value.__module__, value.__name__
     if getattr(sys.modules[home], own) is not value:
         raise TypeError(f"tf.{name}: {home}.{own} is something else")

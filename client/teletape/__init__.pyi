@@ -20,9 +20,11 @@ from teletape import lookup as lookup
 from teletape import math as math
 from teletape import nest as nest
 from teletape import nn as nn
+from teletape import profiler as profiler
 from teletape import ragged as ragged
 from teletape import random as random
 from teletape import raw_ops as raw_ops
+from teletape import saved_model as saved_model
 from teletape import sets as sets
 from teletape import signal as signal
 from teletape import sparse as sparse
@@ -30,6 +32,7 @@ from teletape import strings as strings
 from teletape import summary as summary
 from teletape import test as test
 from teletape import train as train
+from teletape import types as types
 from teletape import version as version
 from teletape.configuration.devices import device as device
 from teletape.control_flow.eager import case as case
@@ -46,6 +49,7 @@ from teletape.control_flow.ordering import group as group
 from teletape.control_flow.ordering import no_op as no_op
 from teletape.control_flow.ordering import tuple as tuple
 from teletape.control_flow.tensor_array import TensorArray as TensorArray
+from teletape.control_flow.tensor_array import TensorArraySpec as TensorArraySpec
 from teletape.data.type_specs import type_spec_from_value as type_spec_from_value
 from teletape.debugging import Assert as Assert
 from teletape.debugging import assert_equal as assert_equal
@@ -240,6 +244,7 @@ from teletape.session_functions import sync_async as sync_async
 from teletape.sessions.current import connect as connect
 from teletape.sparse_tensors.distances import edit_distance as edit_distance
 from teletape.sparse_tensors.tensor import SparseTensor as SparseTensor
+from teletape.sparse_tensors.tensor import SparseTensorSpec as SparseTensorSpec
 from teletape.tensors.composite import TypeSpec as TypeSpec
 from teletape.tensors.dtypes import DType as DType
 from teletape.tensors.dtypes import as_dtype as as_dtype
@@ -262,6 +267,7 @@ from teletape.tensors.dtypes import uint16 as uint16
 from teletape.tensors.dtypes import uint32 as uint32
 from teletape.tensors.dtypes import uint64 as uint64
 from teletape.tensors.indexed_slices import IndexedSlices as IndexedSlices
+from teletape.tensors.indexed_slices import IndexedSlicesSpec as IndexedSlicesSpec
 from teletape.tensors.tensor import Tensor as Tensor
 from teletape.tensors.tensor_shape import TensorShape as TensorShape
 from teletape.terminal.session_list import sessions as sessions
@@ -282,13 +288,16 @@ __all__ = [
     "DType",
     "GradientTape",
     "IndexedSlices",
+    "IndexedSlicesSpec",
     "Module",
     "RaggedTensor",
     "RaggedTensorSpec",
     "RegisterGradient",
     "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
     "TensorArray",
+    "TensorArraySpec",
     "TensorShape",
     "TensorSpec",
     "TypeSpec",
@@ -445,6 +454,7 @@ __all__ = [
     "parallel_stack",
     "pow",
     "print",
+    "profiler",
     "py_function",
     "ragged",
     "random",
@@ -474,6 +484,7 @@ __all__ = [
     "roll",
     "round",
     "saturate_cast",
+    "saved_model",
     "scalar_mul",
     "scan",
     "scatter_nd",
@@ -526,6 +537,7 @@ __all__ = [
     "truncatemod",
     "tuple",
     "type_spec_from_value",
+    "types",
     "uint8",
     "uint16",
     "uint32",

@@ -32,10 +32,10 @@ from teletape import (
     session_functions,
     summary,
 )
+from teletape.checkpoints import saved_model
 from teletape.configuration import devices
 from teletape.configuration import public as configuration
-from teletape.control_flow import compat_v1, eager, folds, maps, ordering
-from teletape.control_flow.tensor_array import TensorArray
+from teletape.control_flow import compat_v1, eager, folds, maps, ordering, tensor_array
 from teletape.data import type_specs
 from teletape.data.elements.optional import Optional
 from teletape.derivatives import arguments, custom_gradient, registered_gradient
@@ -53,10 +53,11 @@ from teletape.lookup_tables import mutable, static, vocabulary
 from teletape.missing_names import PAGE, ModuleAnswer, answer, answer_for_objects, nearest_names
 from teletape.numpy_api import random_numbers
 from teletape.numpy_api import types as numpy_types
+from teletape.ops import arguments as to
 from teletape.ops import dispatch, initializers, raw
 from teletape.ops.arrays import counting, create, paddings, partitions, places, rearrange, segments, sorting, sums
 from teletape.ops.derived import DERIVED
-from teletape.ops.images import boxes, colors, measures, random_boxes, random_changes, sizes
+from teletape.ops.images import boxes, colors, measures, random_boxes, random_changes, resize_v1, sizes
 from teletape.ops.linalg import bands, clip, decompositions, diagonals, norms
 from teletape.ops.nn import (
     attention,
@@ -74,6 +75,7 @@ from teletape.ops.operators import give_operators
 from teletape.ops.random import stateful, stateless, truncated
 from teletape.ops.signal import short_time, spectral, windows
 from teletape.ops.static_values import get_static_value
+from teletape.profiling.annotations import Trace
 from teletape.program import registered_conversions
 from teletape.program.tracebacks import report, reports, reports_construction, retries
 from teletape.ragged_tensors import functions as ragged
@@ -83,12 +85,11 @@ from teletape.remedies import remedy
 from teletape.sessions import current as sessions
 from teletape.sessions.session import Session
 from teletape.sparse_tensors import arithmetic, conversions, ctc, distances, lookups, parts, reductions, sets
-from teletape.sparse_tensors.tensor import SparseTensor
-from teletape.tensors import dlpack, dtypes, nest
+from teletape.sparse_tensors.tensor import SparseTensor, SparseTensorSpec, SparseTensorValue
+from teletape.tensors import dlpack, dtypes, nest, tensor_shape
 from teletape.tensors.composite import NotDense, TypeSpec
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tensors.indexed_slices import IndexedSlices, IndexedSlicesSpec
 from teletape.tensors.tensor import Tensor, TensorLike
-from teletape.tensors.tensor_shape import TensorShape
 from teletape.text import buckets, ngrams, ragged_strings, strings
 from teletape.variables import (
     generator,
@@ -96,7 +97,7 @@ from teletape.variables import (
     resizable,  # noqa: F401  # registers itself with Variable
 )
 from teletape.variables.module import Module
-from teletape.variables.name_scope import get_current_name_scope, name_scope
+from teletape.variables.name_scope import get_current_name_scope, name_scope, name_scope_v1
 from teletape.variables.variable import Variable
 
 give_operators(TensorLike)
@@ -137,8 +138,10 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     return entries | {
         "Assert": debugging.Assert,
         "SparseTensor": SparseTensor,
+        "SparseTensorSpec": SparseTensorSpec,
         "sparse.SparseTensor": SparseTensor,
-        "TensorArray": TensorArray,
+        "TensorArray": tensor_array.TensorArray,
+        "TensorArraySpec": tensor_array.TensorArraySpec,
         "TensorSpec": TensorSpec,
         "assert_equal": debugging.assert_equal,
         "assert_greater": debugging.assert_greater,
@@ -158,7 +161,20 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "compat.as_str": strings.as_text,
         "compat.as_str_any": strings.as_str_any,
         "compat.as_text": strings.as_text,
+        "compat.dimension_at_index": tensor_shape.dimension_at_index,
+        "compat.dimension_value": tensor_shape.dimension_value,
+        "compat.v1.Dimension": tensor_shape.Dimension,
+        "compat.v1.SparseTensorValue": SparseTensorValue,
         "compat.v1.SummaryMetadata": summary.events.SummaryMetadata,
+        "compat.v1.convert_to_tensor_or_sparse_tensor": conversions.convert_to_tensor_or_sparse_tensor,
+        "compat.v1.dimension_at_index": tensor_shape.dimension_at_index,
+        "compat.v1.dimension_value": tensor_shape.dimension_value,
+        "compat.v1.image.ResizeMethod": resize_v1.ResizeMethod,
+        "compat.v1.image.resize": resize_v1.resize,
+        "compat.v1.image.resize_images": resize_v1.resize,
+        "compat.v1.name_scope": name_scope_v1,
+        "compat.v1.placeholder_with_default": create.placeholder_with_default,
+        "compat.v1.set_random_seed": stateful.set_seed,
         "conv": convolutions.conv,
         "device": devices.device,
         "is_symbolic_tensor": is_symbolic_tensor,
@@ -239,6 +255,7 @@ def names() -> dict[str, Any]:
         *(("experimental.numpy.", module) for module in numpy_api.MODULES),
         ("experimental.numpy.random.", random_numbers),
         ("train.", checkpoints),
+        ("saved_model.", saved_model),
         ("train.", moving_average),
         ("linalg.", linear_operators),
         ("audio.", audio),
@@ -266,10 +283,11 @@ def names() -> dict[str, Any]:
         "GradientTape": GradientTape,
         "gradients": gradients,
         "IndexedSlices": IndexedSlices,
+        "IndexedSlicesSpec": IndexedSlicesSpec,
         "Module": Module,
         "RegisterGradient": registered_gradient.RegisterGradient,
         "Tensor": Tensor,
-        "TensorShape": TensorShape,
+        "TensorShape": tensor_shape.TensorShape,
         "TypeSpec": TypeSpec,
         "AggregationMethod": arguments.AggregationMethod,
         "UnconnectedGradients": arguments.UnconnectedGradients,
@@ -301,7 +319,9 @@ def names() -> dict[str, Any]:
         "random_index_shuffle": stateless.random_index_shuffle,
         "random.experimental.stateless_shuffle": stateless.stateless_shuffle,
         "random.experimental.stateless_split": stateless.split,
+        "profiler.experimental.Trace": Trace,
         "recompute_grad": custom_gradient.recompute_grad,
+        "types.experimental.TensorLike": to.ConvertibleToTensor,
     }
 
 

@@ -311,6 +311,45 @@ def FloorDiv(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.
 def FloorMod(*, x: typing.Any, y: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def FresnelCos(*, x: typing.Any, name: typing.Any = ...) -> typing.Any: ...
 def FresnelSin(*, x: typing.Any, name: typing.Any = ...) -> typing.Any: ...
+def FusedBatchNorm(
+    *,
+    x: typing.Any,
+    scale: typing.Any,
+    offset: typing.Any,
+    mean: typing.Any,
+    variance: typing.Any,
+    epsilon: typing.Any = ...,
+    exponential_avg_factor: typing.Any = ...,
+    data_format: typing.Any = ...,
+    is_training: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
+def FusedBatchNormV2(
+    *,
+    x: typing.Any,
+    scale: typing.Any,
+    offset: typing.Any,
+    mean: typing.Any,
+    variance: typing.Any,
+    epsilon: typing.Any = ...,
+    exponential_avg_factor: typing.Any = ...,
+    data_format: typing.Any = ...,
+    is_training: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
+def FusedBatchNormV3(
+    *,
+    x: typing.Any,
+    scale: typing.Any,
+    offset: typing.Any,
+    mean: typing.Any,
+    variance: typing.Any,
+    epsilon: typing.Any = ...,
+    exponential_avg_factor: typing.Any = ...,
+    data_format: typing.Any = ...,
+    is_training: typing.Any = ...,
+    name: typing.Any = ...,
+) -> typing.Any: ...
 def GatherNd(
     *, params: typing.Any, indices: typing.Any, bad_indices_policy: typing.Any = ..., name: typing.Any = ...
 ) -> typing.Any: ...
@@ -902,6 +941,9 @@ __all__ = [
     "FloorMod",
     "FresnelCos",
     "FresnelSin",
+    "FusedBatchNorm",
+    "FusedBatchNormV2",
+    "FusedBatchNormV3",
     "GatherNd",
     "GatherV2",
     "Greater",

@@ -129,7 +129,7 @@ def test_internal_modules_are_not_listed() -> None:
         ("nn.reluu", "the nearest names are tf.nn.relu, tf.nn.relu6, tf.nn.crelu"),
         ("to_float", "tf.to_float is not in Teletape. Instead: tf.cast(x, tf.float32)"),
         ("signal.ftt", "the nearest name is tf.signal.fft"),
-        ("compat.v1.image", "tf.compat.v1.image is not in Teletape; the nearest name is tf.image. docs"),
+        ("compat.v1.audio", "tf.compat.v1.audio is not in Teletape; the nearest name is tf.audio. docs"),
         ("compat.v1.matmull", "the nearest name is tf.matmul. docs"),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_missing_name_is_answered_with_the_nearest(path: str, text: str) -> No
         ("from teletape.nn import reluu", "tf.nn.reluu is not in Teletape; the nearest names are tf.nn.relu, "),
         ("from teletape.data import Datasett", "the nearest names are tf.data.Dataset, "),
         ("from teletape.compat.v1 import placeholder", "Instead: pass the value as an argument of a tf.function"),
-        ("import teletape.saved_model", "tf.saved_model is not in Teletape. Instead: "),
+        ("import teletape.lite", "tf.lite is not in Teletape. Instead: "),
         ("import teletape.linalg.eigg", "the nearest names are tf.linalg.eig, tf.linalg.eigh"),
         ("from teletape.keras.layers import Densee", "the nearest name is tf.keras.layers.Dense"),
         ("from teletape.keras import layerss", "the nearest names are tf.keras.layers, "),

@@ -22,6 +22,7 @@ from teletape.ops.dispatch import call, constant, convert_to_tensor, known_eleme
 from teletape.ops.operators import entry
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
+from teletape.tensors.composite import TypeSpec
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
@@ -481,3 +482,47 @@ def _number(size: Any, what: str) -> int:
     if number is None:
         raise NotTraceable(f"makes a TensorArray whose {what} is a tensor", REMEDY)
     return number
+
+
+class TensorArraySpec(TypeSpec):
+    """What the elements of a TensorArray have in common.
+
+    Args:
+        element_shape: The shape of each element: anything that TensorShape takes.
+        dtype: The dtype of each element.
+        dynamic_size: Whether a write beyond the end makes it longer.
+        infer_shape: Whether all elements must have the shape of the first one.
+    """
+
+    __slots__ = ("_dtype", "_dynamic_size", "_element_shape", "_infer_shape")
+
+    def __init__(
+        self,
+        element_shape: Any = None,
+        dtype: Any = dtypes.float32,
+        dynamic_size: bool = False,
+        infer_shape: bool = True,
+    ) -> None:
+        self._element_shape, self._dtype = TensorShape(element_shape), dtypes.as_dtype(dtype)
+        self._dynamic_size, self._infer_shape = dynamic_size, infer_shape
+
+    @classmethod
+    def from_value(cls, value: Any) -> TensorArraySpec:
+        """The spec of a TensorArray.
+
+        Raises:
+            TypeError: Something else.
+        """
+        if not isinstance(value, TensorArray):
+            raise TypeError(f"Expected TensorArray. Received: {value} of type {type(value).__name__}.")
+        return cls(value.element_shape, value.dtype, value.dynamic_size, value._infers)
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """The arguments that make an equal spec."""
+        return self._element_shape, self._dtype, self._dynamic_size, self._infer_shape
+
+    @property
+    def value_type(self) -> type[TensorArray]:
+        """TensorArray."""
+        return TensorArray

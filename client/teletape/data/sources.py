@@ -18,6 +18,7 @@ from teletape.data.elements.specs import NoneTensorSpec
 from teletape.errors import InvalidArgumentError, OpError, UnimplementedError, UnknownError
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.tensors import dtypes
+from teletape.tensors.composite import TypeSpec
 from teletape.tensors.tensor import TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 
@@ -88,6 +89,11 @@ def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -
             if value is not None:
                 raise TypeError(f"The `{name}` argument can not be used together with the `output_signature` argument.")
         for spec in structure.flatten(output_signature):
+            if isinstance(spec, TypeSpec) and not isinstance(spec, TensorSpec):
+                raise TypeError(
+                    f"{spec!r}: the elements of datasets are dense tensors here. Yield tf.sparse.to_dense(x) of a "
+                    "sparse tensor, x.to_tensor() of a ragged one, and give their tf.TensorSpec"
+                )
             if not isinstance(spec, TensorSpec | NoneTensorSpec):
                 raise TypeError(
                     "`output_signature` must contain objects that are subclass of `tf.TypeSpec` but found "

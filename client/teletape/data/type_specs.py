@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from teletape.control_flow.tensor_array import TensorArray, TensorArraySpec
 from teletape.data.dataset import Dataset, DatasetSpec
+from teletape.functions.signature import as_spec
 from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.ops.dispatch import convert_to_tensor
-from teletape.ragged_tensors.spec import RaggedTensorSpec
-from teletape.tensors.composite import RaggedValue, TypeSpec
+from teletape.tensors.composite import Composite, TypeSpec
 
 __all__ = ["type_spec_from_value"]
 
 
 def type_spec_from_value(value: Any) -> TypeSpec | DatasetSpec:
-    """Returns the spec of a value: a TensorSpec, of a ragged tensor a RaggedTensorSpec, of a dataset a DatasetSpec.
+    """Returns the spec of a value: a TensorSpec, or the spec of a composite, of a TensorArray, of a dataset.
 
     Raises:
-        TypeError: A value that is neither a dataset nor becomes a tensor; there are no specs of sparse tensors.
+        TypeError: A value that is none of these, and does not become a tensor.
 
     Example:
         tf.type_spec_from_value(tf.constant([1.0, 2.0]))
     """
     if isinstance(value, Dataset):
         return DatasetSpec(value.element_spec)
-    if isinstance(value, RaggedValue):
-        return RaggedTensorSpec.from_value(value)
+    if isinstance(value, TensorArray):
+        return TensorArraySpec.from_value(value)
+    if isinstance(value, Composite):
+        return as_spec(value)  # type: ignore[no-any-return]  # of a composite a TypeSpec
     if isinstance(value, list | tuple):
         value = convert_to_tensor(value)
     spec = spec_of(value)

@@ -14,10 +14,11 @@ from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.trace import Traced, values_of
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.program.tracebacks import reports
-from teletape.ragged_tensors.spec import RaggedTensorSpec
+from teletape.sparse_tensors.tensor import SparseTensorSpec
 from teletape.tensors import dtypes, nest
-from teletape.tensors.composite import Composite
+from teletape.tensors.composite import Composite, TypeSpec
 from teletape.tensors.tensor import TensorLike
+from teletape.tensors.tensor_shape import TensorShape
 from teletape.variables.variable import Variable
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES
@@ -157,7 +158,7 @@ class ConcreteFunction:
         rest = iter(tensors)
 
         def filled(leaf: Any) -> Any:
-            if not isinstance(leaf, TensorSpec | RaggedTensorSpec | TensorLike | Composite):
+            if not isinstance(leaf, TypeSpec | TensorLike | Composite):
                 return leaf
             first, whole = next(rest), in_parts(leaf)
             if isinstance(first, Composite) or not isinstance(whole, Composite):
@@ -176,28 +177,24 @@ def _tensor_specs(leaf: Any) -> list[TensorSpec]:
 
 def _sized(leaf: Any, size: int) -> Any:
     """Returns a spec as that of a tensor with this size for unknown ones; other leaves as they are."""
-    if isinstance(leaf, RaggedTensorSpec):
-        whole = in_parts(leaf)
-        if isinstance(whole, TensorSpec):
-            return _sized(whole, size)
-        return whole.structure().of([_sized(part, size) for part in whole.parts()])
+    if isinstance(leaf, SparseTensorSpec):
+        leaf = SparseTensorSpec(_filled_shape(leaf.shape, size), leaf.dtype)
+    leaf = in_parts(leaf)
+    if isinstance(leaf, Composite):
+        return leaf.structure().of([_sized(part, size) for part in leaf.parts()])
     if not isinstance(leaf, TensorSpec) or leaf.shape.is_fully_defined():
         return leaf
-    sizes = [] if leaf.shape.rank is None else [size if known is None else known for known in leaf.shape.as_list()]
-    return TensorSpec(sizes, leaf.dtype, leaf.name)
+    return TensorSpec(_filled_shape(leaf.shape, size), leaf.dtype, leaf.name)
+
+
+def _filled_shape(shape: TensorShape, size: int) -> list[int]:
+    """Returns a shape with this size in the place of unknown ones; a shape without a rank as that of a scalar."""
+    return [] if shape.rank is None else [size if known is None else known for known in shape.as_list()]
 
 
 def _common_spec(first: Any, second: Any) -> Any:
     """Returns a result's spec; sizes that differ between two trials are not known."""
-    if not isinstance(first, TensorSpec | RaggedTensorSpec) or first.shape == second.shape:
-        return first
-    sizes: list[int | None] | None = None
-    if first.shape.rank == second.shape.rank:
-        pairs = zip(first.shape.as_list(), second.shape.as_list(), strict=True)
-        sizes = [size if size == other else None for size, other in pairs]
-    if isinstance(first, RaggedTensorSpec):
-        return RaggedTensorSpec(sizes, first.dtype, first.ragged_rank, first.row_splits_dtype)
-    return TensorSpec(sizes, first.dtype)
+    return first.most_specific_common_supertype([second]) if isinstance(first, TypeSpec) else first
 
 
 # ---------------------------------------------------------------------------------------------------------------- text
@@ -232,7 +229,7 @@ def _with_specs(arguments: Any) -> Any:
 def _printed(value: Any) -> str:
     if isinstance(value, TensorSpec):
         return repr(TensorSpec(value.shape, value.dtype))
-    if isinstance(value, RaggedTensorSpec):
+    if isinstance(value, TypeSpec):
         return repr(value)
     if isinstance(value, Mapping):
         return f"Dict[{', '.join(f'[{name!r}, {_printed(part)}]' for name, part in value.items())}]"

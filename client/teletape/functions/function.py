@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, overloa
 from teletape import logs
 from teletape.functions.concrete import ConcreteFunction, printed_signature
 from teletape.functions.methods import BoundFunction, converted, identity, without_self
-from teletape.functions.retracing import Retracing, TracingCount
+from teletape.functions.retracing import Retracing, TracingCount, without_shapes
 from teletape.functions.signature import (
     array_as_tensor,
     as_result,
@@ -28,7 +28,6 @@ from teletape.functions.signature import (
     shapes_of,
     spec_of_leaf,
 )
-from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.trace import NotTraceable, Traced, running_through, trace, values_of
 from teletape.functions.tracing_session import TracingSession
 from teletape.program.tracebacks import report, reports
@@ -97,7 +96,7 @@ def function(
 
     Args:
         func: The function. It may use tapes, assign to variables, and call other such functions.
-        input_signature: TensorSpecs of its arguments: other arguments are refused, and Python values become tensors.
+        input_signature: Specs of its arguments: other arguments are refused, and Python values become tensors.
         autograph: False leaves Python's control flow as it is.
         jit_compile: Without effect.
         reduce_retracing: Whether sizes that differ between calls become unknown ones, instead of a trace for each.
@@ -282,7 +281,9 @@ class Function(Generic[P, R]):
         """Returns the shapes of the input signature; None: there is none."""
         if self.input_signature is None:
             return None
-        return [spec.shape for spec in nest.flatten(list(self.input_signature)) if isinstance(spec, TensorSpec)]
+        shapes: list[Any] = []
+        without_shapes(key_of(nest.map_structure(in_parts, self.input_signature), [], {}, general=True), shapes)
+        return shapes
 
     def _keep(self, key: Any, traces: _Traces, traced: Traced | None) -> None:
         """Keeps a traced function for further calls; beyond the limit the oldest is forgotten, with its program."""
@@ -352,7 +353,7 @@ class Function(Generic[P, R]):
 
     @reports
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """Returns the function traced for such arguments; a TensorSpec or RaggedTensorSpec replaces a tensor.
+        """Returns the function traced for such arguments; a spec, as tf.TensorSpec, replaces a tensor.
 
         If sizes of a spec are not known, as in every ragged one, it is traced at its first call with each shape.
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from teletape import logs
 from teletape.functions.signature import GeneralSpec, shape_key
+from teletape.tensors.indexed_slices import SparseStructure
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.spec import Spec
 
@@ -93,7 +94,7 @@ class TracingCount:
             shapes: More general shapes, of an input signature; None: those of the key.
         """
         own: list[TensorShape] = []
-        traced = self._traced.setdefault(_without_shapes(key, own), [])
+        traced = self._traced.setdefault(without_shapes(key, own), [])
         if any(len(known) <= len(own) and all(map(_covers, known, own)) for known in traced):
             return False
         if shapes is None and self._relaxes and traced:
@@ -103,12 +104,15 @@ class TracingCount:
         return True
 
 
-def _without_shapes(key: Any, shapes: list[TensorShape]) -> Any:
-    """Returns a signature's key with dtypes in the place of its specs, whose shapes are appended to `shapes`."""
+def without_shapes(key: Any, shapes: list[TensorShape]) -> Any:
+    """Returns a signature's key without the shapes in it, which are appended to `shapes`."""
     if isinstance(key, Spec | GeneralSpec):
         shapes.append(TensorShape(key.shape))
         return key.dtype
-    return tuple([_without_shapes(part, shapes) for part in key]) if isinstance(key, tuple) else key
+    if isinstance(key, SparseStructure):
+        shapes.append(TensorShape(key.lengths))
+        return key.kind
+    return tuple([without_shapes(part, shapes) for part in key]) if isinstance(key, tuple) else key
 
 
 def _covers(general: TensorShape, shape: TensorShape) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from teletape.ops.dispatch import as_tensor, constant, convert_to_tensor
 from teletape.ragged_tensors.partition import RowPartition
 from teletape.ragged_tensors.spec import RaggedTensorSpec
 from teletape.ragged_tensors.tensor import RaggedTensor
-from teletape.tensors import nest
-from teletape.tensors.composite import Composite
+from teletape.sparse_tensors.tensor import SparseTensor, SparseTensorSpec
+from teletape.tensors import dtypes, nest
+from teletape.tensors.composite import Composite, TypeSpec
+from teletape.tensors.indexed_slices import IndexedSlices, IndexedSlicesSpec
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.tensors.variable_wrapper import VariableWrapper
@@ -103,8 +105,26 @@ def spec_of_leaf(leaf: Any) -> Any:
 
 
 def in_parts(leaf: Any) -> Any:
-    """Returns a RaggedTensorSpec as a ragged tensor of the TensorSpecs of its parts; other leaves as they are."""
+    """Returns a spec of a composite as a composite of the TensorSpecs of its parts; other leaves as they are.
+
+    Raises:
+        ValueError: The spec does not say the rank of a sparse tensor, or the shape of slices.
+        TypeError: Nothing is traced for such a spec.
+    """
+    if isinstance(leaf, SparseTensorSpec):
+        if leaf.shape.rank is None:
+            raise ValueError(f"{leaf!r}: the rank must be known here, since functions are traced for one shape")
+        indices = TensorSpec([None, leaf.shape.rank], dtypes.int64)
+        return SparseTensor.of_parts(TensorSpec([None], leaf.dtype), indices, leaf.shape)
+    if isinstance(leaf, IndexedSlicesSpec):
+        shape, dtype, indices_dtype, _, indices_shape = leaf.fields
+        if not shape.is_fully_defined():
+            raise ValueError(f"{leaf!r}: every size of the dense shape must be known here")
+        values = TensorSpec(indices_shape.concatenate(shape[1:]), dtype)
+        return IndexedSlices.of_parts(values, TensorSpec(indices_shape, indices_dtype), shape)
     if not isinstance(leaf, RaggedTensorSpec):
+        if isinstance(leaf, TypeSpec) and not isinstance(leaf, TensorSpec):
+            raise TypeError(f"{leaf!r}: a tf.function is not traced for such a spec. Call it with the value itself")
         return leaf
     divisions = leaf.ragged_rank
     if not divisions:
@@ -118,12 +138,20 @@ def in_parts(leaf: Any) -> Any:
 
 
 def as_spec(leaf: Any, name: str | None = None) -> Any:
-    """Returns a tensor's TensorSpec and a ragged tensor's RaggedTensorSpec; other leaves as they are."""
-    if isinstance(leaf, RaggedTensor):
-        return RaggedTensorSpec.from_value(leaf)
+    """Returns the spec of a tensor or composite, and a TensorSpec with this label; other leaves as they are."""
+    for kind in _SPECS_OF_COMPOSITES:
+        if isinstance(leaf, kind):
+            return _SPECS_OF_COMPOSITES[kind].from_value(leaf)
     if isinstance(leaf, TensorLike):
         return TensorSpec(leaf.shape, leaf.dtype, name)
     return TensorSpec.from_spec(leaf, name) if isinstance(leaf, TensorSpec) else leaf
+
+
+_SPECS_OF_COMPOSITES: Final[Mapping[type[Composite], type[TypeSpec]]] = {
+    RaggedTensor: RaggedTensorSpec,
+    SparseTensor: SparseTensorSpec,
+    IndexedSlices: IndexedSlicesSpec,
+}
 
 
 def array_as_tensor(leaf: Any) -> Any:
@@ -137,9 +165,9 @@ def cast_to(value: Any, spec: Any) -> Any:
     Raises:
         TypeError: It does not fit.
     """
-    if isinstance(spec, RaggedTensorSpec) and not spec.is_compatible_with(value):
-        raise TypeError(f"Can not cast {value!r} to {spec!r}")
     if not isinstance(spec, TensorSpec):
+        if isinstance(spec, TypeSpec) and not spec.is_compatible_with(value):
+            raise TypeError(f"Can not cast {value!r} to {spec!r}")
         return value
     tensor = as_tensor(value) if isinstance(value, TensorLike) else convert_to_tensor(value, dtype_hint=spec.dtype)
     if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):

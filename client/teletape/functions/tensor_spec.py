@@ -9,7 +9,7 @@ import numpy as np
 from teletape.tensors import dtypes
 from teletape.tensors.composite import Composite, TypeSpec
 from teletape.tensors.dtypes import DType
-from teletape.tensors.tensor import TensorLike
+from teletape.tensors.tensor import Tensor, TensorLike
 from teletape.tensors.tensor_shape import TensorShape
 
 
@@ -63,14 +63,24 @@ class TensorSpec(TypeSpec):
         """The label."""
         return self._name
 
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """The arguments that make an equal spec."""
+        return self._shape, self._dtype, self._name
+
+    @property
+    def value_type(self) -> type[Tensor]:
+        """Tensor."""
+        return Tensor
+
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Whether a spec, or a value that becomes a tensor, fits this spec."""
+        """Whether a spec, or a value that becomes a tensor, fits this spec; labels do not count."""
         if not isinstance(spec_or_tensor, TensorSpec | TensorLike):
             spec_or_tensor = spec_of(spec_or_tensor)
         return self._dtype is spec_or_tensor.dtype and self._shape.is_compatible_with(spec_or_tensor.shape)
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether every tensor that fits this spec also fits `other`."""
+        """Whether every tensor that fits this spec also fits `other`; a spec without a label fits any label."""
         return (
             isinstance(other, TensorSpec)
             and self._dtype is other._dtype
@@ -87,9 +97,6 @@ class TensorSpec(TypeSpec):
 
     def __hash__(self) -> int:
         return hash((self._shape, self._dtype))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TensorSpec, (self._shape, self._dtype, self._name)
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"

@@ -25,6 +25,10 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
 TensorInput: TypeAlias = TensorLike | IndexedSlices | npt.ArrayLike
+#: `tf.types.experimental.TensorLike`: unlike the others it also serves `isinstance`.
+ConvertibleToTensor: TypeAlias = (
+    TensorLike | bool | int | float | complex | str | bytes | tuple | list | np.ndarray | np.generic  # type: ignore[type-arg]
+)
 IntInput: TypeAlias = int | np.integer[Any] | TensorLike
 IntsInput: TypeAlias = Sequence[Any] | TensorShape | TensorLike | npt.NDArray[Any] | IntInput
 NumberInput: TypeAlias = complex | np.number[Any] | TensorLike

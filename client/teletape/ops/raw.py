@@ -34,6 +34,9 @@ class _Row(NamedTuple):
 
 _CONV: Final = "explicit_paddings=[] data_format='NHWC' dilations=[1,1,1,1]"
 _CONV2D: Final = f"use_cudnn_on_gpu=True {_CONV}"
+_BATCH_NORM: Final = (
+    "x scale offset mean variance epsilon=0.0001 exponential_avg_factor=1 data_format='NHWC' is_training=True"
+)
 
 _ROWS: Final = {
     # Elementwise.
@@ -328,6 +331,9 @@ _ROWS: Final = {
         "input filter strides padding data_format rates",
     ),
     "EluGrad": _Row(raw_calls.elu_grad, "gradients outputs"),
+    "FusedBatchNorm": _Row(raw_calls.fused_batch_norm, _BATCH_NORM),
+    "FusedBatchNormV2": _Row(raw_calls.fused_batch_norm, _BATCH_NORM),
+    "FusedBatchNormV3": _Row(raw_calls.fused_batch_norm_v3, _BATCH_NORM),
     "LRN": _Row("nn.local_response_normalization", "input depth_radius=5 bias=1 alpha=1 beta=0.5"),
     "LeakyReluGrad": _Row(raw_calls.leaky_relu_grad, "gradients features alpha=0.2"),
     "LogSoftmax": _Row("nn.log_softmax", "logits"),

@@ -1,8 +1,12 @@
-"""The ops of `tf.raw_ops` that are more than one call of a public function; their arguments are TensorFlow's."""
+"""The ops of `tf.raw_ops` that are more than one call of a public function; their arguments are TensorFlow's.
+
+Long because it has a function for each op.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 from teletape.ops import arguments as to
@@ -13,12 +17,15 @@ from teletape.ops.derived.linalg import eigen
 from teletape.ops.derived.linalg import einsum as sums_of_products
 from teletape.ops.derived.nn import activations, loss
 from teletape.ops.derived.shapes import shape
+from teletape.ops.derived.shapes.cast import cast
 from teletape.ops.dispatch import call, constant, convert_to_tensor
 from teletape.ops.linalg import decompositions
 from teletape.ops.nn import convolutions, pools, windows
 from teletape.ops.random import stateless
+from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.nn.activations import SELU_ALPHA, SELU_SCALE
 
 
@@ -56,6 +63,27 @@ class Svd(NamedTuple):
     s: Tensor
     u: Tensor
     v: Tensor
+
+
+class FusedBatchNormV2(NamedTuple):
+    """The result, the mean and variance to go on with, and those of the batch, which its gradient uses."""
+
+    y: Tensor
+    batch_mean: Tensor
+    batch_variance: Tensor
+    reserve_space_1: Tensor
+    reserve_space_2: Tensor
+
+
+class FusedBatchNormV3(NamedTuple):
+    """As FusedBatchNormV2; `reserve_space_3` is zero."""
+
+    y: Tensor
+    batch_mean: Tensor
+    batch_variance: Tensor
+    reserve_space_1: Tensor
+    reserve_space_2: Tensor
+    reserve_space_3: Tensor
 
 
 def equal(x: Any, y: Any, incompatible_shape_error: bool) -> Tensor:
@@ -389,3 +417,69 @@ def rsqrt_grad(y: Any, dy: Any) -> Tensor:
 def reciprocal_grad(y: Any, dy: Any) -> Tensor:
     """`dy` times the derivative of the reciprocal where its result is `y`."""
     return -convert_to_tensor(dy) * math.square(complex.conj(y))
+
+
+def fused_batch_norm(
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any,
+    variance: Any,
+    epsilon: float,
+    exponential_avg_factor: float,
+    data_format: str,
+    is_training: bool,
+) -> FusedBatchNormV2:
+    """Batches normalized for each channel, by their own moments if `is_training`; 16-bit floats in float32.
+
+    `mean` and `variance` have no gradient, as in TensorFlow. `batch_variance` is divided by n - 1, and both moments are
+    mixed with the given ones if `exponential_avg_factor` is not 1.
+
+    Raises:
+        InvalidArgumentError: Without training, a mean or variance that has not a number for each channel.
+    """
+    source = convert_to_tensor(x)
+    tensor = cast(source, dtypes.float32) if source.dtype in (dtypes.float16, dtypes.bfloat16) else source
+    channels = 1 if data_format.startswith("NC") else tensor.ndim - 1
+    over = tuple(axis for axis in range(tensor.ndim) if axis != channels)
+    sizes = tensor.shape.as_list()
+    moments = [convert_to_tensor(moment, tensor.dtype) for moment in (mean, variance)]
+    before = [call(ops.stop_gradient, (moment,)) for moment in moments]
+    if is_training:
+        average = call(ops.reduce_mean, (tensor,), axis=over, keepdims=True)
+        spread = call(ops.reduce_mean, (call(ops.squared_difference, (tensor, average)),), axis=over, keepdims=True)
+    else:
+        for name, moment in zip(("mean", "variance"), before, strict=True):
+            if moment.shape.num_elements() != sizes[channels]:
+                raise InvalidArgumentError(
+                    f"When is_training=false, {name} must have the same number of elements as the channels of x, got "
+                    f"{moment.shape.num_elements()} and {sizes[channels]} [Op:FusedBatchNorm]"
+                )
+        average, spread = (_along_channels(moment, channels, tensor.ndim) for moment in before)
+    factor, shift = (
+        _along_channels(convert_to_tensor(vector, tensor.dtype), channels, tensor.ndim) for vector in (scale, offset)
+    )
+    y = (tensor - average) * (call(ops.rsqrt, (spread + epsilon,)) * factor) + shift
+    own = [
+        call(ops.stop_gradient, (call(ops.reshape, (moment,), shape=(sizes[channels],)),))
+        for moment in (average, spread)
+    ]
+    further = own
+    if is_training:
+        count = prod(sizes[axis] for axis in over)
+        further = [own[0], own[1] * (count / max(count - 1, 1))]
+        if exponential_avg_factor != 1:
+            share = exponential_avg_factor
+            further = [old * (1 - share) + new * share for old, new in zip(before, further, strict=True)]
+    return FusedBatchNormV2(cast(y, source.dtype), *further, *own)
+
+
+def fused_batch_norm_v3(*arguments: Any) -> FusedBatchNormV3:
+    """As FusedBatchNormV2, with one more result."""
+    results = fused_batch_norm(*arguments)
+    return FusedBatchNormV3(*results, constant(0.0, results.batch_mean.dtype))
+
+
+def _along_channels(vector: Tensor, axis: int, rank: int) -> Tensor:
+    """Returns a vector in the shape in which it broadcasts along an axis."""
+    return call(ops.reshape, (vector,), shape=tuple(-1 if i == axis else 1 for i in range(rank)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from teletape.tensors import dtypes
 from teletape.tensors.composite import RaggedValue, TypeSpec
 from teletape.tensors.dtypes import DType
+from teletape.tensors.tensor import Tensor
 from teletape.tensors.tensor_shape import TensorShape
 
 
@@ -22,6 +23,8 @@ class RaggedTensorSpec(TypeSpec):
     Raises:
         ValueError: The ragged rank is unknown, or not less than the rank; another dtype of the row splits.
     """
+
+    ragged_type: ClassVar[type[RaggedValue]] = RaggedValue  # RaggedTensor, whose module imports this one, sets itself
 
     __slots__ = ("_dtype", "_ragged_rank", "_row_splits_dtype", "_shape")
 
@@ -60,6 +63,11 @@ class RaggedTensorSpec(TypeSpec):
         return cls(value.shape, value.dtype, ragged.ragged_rank, ragged.row_splits.dtype)
 
     @property
+    def value_type(self) -> type:
+        """RaggedTensor; of a spec without ragged axes Tensor."""
+        return self.ragged_type if self._ragged_rank else Tensor
+
+    @property
     def shape(self) -> TensorShape:
         """The shape; None for a length that differs from row to row."""
         return self._shape
@@ -85,29 +93,6 @@ class RaggedTensorSpec(TypeSpec):
         return None
 
     @property
-    def _fields(self) -> tuple[Any, ...]:
-        lengths = None if self._shape.rank is None else tuple(self._shape.as_list())
-        return lengths, self._dtype, self._ragged_rank, self._row_splits_dtype
-
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a ragged tensor, or its spec, fits this spec."""
-        other = spec_or_value
-        if isinstance(other, RaggedValue):
-            other = RaggedTensorSpec.from_value(other)
-        return (
-            isinstance(other, RaggedTensorSpec)
-            and self._fields[1:] == other._fields[1:]
-            and self._shape.is_compatible_with(other._shape)
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RaggedTensorSpec) and self._fields == other._fields
-
-    def __hash__(self) -> int:
-        return hash(self._fields)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return RaggedTensorSpec, (self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype)
-
-    def __repr__(self) -> str:
-        return f"RaggedTensorSpec({self._shape!r}, {self._dtype!r}, {self._ragged_rank!r}, {self._row_splits_dtype!r})"
+    def fields(self) -> tuple[Any, ...]:
+        """The arguments that make an equal spec."""
+        return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype

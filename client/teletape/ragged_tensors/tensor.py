@@ -255,6 +255,8 @@ class RaggedTensor(RaggedValue):
             return f"<tf.RaggedTensor {_text(self.numpy())}>"
 
 
+RaggedTensorSpec.ragged_type = RaggedTensor
+
 _INSTEAD: Final = (
     "Use its flat_values (tf.ragged.map_flat_values keeps the rows), make it dense with x.to_tensor(), whose rows are "
     "padded, or map over the rows with tf.map_fn"

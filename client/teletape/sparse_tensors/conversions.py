@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,27 @@ __all__ = [
     "to_indicator",
     "transpose",
 ]
+
+
+def convert_to_tensor_or_sparse_tensor(
+    value: Any, dtype: to.DTypeInput | None = None, name: str | None = None
+) -> Tensor | SparseTensor:
+    """A sparse tensor as it is, anything else as a tensor.
+
+    Raises:
+        RuntimeError: A sparse tensor of another dtype.
+
+    Example:
+        tf.compat.v1.convert_to_tensor_or_sparse_tensor([1.0, 2.0])
+    """
+    if not isinstance(value, SparseTensor) and not all(hasattr(value, part) for part in ("indices", "dense_shape")):
+        return convert_to_tensor(value, dtype)
+    tensor = SparseTensor.from_value(value)
+    if dtype is not None and tensor.dtype is not dtypes.as_dtype(dtype):
+        raise RuntimeError(
+            f"Sparse dtype mismatch. Requested: {dtypes.as_dtype(dtype).name},  Actual: {tensor.dtype.name}"
+        )
+    return tensor
 
 
 def from_dense(tensor: to.TensorInput, name: str | None = None) -> SparseTensor:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from teletape.ops import arguments as to
 from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor
 from teletape.tensors import dtypes
+from teletape.tensors.composite import TypeSpec
 from teletape.tensors.dtypes import DType
 from teletape.tensors.indexed_slices import SparseValue
 from teletape.tensors.tensor import Tensor, TensorLike
@@ -17,6 +18,7 @@ from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op
+from teletape_engine.spec import Spec
 
 #: Functions that map 0 to 0 and that TensorFlow computes of the values of a sparse tensor.
 _OF_VALUES: Final = frozenset(
@@ -78,6 +80,11 @@ class SparseTensor(SparseValue):
         tensor._indices, tensor._values, tensor._places = indices, values, None
         tensor._lengths = tuple(shape.as_list())
         return tensor
+
+    @classmethod
+    def spec_of_parts(cls, specs: Sequence[Spec], shape: TensorShape) -> SparseTensorSpec:
+        """The spec of a sparse tensor of these specs of parts."""
+        return SparseTensorSpec(shape, specs[0].dtype)
 
     def rebuilt(self, values: Any, indices: Any = None) -> SparseTensor:
         """A sparse tensor of this shape with other values, and with other indices unless there are none."""
@@ -171,6 +178,59 @@ class SparseTensor(SparseValue):
         return f"SparseTensor(indices={self._indices!s}, values={self._values!s}, dense_shape={self.dense_shape!s})"
 
     __repr__ = __str__
+
+
+class SparseTensorValue(NamedTuple):
+    """`tf.compat.v1.SparseTensorValue`: the three parts of a sparse tensor as arrays."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class SparseTensorSpec(TypeSpec):
+    """Dense shape and dtype of a sparse tensor that does not exist yet; nothing is said of the number of its values.
+
+    Args:
+        shape: Anything that TensorShape takes; None if the rank is unknown.
+        dtype: The element type.
+    """
+
+    __slots__ = ("_dtype", "_shape")
+
+    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
+        self._shape, self._dtype = TensorShape(shape), dtypes.as_dtype(dtype)
+
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensorSpec:
+        """The spec of a sparse tensor.
+
+        Raises:
+            TypeError: Something else.
+        """
+        if not isinstance(value, SparseTensor):
+            raise TypeError(f"Expected SparseTensor. Received: {value} of type {type(value).__name__}.")
+        return cls(value.shape, value.dtype)
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """The arguments that make an equal spec."""
+        return self._shape, self._dtype
+
+    @property
+    def value_type(self) -> type[SparseTensor]:
+        """SparseTensor."""
+        return SparseTensor
+
+    @property
+    def shape(self) -> TensorShape:
+        """The dense shape."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
 
 
 def _int64(indices: Any) -> Tensor:

@@ -12,9 +12,91 @@ from teletape_engine.spec import Spec
 
 
 class TypeSpec:
-    """The base of specs: what a value is like that does not exist yet. `isinstance(x, tf.TypeSpec)` holds for them."""
+    """The base of specs: what a value is like that does not exist yet. `isinstance(x, tf.TypeSpec)` holds for them.
+
+    Two specs are compared part by part: shapes by what they allow, all other parts by equality.
+    """
 
     __slots__ = ()
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """The arguments that make an equal spec."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @property
+    def value_type(self) -> Any:
+        """The class of the values that the spec describes."""
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    @classmethod
+    def from_value(cls, value: Any) -> TypeSpec:
+        """The spec of a value.
+
+        Raises:
+            TypeError, ValueError: The value is of another class.
+        """
+        raise NotImplementedError  # pragma: no cover - abstract
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a spec, or a value, fits this spec: sizes that one of the two does not know fit."""
+        other = spec_or_value
+        if not isinstance(other, TypeSpec):
+            try:
+                other = self.from_value(other)
+            except (TypeError, ValueError):
+                return False
+        return type(other) is type(self) and all(map(_compatible, self.fields, other.fields))
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every value that fits this spec also fits `other`."""
+        return type(other) is type(self) and all(map(_is_subtype, self.fields, other.fields))
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> Any:
+        """The spec that all values of this spec and of `others` fit; None if there is none."""
+        if any(type(other) is not type(self) for other in others):
+            return None
+        fields: list[Any] = []
+        for field, *further in zip(self.fields, *(other.fields for other in others), strict=True):
+            if isinstance(field, TensorShape):
+                fields.append(field.most_specific_common_supertype(further))
+            elif all(field == other for other in further):
+                fields.append(field)
+            else:
+                return None
+        return type(self)(*fields)
+
+    def most_specific_compatible_type(self, other: Any) -> Any:
+        """The spec that the values of both specs fit.
+
+        Raises:
+            ValueError: There is none.
+        """
+        common = self.most_specific_common_supertype([other])
+        if common is None:
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return common
+
+    def __eq__(self, other: object) -> bool:
+        # Two shapes without a rank are equal to nothing, also not to each other: what they allow is compared.
+        return isinstance(other, TypeSpec) and self.is_subtype_of(other) and other.is_subtype_of(self)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.fields))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.fields
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.fields))})"
+
+
+def _compatible(field: Any, other: Any) -> bool:
+    return field.is_compatible_with(other) if isinstance(field, TensorShape) else bool(field == other)
+
+
+def _is_subtype(field: Any, other: Any) -> bool:
+    return field.is_subtype_of(other) if isinstance(field, TensorShape) else bool(field == other)
 
 
 class Structure(Protocol):

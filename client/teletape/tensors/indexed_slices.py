@@ -10,7 +10,7 @@ import numpy as np
 
 from teletape.missing_names import MissingAttribute
 from teletape.sessions.session import Session
-from teletape.tensors import printing
+from teletape.tensors import dtypes, printing
 from teletape.tensors.composite import Composite, Structure, TypeSpec
 from teletape.tensors.dtypes import DType
 from teletape.tensors.tensor import EagerTensor, from_host
@@ -46,27 +46,34 @@ class SparseValue(Composite):
         """The composite of two tensors, or of their specs, with this dense shape; nothing is checked."""
         raise NotImplementedError  # pragma: no cover - abstract
 
+    @classmethod
+    def spec_of_parts(cls, specs: Sequence[Spec], shape: TensorShape) -> Spec | TypeSpec:
+        """What a result is said to be whose parts have these specs: the spec of the dense array, or a TypeSpec."""
+        return specs[0].with_shape(tuple(shape.as_list()))
+
     def parts(self) -> tuple[Any, ...]:
         """The values and the indices."""
         return self.values, self.indices
 
     def structure(self) -> Structure:
         """The class and the dense shape."""
-        return _Sparse(type(self), None if self.shape.rank is None else tuple(self.shape.as_list()))
+        return SparseStructure(type(self), None if self.shape.rank is None else tuple(self.shape.as_list()))
 
 
 @dataclass(frozen=True)
-class _Sparse:
+class SparseStructure:
     """The structure of a sparse value."""
 
     kind: type[SparseValue]
     lengths: tuple[int | None, ...] | None
 
     def of(self, parts: Sequence[Any]) -> Composite:
+        """The sparse value of these parts."""
         return self.kind.of_parts(parts[0], parts[1], TensorShape(self.lengths))
 
     def spec(self, specs: Sequence[Spec]) -> Spec | TypeSpec:
-        return specs[0].with_shape(tuple(TensorShape(self.lengths).as_list()))
+        """What a result of this structure is said to be."""
+        return self.kind.spec_of_parts(specs, TensorShape(self.lengths))
 
 
 class IndexedSlices(SparseValue):
@@ -146,6 +153,59 @@ class IndexedSlices(SparseValue):
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)
+
+
+class IndexedSlicesSpec(TypeSpec):
+    """Shapes and dtypes of slices that do not exist yet.
+
+    Args:
+        shape: The dense shape: anything that TensorShape takes.
+        dtype: The element type of the rows.
+        indices_dtype: The dtype of the indices.
+        dense_shape_dtype: The dtype of dense_shape; None if the slices have none.
+        indices_shape: The shape of the indices: how many rows there are.
+    """
+
+    __slots__ = ("_dense_shape_dtype", "_dtype", "_indices_dtype", "_indices_shape", "_shape")
+
+    def __init__(
+        self,
+        shape: Any = None,
+        dtype: Any = dtypes.float32,
+        indices_dtype: Any = dtypes.int64,
+        dense_shape_dtype: Any = None,
+        indices_shape: Any = None,
+    ) -> None:
+        self._shape, self._dtype = TensorShape(shape), dtypes.as_dtype(dtype)
+        self._indices_dtype = dtypes.as_dtype(indices_dtype)
+        self._dense_shape_dtype = None if dense_shape_dtype is None else dtypes.as_dtype(dense_shape_dtype)
+        self._indices_shape = TensorShape(indices_shape).with_rank(1)
+
+    @classmethod
+    def from_value(cls, value: Any) -> IndexedSlicesSpec:
+        """The spec of slices; without a dense shape the number of rows of the dense array is unknown.
+
+        Raises:
+            TypeError: Something else.
+        """
+        if not isinstance(value, IndexedSlices):
+            raise TypeError(f"Expected IndexedSlices. Received: {value} of type {type(value).__name__}.")
+        values, dense_shape = value.values, value.dense_shape
+        shape = [None, *values.shape[1:]] if dense_shape is None else value.shape
+        indices = value.indices
+        return cls(
+            shape, values.dtype, indices.dtype, None if dense_shape is None else dense_shape.dtype, indices.shape
+        )
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        """The arguments that make an equal spec."""
+        return self._shape, self._dtype, self._indices_dtype, self._dense_shape_dtype, self._indices_shape
+
+    @property
+    def value_type(self) -> type[IndexedSlices]:
+        """IndexedSlices."""
+        return IndexedSlices
 
 
 def wrap(value: Any, owner: Session) -> Any:

@@ -1,13 +1,17 @@
 """`tf.TensorShape`: the static shape of a tensor, which knows its rank and sizes, some of them, or nothing.
 
-The tensors of a session always know theirs; unknown dimensions come from signatures.
+The tensors of a session always know theirs; unknown dimensions come from signatures. Long because a shape and its sizes
+as objects, `tf.compat.v1.Dimension`, read the same arguments.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, overload
+
+import numpy as np
 
 Size: TypeAlias = Any  # an int, or None if unknown: with `int | None` every use would need a check
 Dims: TypeAlias = tuple[int | None, ...]
@@ -46,9 +50,9 @@ class TensorShape:
         return self.rank
 
     @property
-    def dims(self) -> list[Size] | None:
-        """The sizes as a list, None when the rank is unknown (TensorFlow wraps each in its version 1's Dimension)."""
-        return None if self._dims is None else list(self._dims)
+    def dims(self) -> list[Dimension] | None:
+        """The sizes as a list of `tf.compat.v1.Dimension`, None when the rank is unknown."""
+        return None if self._dims is None else [Dimension(dim) for dim in self._dims]
 
     def as_list(self) -> list[Size]:
         """The sizes as a list.
@@ -261,7 +265,7 @@ def _read(dims: Any) -> Dims | None:
 
 def _size(dim: Any) -> int | None:
     if type(dim) is not int:
-        if dim is None:
+        if dim is None or (type(dim) is Dimension and dim.value is None):
             return None
         try:
             dim = int(dim.__index__())
@@ -273,3 +277,164 @@ def _size(dim: Any) -> int | None:
     if dim < 0:
         raise ValueError(f"Dimension {dim} must be >= 0")
     return int(dim)
+
+
+# ----------------------------------------------------------------------------------------------------------- dimensions
+class Dimension:
+    """A size of a shape as an object of TensorFlow 1: an integer, or unknown. What is computed with an unknown is None.
+
+    `TensorShape.dims` has them; indexing a shape gives integers and None.
+
+    Args:
+        value: An integer, another dimension, or None.
+
+    Raises:
+        TypeError: Something else.
+        ValueError: A negative number.
+    """
+
+    __slots__ = ("_value",)
+    __hash__ = None  # type: ignore[assignment]  # as TensorFlow's: two unknown sizes are not equal
+
+    def __init__(self, value: Any) -> None:
+        self._value = _size(value)
+
+    @property
+    def value(self) -> int | None:
+        """The size; None if it is unknown."""
+        return self._value
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether the two are equal, or one is unknown."""
+        theirs = _size(other)
+        return self._value is None or theirs is None or self._value == theirs
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raise ValueError unless the two are equal, or one is unknown."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Dimensions {self} and {other} are not compatible")
+
+    def merge_with(self, other: Any) -> Dimension:
+        """The one of the two that is known.
+
+        Raises:
+            ValueError: Both are, and they differ.
+        """
+        self.assert_is_compatible_with(other)
+        return Dimension(other if self._value is None else self._value)
+
+    def _computed(self, other: Any, function: Callable[[int, int], int], *, reverse: bool = False) -> Any:
+        try:
+            theirs = _size(other)
+        except (TypeError, ValueError):
+            return NotImplemented
+        if self._value is None or theirs is None:
+            return Dimension(None)
+        return Dimension(function(theirs, self._value) if reverse else function(self._value, theirs))
+
+    def __add__(self, other: Any) -> Any:
+        return self._computed(other, operator.add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._computed(other, operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._computed(other, operator.sub, reverse=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._computed(other, operator.mul)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._computed(other, operator.floordiv)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._computed(other, operator.floordiv, reverse=True)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._computed(other, operator.mod)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._computed(other, operator.mod, reverse=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        raise TypeError(
+            f"unsupported operand type(s) for /: 'Dimension' and '{type(other).__name__}', please use // instead"
+        )
+
+    def __rtruediv__(self, other: Any) -> Any:
+        raise TypeError(
+            f"unsupported operand type(s) for /: '{type(other).__name__}' and 'Dimension', please use // instead"
+        )
+
+    def _compared(self, other: Any, function: Callable[[int, int], bool]) -> Any:
+        theirs = _size(other)
+        return None if self._value is None or theirs is None else function(self._value, theirs)
+
+    def __eq__(self, other: object) -> Any:
+        try:
+            return self._compared(other, operator.eq)
+        except (TypeError, ValueError):
+            return NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        try:
+            return self._compared(other, operator.ne)
+        except (TypeError, ValueError):
+            return NotImplemented
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, operator.ge)
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __int__(self) -> Any:
+        return self._value  # Python raises TypeError for None
+
+    __index__ = __int__
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(operator.index(self), np.int32 if dtype is None else dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dimension, (self._value,)
+
+    def __str__(self) -> str:
+        return "?" if self._value is None else str(self._value)
+
+    def __repr__(self) -> str:
+        return f"Dimension({self._value})"
+
+
+def dimension_value(dimension: Any) -> Any:
+    """Returns the size of a Dimension; an integer or None as it is.
+
+    Example:
+        tf.compat.dimension_value(tf.compat.v1.Dimension(2))
+    """
+    return dimension.value if isinstance(dimension, Dimension) else dimension
+
+
+def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
+    """Returns a size of a shape as a Dimension; unknown if the rank is.
+
+    Raises:
+        IndexError: There is no such axis.
+
+    Example:
+        tf.compat.dimension_at_index(tf.TensorShape([2, None]), 0)
+    """
+    return Dimension(None) if shape.dims is None else shape.dims[index]

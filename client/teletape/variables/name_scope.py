@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 _scope: Final[ContextVar[str]] = ContextVar("teletape.name_scope", default="")
 
@@ -38,6 +38,23 @@ class name_scope:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _scope.reset(self._entered.pop())
+
+
+class name_scope_v1(name_scope):
+    """`tf.compat.v1.name_scope`: a name_scope whose name may have a default. Without both names it leaves all scopes.
+
+    Args:
+        name: The name; None: the default.
+        default_name: The default.
+        values: Accepted, without effect: it chose a graph.
+
+    Raises:
+        ValueError: The name is not a string.
+    """
+
+    def __init__(self, name: Any, default_name: Any = None, values: Any = None) -> None:
+        name = default_name if name is None else name
+        super().__init__("" if name is None else name)
 
 
 def scoped(name: str) -> str:

@@ -439,3 +439,29 @@ def more_raw_functions_of_arrays(tf, np):
             cotangent,
         ),
     ]
+
+
+@program(rtol=2e-5)  # sums of a channel in another order
+def raw_batch_normalization(tf, np):
+    raw = tf.raw_ops
+    x = np.sin(np.arange(24.0, dtype=np.float32)).reshape(2, 2, 3, 2)
+    scale, offset = [1.5, -0.5], [0.25, 1.0]
+    moments = {"mean": [0.1, -0.2], "variance": [0.5, 2.0]}
+    none = {"mean": [], "variance": []}
+    mixed = raw.FusedBatchNormV3(x=x, scale=scale, offset=offset, **moments, exponential_avg_factor=0.25)
+
+    def normalized(op, options):
+        return lambda *inputs: op(**dict(zip(("x", "scale", "offset"), inputs)), **options)[0]
+
+    return [
+        [
+            gradients(tf, normalized(op, options), x, scale, offset)
+            for op in (raw.FusedBatchNorm, raw.FusedBatchNormV2, raw.FusedBatchNormV3)
+            for options in ({**none, "epsilon": 0.01}, {**moments, "is_training": False})
+        ],
+        list(mixed),
+        [*raw.FusedBatchNormV2(x=x, scale=scale, offset=offset, **none)._asdict()],
+        raw.FusedBatchNormV3(x=x[..., None], scale=scale[:1], offset=offset[:1], **none, data_format="NDHWC").y,
+        raw.FusedBatchNormV3(x=tf.cast(x, tf.float16), scale=scale, offset=offset, **none).y.dtype,
+        raises(lambda: raw.FusedBatchNormV3(x=x, scale=scale, offset=offset, **none, is_training=False)),
+    ]

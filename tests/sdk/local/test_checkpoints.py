@@ -123,3 +123,16 @@ def test_the_iterator_yields_each_new_checkpoint_and_ends(tmp_path):
     assert os.path.basename(next(checkpoints)) == "ckpt-1"
     checkpoint.save(tmp_path / "ckpt")
     assert [os.path.basename(path) for path in checkpoints] == ["ckpt-2"]
+
+
+def test_saved_models_are_refused_with_what_to_use_instead(tmp_path):
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    with pytest.raises(tf.errors.UnimplementedError, match=r"a Sequential into 'm' .*: model\.save\('m\.keras'\)"):
+        tf.saved_model.save(model, "m")
+    with pytest.raises(tf.errors.UnimplementedError, match=r"a Module into .* Instead: .*tf\.train\.Checkpoint"):
+        tf.saved_model.save(tf.Module(), tmp_path)
+    with pytest.raises(tf.errors.UnimplementedError, match=r"Instead: make the model in Python"):
+        tf.saved_model.load(tmp_path)
+    assert not tf.saved_model.contains_saved_model(tmp_path)
+    (tmp_path / "saved_model.pb").touch()
+    assert tf.saved_model.contains_saved_model(tmp_path)

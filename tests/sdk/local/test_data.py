@@ -246,3 +246,9 @@ def test_sizes_must_be_positive(ask: Callable[[], Any], text: str) -> None:
 def test_sizes_must_be_whole(ask: str) -> None:
     with pytest.raises(TypeError, match=r"Cannot convert 2\.5 to EagerTensor of dtype int64"):
         getattr(count(3), ask)(2.5)
+
+
+@pytest.mark.parametrize("spec", [tf.SparseTensorSpec([2, 2]), tf.RaggedTensorSpec([2, None])])
+def test_a_generator_of_elements_that_are_not_dense_is_refused(spec):
+    with pytest.raises(TypeError, match=r"the elements of datasets are dense tensors here. Yield tf\.sparse\.to_dense"):
+        tf.data.Dataset.from_generator(lambda: iter(()), output_signature=spec)

@@ -148,3 +148,16 @@ def test_checks_that_hold() -> None:
     with tf.GradientTape() as tape:
         y = tf.debugging.check_numerics(x * x, "y")
     assert tape.gradient(y, x).numpy() == 4.0
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        (tf.SparseTensorSpec(), "the rank must be known"),
+        (tf.IndexedSlicesSpec([None, 3]), "every size of the dense shape must be known"),
+        (tf.TensorArraySpec([2]), "Call it with the value itself"),
+    ],
+)
+def test_a_spec_that_nothing_is_traced_for_is_refused(spec, text):
+    with pytest.raises((TypeError, ValueError), match=text):
+        tf.function(lambda x: x).get_concrete_function(spec)

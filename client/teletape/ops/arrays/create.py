@@ -226,3 +226,15 @@ def one_hot(
     off = constant(0, wanted) if off_value is None else off_value
     chosen = call(ops.where, (hot, on, off))
     return chosen if wanted is dtypes.string else call(ops.stop_gradient, (chosen,))  # no gradient, as in TensorFlow
+
+
+# ---------------------------------------------------------------------------------------------------- of TensorFlow 1
+def placeholder_with_default(input: to.TensorInput, shape: Any, name: str | None = None) -> Tensor:
+    """The default as a tensor: no graph is fed, so it is what a program gets. `shape` is not compared, as eagerly.
+
+    By hand: two arguments are without effect.
+
+    Example:
+        tf.compat.v1.placeholder_with_default([1.0, 2.0], shape=[None])
+    """
+    return convert_to_tensor(input)

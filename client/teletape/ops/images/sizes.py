@@ -76,13 +76,8 @@ def resize(
     tensor = convert_to_tensor(images)
     if tensor.ndim not in (3, 4):
         raise ValueError("'images' must have either 3 or 4 dimensions.")
-    wanted = to.ints(size, "size")
-    if len(wanted) != 2:
-        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
     height, width = tuple(tensor.shape)[-3:-1]
-    if preserve_aspect_ratio:
-        scale = min(np.float32(wanted[0]) / np.float32(height), np.float32(wanted[1]) / np.float32(width))
-        wanted = (round(float(scale * np.float32(height))), round(float(scale * np.float32(width))))
+    wanted = target_size((height, width), size, preserve_aspect_ratio)
     if method not in vars(ResizeMethod).values():
         raise ValueError(f"Resize method is not implemented: {method}")
     if method != "nearest" and tensor.dtype is not dtypes.float32:
@@ -91,6 +86,22 @@ def resize(
         return tensor
     widened = bool(antialias) and method not in ("nearest", "area")
     return call(ops.resize, (tensor,), size=wanted, method=method, antialias=widened)
+
+
+def target_size(sides: tuple[int, int], size: to.IntsInput, preserve_aspect_ratio: bool) -> tuple[int, int]:
+    """Returns the height and width that images of these sides get.
+
+    Raises:
+        ValueError: The size is not two lengths.
+    """
+    wanted = to.ints(size, "size")
+    if len(wanted) != 2:
+        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+    height, width = sides
+    if not preserve_aspect_ratio:
+        return wanted[0], wanted[1]
+    scale = min(np.float32(wanted[0]) / np.float32(height), np.float32(wanted[1]) / np.float32(width))
+    return round(float(scale * np.float32(height))), round(float(scale * np.float32(width)))
 
 
 def resize_with_pad(
