@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
+from anyio import create_task_group
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -112,6 +113,8 @@ def create_app(
         app.state.document = openapi.text(app)
         app.state.templates = PathTemplates(app.openapi()["paths"])
         sweep = asyncio.create_task(registry.sweep())
+        async with create_task_group():  # Starlette's streams use one; anyio's modules are loaded with the first
+            pass
         try:
             yield
         finally:

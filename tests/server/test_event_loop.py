@@ -1,8 +1,12 @@
 """No input from a stranger holds the event loop for 50 ms: what one piece of input makes it do is bounded."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -137,3 +141,30 @@ def test_no_input_from_a_stranger_holds_the_event_loop_for_50_ms(server: Server,
         if seconds < LIMIT:
             return
     pytest.fail(f"{name}: {seconds * 1000:.0f} ms")
+
+
+LOADED = """
+import sys
+from serving import KEYS, Server, ok, until
+from teletape_server.settings import Settings
+
+with Server(Settings(api_keys=KEYS)).running() as server, server.client() as http:
+    until(lambda: server.app.state.hosts.spare.done())  # a thread loads what starts processes
+    loaded = set(sys.modules)
+    for path in ("/v1/health", "/v1/ops", "/docs", "/console", "/problems/busy", "/metrics"):
+        ok(http.get(path))
+    with http.stream("GET", "/v1/sessions", headers={"Accept": "text/event-stream"}) as stream:
+        next(stream.iter_lines())
+    ok(http.post("/v1/expressions", json={"text": "x * x"}))
+    print(*sorted(set(sys.modules) - loaded))
+"""
+
+
+def test_no_module_is_loaded_while_the_server_answers() -> None:
+    """To load one stops all connections, for a tenth of a second where the machine is busy."""
+    tests = str(Path(__file__).parents[1])
+    command = [sys.executable, "-c", LOADED]
+    program = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": tests}, capture_output=True, text=True, check=False
+    )
+    assert (program.returncode, program.stdout) == (0, "\n"), program.stderr
