@@ -51,6 +51,18 @@ def test_json_that_would_take_seconds_is_refused_with_the_remedy(rest: Rest, mon
     headers = {"Content-Type": RAW, "Tensor-Dtype": "float32", "Tensor-Shape": str(1 << 14)}
     ok(rest.http.post(f"{rest.path}/tensors?id=x", content=bytes(1 << 16), headers=headers))
 
+
+@pytest.mark.parametrize("value", ["1", "[1]", '"NaN"'])
+def test_json_of_few_bytes_and_many_numbers_is_refused_too(rest: Rest, value: str) -> None:
+    count = 2_500_000 if "[" in value else 5_000_000
+    content = f'{{"id": "x", "value": [{",".join([value] * count)}]}}'.encode()
+    for path in ("tensors", "batch", "run"):
+        refusal = problem(rest.http.post(f"{rest.path}/{path}", content=content), 413, "body_too_large")
+        assert refusal["details"] == {"found": 5_000_001, "limit": 5_000_000}
+        assert "send large tensors as safetensors" in refusal["detail"]
+
+
+def test_a_tensor_whose_json_takes_seconds_is_refused_with_the_remedy(rest: Rest) -> None:
     many = {"op": "broadcast_to", "inputs": [{"dtype": "int8", "data": 1}], "attrs": {"shape": [6_000_001]}}
     ok(rest.post("ops", {"ops": [many | {"outputs": ["many"]}]}))
     refusal = problem(rest.get("tensors/many?full=true"), 406, "not_acceptable")

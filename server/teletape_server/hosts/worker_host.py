@@ -53,7 +53,7 @@ class ProcessOfHost(Protocol):
         """Ends it."""
 
     def close(self) -> None:
-        """Closes the files that show its end; it has ended, and nothing else is asked of it."""
+        """Closes the files that show its end, after it."""
 
 
 class WorkerHost:
@@ -356,8 +356,7 @@ class WorkerHost:
 
     async def _wait_or_kill(self) -> int | None:
         try:
-            has_ended = await self._exits_in_time()
-            if not has_ended:
+            if not (has_ended := await self._exits_in_time()):
                 self._process.kill()
                 has_ended = await self._exits_in_time()
             status = self._process.exitcode

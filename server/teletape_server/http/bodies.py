@@ -21,9 +21,9 @@ from teletape_server.problems import Problem
 from teletape_server.registry import SessionEntry
 from teletape_server.retries import Stored
 from teletape_server.worker.idempotency import REPLAYED, request_hash
-from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
+from teletape_server.worker.methods import SEND_BYTES
 
-_MAX_JSON: Final = 64 << 20  # bytes of JSON: to read more takes seconds
+_MAX_JSON: Final = 48 << 20  # bytes of JSON: to read more takes two seconds
 _SMALL: Final = 1 << 20  # bytes of the largest body that the front parses
 
 
@@ -48,8 +48,7 @@ def declared_length(headers: Headers, limit: int, content_type: str = "") -> int
     if content_type == wire.JSON_TYPE and length > _MAX_JSON:
         raise Problem(
             "body_too_large",
-            f"the body has {length} bytes of JSON, the limit is {_MAX_JSON}: send large tensors as safetensors "
-            f"(Content-Type: {SAFETENSORS_TYPE}) or, a single one, as raw bytes (application/octet-stream)",
+            f"the body has {length} bytes of JSON, the limit is {_MAX_JSON}: {SEND_BYTES}",
             found=length,
             limit=_MAX_JSON,
         )

@@ -1,4 +1,4 @@
-"""The error of a body with wrong fields."""
+"""The errors of bodies: wrong fields, too many numbers."""
 
 from __future__ import annotations
 
@@ -9,3 +9,9 @@ class InvalidRequestError(TeletapeError):
     """Raised for a body or header with a field missing, unknown or of the wrong type."""
 
     code = "invalid_request"
+
+
+class BodyTooLargeError(TeletapeError):
+    """Raised for a body in JSON with more values than can be read in two seconds."""
+
+    code = "body_too_large"

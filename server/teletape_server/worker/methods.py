@@ -10,12 +10,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
+import numpy as np
+
 import teletape_wire as wire
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server.tensor_files.answers import answer_file
+from teletape_server.tensor_files.errors import BodyTooLargeError
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 from teletape_wire.tensors import Buffer
+
+_MAX_VALUES: Final = 5_000_000  # commas and brackets of a body in JSON: to read more takes two seconds
+#: What to do with a body that is too large for JSON.
+SEND_BYTES: Final = (
+    f"send large tensors as safetensors (Content-Type: {SAFETENSORS_TYPE}) or, a single one, as raw bytes "
+    "(application/octet-stream)"
+)
 
 
 class Reporter(Protocol):
@@ -60,7 +70,16 @@ class Request:
 
         Raises:
             MalformedJsonError: The body is not JSON.
+            BodyTooLargeError: It has too many values.
         """
+        if len(self.body) > _MAX_VALUES:
+            text = np.frombuffer(self.body, np.uint8)
+            count = sum(int(np.count_nonzero(text == ord(sign))) for sign in ",[")
+            if count > _MAX_VALUES:
+                message = (
+                    f"the body has {count:,} numbers and lists in JSON, the limit is {_MAX_VALUES:,}: {SEND_BYTES}"
+                )
+                raise BodyTooLargeError(message, found=count, limit=_MAX_VALUES)
         return wire.parse_json(self.body) if len(self.body) else {}
 
 
