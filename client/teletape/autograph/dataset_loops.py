@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from teletape.autograph.conditionals import condition_of
 from teletape.autograph.loop_state import GetState, Loop, SetState, check_before
 from teletape.functions import methods
-from teletape.functions.function import MOST_TRACED
+from teletape.functions.function import MOST_TRACED, refuse_variables
 from teletape.functions.step_log import Capture, bind_captures
 from teletape.functions.trace import NotTraceable, Traced, trace
 from teletape.ops.arrays.create import zeros
@@ -147,7 +147,6 @@ class _DatasetLoop:
     def prepare(self, element: Element) -> list[Any]:
         """Traces the body for an element, and returns what it takes from outside: symbols and variables."""
         traced = self._traced(element.specs)
-        self._outer.variables_made += traced.variables_made
         inputs: list[Any] = []
         for kind, value, _ in traced.captures:
             operand = value.recorded if kind == "tensor" else value
@@ -157,15 +156,27 @@ class _DatasetLoop:
         return inputs
 
     def _traced(self, specs: tuple[Spec, ...]) -> Traced:
-        """Returns the body traced for elements of these specs."""
+        """Returns the body traced for elements of these specs.
+
+        A body that makes variables is traced twice, and the function around it once.
+
+        Raises:
+            ValueError: It makes variables each time.
+        """
         traced = self._bodies.get(specs)
         if traced is None:
             if len(self._bodies) >= MOST_TRACED:
                 self._bodies.pop(next(iter(self._bodies)))
-            traced = self._bodies[specs] = inside(
-                self._outer, lambda: trace(self._step, [*self._state, *specs], defers=True, stages=True)
-            )
+            traced = self._trace(specs)
+            if traced.variables_made:  # as an optimizer does in its first step
+                traced = self._trace(specs)
+                refuse_variables(traced)
+            self._bodies[specs] = traced
         return traced
+
+    def _trace(self, specs: tuple[Spec, ...]) -> Traced:
+        """Traces the body for elements of these specs."""
+        return inside(self._outer, lambda: trace(self._step, [*self._state, *specs], defers=True, stages=True))
 
     # -------------------------------------------------------------------------------------------------------- running
     def run(self, owner: Any, inputs: Sequence[Any]) -> list[Any]:

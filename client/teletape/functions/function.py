@@ -52,6 +52,14 @@ _SINGLETON: Final = (
     "created once or created outside tf.function. See https://www.tensorflow.org/guide/function#creating_tfvariables "
     "for more information."
 )
+
+
+def refuse_variables(traced: Traced) -> None:
+    """Raises ValueError if a trace has made variables: that is allowed in the first one only."""
+    if traced.variables_made:
+        raise ValueError(_SINGLETON + traced.variables_made[-1])
+
+
 _run_eagerly = False
 
 
@@ -321,11 +329,11 @@ class Function(Generic[P, R]):
             traced = trace(body, args, kwargs, self._names, defers=True, stages=True)
             if traced.variables_made:
                 if self._made_variables or traces.by_key:
-                    raise ValueError(_SINGLETON + traced.variables_made[-1])
+                    refuse_variables(traced)
                 self._made_variables = True
                 traced = trace(body, args, kwargs, self._names, defers=True, stages=True)
-                if traced.variables_made:
-                    raise ValueError(_SINGLETON + traced.variables_made[-1])
+                refuse_variables(traced)
+                self._count.number += 1
         except NotTraceable as error:
             if owner.tracing:
                 raise

@@ -25,8 +25,9 @@ from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.functions.differentiated import cannot_be_inlined, gradient_of
+from teletape_engine.functions.differentiated import cannot_be_inlined, gradient_of, tangents_of
 from teletape_engine.functions.function import RUNNERS, assigned_inputs
+from teletape_engine.recording.accumulators import Accumulator
 from teletape_engine.recording.cotangents import Algebra, Operands
 from teletape_engine.recording.custom import FunctionGradient, record_custom
 from teletape_engine.recording.executor import evaluate
@@ -156,8 +157,10 @@ class Tracer(SpecRecorder):
     def whole(self, command: Any, functions: Sequence[Any], inputs: Sequence[Any]) -> list[Any] | None:
         """Records a loop or a condition as one step; tapes record it as one call, whose gradient repeats it.
 
+        An accumulator gets the tangents of its results from a further step, which repeats it too.
+
         Raises:
-            NotTraceable: It assigns to variables while a tape records, or an accumulator follows it.
+            NotTraceable: It assigns to variables while a tape records or an accumulator follows it.
         """
         if not cannot_be_inlined(command, functions):
             return None
@@ -171,16 +174,31 @@ class Tracer(SpecRecorder):
             for i, value in enumerate(inputs)
         ]
         primals = [i for i, value in enumerate(values) if i not in assigned and value.spec.differentiable]
-        if any(accumulator.mask([values[i] for i in primals]) for accumulator in self.context.accumulators):
-            self.decide(None)
+        accumulators = [each for each in self.context.accumulators if each.mask([values[i] for i in primals])]
         with self.context.only([], []):
             results = self.step(command, functions, values)
         followed = [i for i in primals if any(values[i].uid in tape.tracked for tape in self.context.tapes)]
         outputs = [result for result in results if result.spec.differentiable]
-        if not followed or not outputs:
+        if not (followed or accumulators) or not outputs:
             return list(results)
         if assigned:
-            raise NotTraceable("assigns to a variable in a loop or a branch that a tape records", "the tape inside it")
+            recording, name = ("a tape records", "tape") if followed else ("an accumulator follows", "accumulator")
+            raise NotTraceable(f"assigns to a variable in a loop or a branch that {recording}", f"the {name} inside it")
+        if followed:
+            self._note_whole(command, values, followed, results, outputs)
+        for accumulator in accumulators:
+            self._push_whole(accumulator, command, values, primals, results)
+        return list(results)
+
+    def _note_whole(
+        self,
+        command: Any,
+        values: Sequence[Any],
+        followed: Sequence[int],
+        results: Sequence[Any],
+        outputs: Sequence[Any],
+    ) -> None:
+        """Has the tapes record a command's results as those of one call of the inputs that are followed."""
         gradient = gradient_of(command, len(values), followed, [result.spec.differentiable for result in results])
         back = FunctionGradient(gradient, [True] * len(followed))
         record_custom(
@@ -192,7 +210,25 @@ class Tracer(SpecRecorder):
             gradient=(back, *values),
             where=self.provenance.here(),
         )
-        return list(results)
+
+    def _push_whole(
+        self,
+        accumulator: Accumulator,
+        command: Any,
+        values: Sequence[Any],
+        primals: Sequence[int],
+        results: Sequence[Any],
+    ) -> None:
+        """Has an accumulator follow a command; outer tapes and accumulators see how its tangents are computed."""
+        tangents = {i: accumulator.tangent(values[i]) for i in primals}
+        inputs = [i for i in primals if tangents[i] is not None]
+        function = tangents_of(command, len(values), inputs, [result.spec.differentiable for result in results])
+        outputs = [result for result in results if result.spec.differentiable]
+        with self.context.only(*self.context.outside(accumulator)):
+            zeros = [self.full(result.spec, 0) for result in outputs]
+            pushed = function.run(self, [*zeros, *values, *(tangents[i] for i in inputs)])
+        for result, tangent in zip(outputs, pushed, strict=True):
+            accumulator.follow(result, tangent)
 
     def decide(self, value: Any) -> int:
         """Raises: no value is known in a trace.

@@ -134,3 +134,35 @@ def gradient_of(command: Any, count: int, differentiable: Sequence[int], results
         unconnected="zero",
     )
     return compile_function([*cts, *inputs], [step], gradients)
+
+
+def tangents_of(command: Any, count: int, followed: Sequence[int], results: Sequence[int]) -> Function:
+    """Returns the function of any cotangents of a command, its inputs and some of their tangents: to its tangents.
+
+    A gradient is linear in the cotangents: by them, the gradient of its product with the tangents is J t.
+
+    Args:
+        command: The command, with its functions; its inputs and outputs are not looked at.
+        count: The number of its inputs.
+        followed: Numbers of the inputs that have a tangent.
+        results: For each result whether it has a tangent, as 1 or 0.
+    """
+    cts = [f"ct{i}" for i, has_tangent in enumerate(results) if has_tangent]
+    inputs = [f"x{i}" for i in range(count)]
+    tangents, gradients, targets = ([f"{letter}{i}" for i in followed] for letter in ("t", "g", "p"))
+    back: Any = gradient_of(command, count, followed, results)
+    gradient = commands.CallFunction(function=back, inputs=(*cts, *inputs), outputs=tuple(gradients))
+    products = [
+        commands.Call("mul", (g, t), (target,)) for g, t, target in zip(gradients, tangents, targets, strict=True)
+    ]
+    weighted: Any = compile_function([*cts, *inputs, *tangents], [gradient, *products], targets)
+    pushed = [f"j{ct}" for ct in cts]
+    step = commands.ValueAndGradient(
+        function=weighted,
+        inputs=(*cts, *inputs, *tangents),
+        targets=tuple(targets),
+        sources=tuple(cts),
+        outputs=(*targets, *pushed),
+        unconnected="zero",
+    )
+    return compile_function([*cts, *inputs, *tangents], [step], pushed)

@@ -121,6 +121,36 @@ def fwd_scan(tf, np):
 
 
 @program()
+def fwd_inside_branch_of_a_constant(tf, np):
+    @tf.function
+    def f(k, y):
+        with tf.autodiff.ForwardAccumulator(y, tf.constant(1.0)) as acc:
+            if k > 1:
+                r = 3.0 * y
+            else:
+                r = 0.0
+        return acc.jvp(r)
+
+    return [f(tf.constant(k), tf.constant(2.0)) for k in (0, 2)]
+
+
+@program()
+def fwd_inside_loop_of_several(tf, np):
+    @tf.function
+    def f(x, steps):
+        weight = tf.constant([0.5, 0.25])
+        with tf.autodiff.ForwardAccumulator([x, weight], [tf.constant([1.0, 2.0]), tf.constant([1.0, -1.0])]) as acc:
+            i, y, still = tf.constant(0), x, tf.constant(5.0)
+            while i < steps:
+                y = tf.sin(y) * weight + y[::-1]
+                i += 1
+                still = still + 1.0
+        return acc.jvp([y, still, i]), y
+
+    return [f(tf.constant([0.1, 0.7]), tf.constant(steps)) for steps in (0, 3)]
+
+
+@program()
 def tape_inside_while(tf, np):
     @tf.function
     def f(x):

@@ -1,5 +1,6 @@
 """tf.function: loops over datasets inside it."""
 
+from conformance.probes import raises
 from conformance.program import program
 
 
@@ -501,3 +502,30 @@ def ds_next_in_a_range(tf, np):
     a = v.numpy()
     several(it)
     return [a, v]
+
+
+@program()
+def a_loop_whose_optimizer_makes_its_variables(tf, np):
+    weight, optimizer, runs = tf.Variable(1.0), tf.keras.optimizers.Adam(0.1), []
+
+    @tf.function
+    def epoch(dataset):
+        runs.append(1)
+        for x in dataset:
+            with tf.GradientTape() as tape:
+                loss = weight * tf.cast(x, tf.float32)
+            optimizer.apply_gradients([(tape.gradient(loss, weight), weight)])
+
+    @tf.function
+    def made_each_time(dataset):
+        total = tf.constant(0.0)
+        for _ in dataset:
+            total += tf.Variable(1.0)
+        return total
+
+    dataset = tf.data.Dataset.range(3)
+    results = []
+    for _ in range(2):
+        epoch(dataset)
+        results.append([len(runs), epoch.experimental_get_tracing_count(), weight.numpy()])
+    return results, raises(lambda: made_each_time(dataset), "tf.function only supports singleton tf.Variables")

@@ -259,3 +259,21 @@ def a_function_with_a_conditional_assignment(tf, np):
         return v * 1.0
 
     return [f(tf.constant(2.0)), f(tf.constant(-2.0)), v]
+
+
+@program()
+def traces_that_make_variables_are_counted(tf, np):
+    class Lazy(tf.Module):
+        weight = None
+
+        @tf.function
+        def __call__(self, x):
+            runs.append(1)
+            if self.weight is None:
+                self.weight = tf.Variable(2.0)
+            return self.weight * x
+
+    runs, lazy = [], Lazy()
+    return [
+        [lazy(tf.constant(x)), len(runs), lazy.__call__.experimental_get_tracing_count()] for x in (1.0, 2.0, [3.0])
+    ]

@@ -73,3 +73,60 @@ def test_an_op_without_a_gradient_is_a_lookup_error_on_its_line() -> None:
     image = tf.ones([1, 2, 2, 3])
     with make(image, image), pytest.raises(LookupError, match="gradient registry has no entry for: AdjustContrastv2"):
         tf.image.adjust_contrast(image, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "tangent", "second"), [(1.25, 3 * 1.25**2, 6 * 1.25), (0.5, np.cos(0.5), -np.sin(0.5))]
+)
+def test_a_tape_around_an_accumulator_sees_the_tangents_of_a_branch(value, tangent, second):
+    @tf.function
+    def derivatives(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as acc:
+                y = tf.cond(x > 1.0, lambda: x**3, lambda: tf.sin(x))
+            first = acc.jvp(y)
+        return first, tape.gradient(first, x)
+
+    np.testing.assert_allclose(derivatives(tf.constant(value)), [tangent, second], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("value", "product"), [(1.25, 6 * 1.25), (0.5, -np.sin(0.5))])
+def test_an_accumulator_follows_the_gradient_of_a_branch(value, product):
+    @tf.function
+    def hvp(x):
+        with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as acc:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.cond(x > 1.0, lambda: x**3, lambda: tf.sin(x))
+            g = tape.gradient(y, x)
+        return acc.jvp(g)
+
+    np.testing.assert_allclose(hvp(tf.constant(value)), product, rtol=1e-6)
+
+
+def test_an_accumulator_around_an_accumulator_sees_the_tangents_of_a_loop(caplog):
+    @tf.function
+    def derivatives(x):
+        one = tf.constant(1.0)
+        with tf.autodiff.ForwardAccumulator(x, one) as outer:
+            with tf.autodiff.ForwardAccumulator(x, one) as inner:
+                y = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y * x), (0, x))[1]
+            first = inner.jvp(y)
+        return outer.jvp(y), first, outer.jvp(first)
+
+    np.testing.assert_allclose(derivatives(tf.constant(2.0)), [12.0, 12.0, 12.0])
+    assert "runs op by op" not in caplog.text
+
+
+def test_a_branch_that_assigns_is_not_followed(caplog):
+    total = tf.Variable(3.0)
+
+    @tf.function
+    def tangent(x):
+        with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as acc:
+            y = tf.cond(x > 0.0, lambda: total.assign_add(x) * x, lambda: x + 0.0)
+        return acc.jvp(y)
+
+    assert float(tangent(tf.constant(2.0))) == 5.0  # op by op, as in TensorFlow: the variable has no tangent
+    assert "assigns to a variable in a loop or a branch that an accumulator follows" in caplog.text

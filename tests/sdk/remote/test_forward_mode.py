@@ -208,3 +208,21 @@ def test_reading_a_sparse_gradient_moves_its_rows_alone(remote, loopback):
     table_id = table.recorded.value.name.id
     assert table_id not in [command.id for command in loopback.commands(Fetch)]
     assert not [command for command in loopback.commands(Call) if command.op == "unsorted_segment_sum"]
+
+
+def test_a_loop_in_a_function_with_an_accumulator_is_one_request(remote, caplog):
+    @tf.function
+    def tangent(x, steps):
+        with make(x, tf.ones(3)) as acc:
+            y, i = x, tf.constant(0)
+            while i < steps:
+                y = y * x if y[0] < 8.0 else tf.sin(y)
+                i += 1
+        return acc.jvp(y)
+
+    x, steps = tf.constant(X), tf.constant(3)
+    tangent(x, steps).numpy()
+    before = remote.requests
+    np.testing.assert_allclose(tangent(x, tf.constant(2)), 3 * np.square(X))
+    assert remote.requests == before + 1
+    assert "runs op by op" not in caplog.text
