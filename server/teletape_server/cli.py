@@ -95,16 +95,16 @@ def serve(settings: Settings) -> int:
 
 
 def overcommitment(settings: Settings, memory: int) -> str:
-    """Returns a sentence if sessions and bodies may take more than the memory, in bytes; empty: they may not."""
-    promised = settings.sessions * settings.memory_limit + settings.bodies
-    if promised <= memory:
+    """Returns a sentence if sessions, runs and bodies may take more than the memory, in bytes; empty: they may not."""
+    most = settings.most_memory
+    if most <= memory:
         return ""
-    numbers = [f"{number / (1 << 30):.3g} GiB" for number in (settings.memory_limit, settings.bodies, promised, memory)]
-    limit, bodies, most, there = numbers
+    numbers = [f"{number / (1 << 30):.3g} GiB" for number in (settings.memory_limit, settings.bodies, most, memory)]
+    limit, bodies, most_text, there = numbers
     return (
-        f"{settings.sessions} sessions of {limit} and request bodies of {bodies} may take {most}, and there are "
-        f"{there}: if many are full at once, the system ends the largest session. To exclude that, lower --sessions, "
-        "--memory-limit or --bodies"
+        f"{settings.sessions} sessions and {settings.runs} requests without one, of {limit} each, and request bodies "
+        f"of {bodies} may take {most_text}, and there are {there}: if many are full at once, the system ends the "
+        "largest session. To exclude that, lower --sessions, --runs, --memory-limit or --bodies"
     )
 
 

@@ -321,6 +321,11 @@ class Settings:
         """Whether sessions' processes may serve connections: they can read what comes over them, keys too."""
         return self.direct == "on" or (self.direct == "auto" and not self.api_keys)
 
+    @property
+    def most_memory(self) -> int:
+        """Bytes that sessions, requests without a session, and bodies may take together."""
+        return (self.sessions + self.runs) * self.memory_limit + self.bodies
+
     @classmethod
     def load(
         cls, arguments: Sequence[str], environment: Mapping[str, str], *, prog: str = "teletape serve"

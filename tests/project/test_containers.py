@@ -84,10 +84,9 @@ def test_compose_bounds_memory_and_promises_no_more(services: dict[str, Any]) ->
         memory = default(service["deploy"]["resources"]["limits"]["memory"])
         values = {name: default(value) for name, value in service["environment"].items() if ":-" in value}
         settings = Settings.load([], values)
-        promised = settings.sessions * settings.memory_limit + settings.bodies
         temporary = sum(int(size) << 20 for entry in service["tmpfs"] for size in re.findall(r"size=(\d+)m", entry))
         own = 200 << 20  # of the server, and of the interpreters of so few sessions
-        assert promised + temporary + own <= int(memory.removesuffix("g")) << 30
+        assert settings.most_memory + temporary + own <= int(memory.removesuffix("g")) << 30
         assert temporary
         assert service["pids_limit"]
 

@@ -295,6 +295,19 @@ def test_doubles_work_with_functions_of_constants(http: httpx.Client) -> None:
     assert delta == pytest.approx(normal(d), rel=1e-14)
 
 
+def test_a_session_parses_the_text_of_a_function_within_the_same_limits(http: httpx.Client) -> None:
+    session = ok(http.post("/v1/sessions", json={})).json()["id"]
+    try:
+        for text, limit in (
+            ("x" * (MOST_CHARACTERS + 1), "the limit is 4,000"),
+            ("(" * 51 + "x" + ")" * 51, "50 deep"),
+        ):
+            refusal = http.post(f"/v1/sessions/{session}/functions", json={"text": text})
+            assert limit in problem(refusal, 422, "invalid_expression")["detail"]
+    finally:
+        http.delete(f"/v1/sessions/{session}")
+
+
 def test_refusals(http: httpx.Client) -> None:
     fault = problem(http.post("/v1/expressions", json={"text": "y = sni(x)"}), 422, "invalid_expression")
     assert fault["details"]["suggestions"] == ["sin"]

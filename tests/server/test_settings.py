@@ -207,13 +207,16 @@ def test_the_orderly_end_fits_into_the_time_that_docker_gives() -> None:
 
 
 def test_a_server_whose_settings_promise_more_memory_than_there_is_says_so() -> None:
-    settings = Settings(sessions=10, memory_limit=1 << 30, bodies=2 << 30)
-    assert cli.overcommitment(settings, 12 << 30) == ""
-    sentence = cli.overcommitment(settings, 8 << 30)
-    assert "10 sessions of 1 GiB and request bodies of 2 GiB may take 12 GiB, and there are 8 GiB" in sentence
+    settings = Settings(sessions=10, runs=3, memory_limit=1 << 30, bodies=2 << 30)
+    assert cli.overcommitment(settings, 15 << 30) == ""
+    sentence = cli.overcommitment(settings, 14 << 30)
+    assert (
+        "10 sessions and 3 requests without one, of 1 GiB each, and request bodies of 2 GiB may take 15 GiB" in sentence
+    )
+    assert "and there are 14 GiB" in sentence
     with serving("--sessions", "100000", TELETAPE_API_KEYS="ann:12345678") as process:
         process.terminate()
-        assert "100000 sessions of 2 GiB" in process.communicate(timeout=60)[1]
+        assert "100000 sessions and 8 requests without one, of 2 GiB each" in process.communicate(timeout=60)[1]
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "function.inputs": "Names of the inputs, inside the function",
     "function.steps": "Commands that may be steps; their ids are names inside the function",
     "function.outputs": "Names of the results, inside the function",
-    "function.dtype": "The dtype, of floats, of numbers without one that meet no tensor; without it: float32",
+    "function.dtype": "The dtype, of floats, of numbers without one that meet no tensor; null: the session's",
     "inputs": "Ids, numbers or tensors, one for each input of the function",
     "value_and_gradient.targets": "Names of outputs of the function, whose sum is differentiated",
     "value_and_gradient.sources": "Names of inputs of the function",

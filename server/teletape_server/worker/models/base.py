@@ -60,7 +60,7 @@ COMPONENTS: Final[dict[str, dict[str, Any]]] = {
             "dtype": {
                 "type": "string",
                 "examples": ["float32"],
-                "description": "Without it the numbers take the dtype of what they meet; alone float32",
+                "description": "Without it the numbers take the dtype of what they meet; alone the session's",
             },
             "shape": {
                 "type": "array",
@@ -97,8 +97,8 @@ COMPONENTS: Final[dict[str, dict[str, Any]]] = {
     "NestedList": {
         "type": "array",
         "items": {},
-        "description": "Nested lists of numbers without a dtype: they take that of what they meet, alone float32; or "
-        "of booleans",
+        "description": "Nested lists of numbers without a dtype: they take that of what they meet, alone the "
+        "session's; or of booleans",
     },
     "TensorInput": {
         "anyOf": [
@@ -213,7 +213,7 @@ class NumbersBody(Body):
 
     dtype: Annotated[
         FloatDtype | None,
-        Field(description="Of numbers without a dtype that meet no tensor; default: the session's, float32"),
+        Field(description="Of numbers without a dtype that meet no tensor; default: the session's, or float32"),
     ] = None
 
     @model_validator(mode="wrap")
