@@ -115,28 +115,20 @@ def with_room(state: Any, body: Callable[[Any], Any], count: int | None) -> Any:
     if count is None or count > MOST_ELEMENTS or not any(map(_may_grow, nest.flatten(state))):
         return state
     noting = nest.map_structure(lambda leaf: leaf.noting_writes() if _may_grow(leaf) else leaf, state)
-    tensors, packing = tensors_of(noting)
-    rooms: list[tuple[int, TensorShape] | None] = []
 
-    def iteration(*values: Tensor) -> None:
-        first = packing.state(values)
-        entries, after = nest.flatten(first), nest.flatten(body(first))
-        if len(entries) == len(after):
-            numbers = numbers_of(nest.flatten(noting), entries, after, count)
-            for entry, last in zip(entries, after, strict=True):
-                noted = isinstance(entry, TensorArray) and isinstance(last, TensorArray) and entry.notes_writes
-                rooms.append((last.room(entry, numbers, count), last.element_shape) if noted else None)
+    def rooms(entries: Sequence[Any], after: Sequence[Any]) -> list[tuple[int, TensorShape] | None]:
+        numbers = numbers_of(nest.flatten(noting), entries, after, count)
+        return [
+            (last.room(entry, numbers, count), last.element_shape)
+            if isinstance(entry, TensorArray) and isinstance(last, TensorArray) and entry.notes_writes
+            else None
+            for entry, last in zip(entries, after, strict=True)
+        ]
 
-    trace(iteration, [tensor.recorded.spec for tensor in tensors])
-    leaves = nest.flatten(state)
-    if len(leaves) != len(rooms):
-        return state
-    return nest.pack_sequence_as(
+    return _adapted(
         state,
-        [
-            leaf.with_room(*room) if room is not None and room[1].is_fully_defined() else leaf
-            for leaf, room in zip(leaves, rooms, strict=True)
-        ],
+        _iterated(noting, body, rooms),
+        lambda array, room: array.with_room(*room) if room[1].is_fully_defined() else array,
     )
 
 
@@ -153,21 +145,42 @@ def with_known_elements(state: Any, body: Callable[[Any], Any]) -> Any:
     """
     if not has_unknown_elements(state):
         return state
+
+    def shapes(_: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+        return [leaf.element_shape if isinstance(leaf, TensorArray) else None for leaf in after]
+
+    return _adapted(state, _iterated(state, body, shapes), lambda array, shape: array.of_shape(shape))
+
+
+def _iterated(
+    state: Any, body: Callable[[Any], Any], look: Callable[[Sequence[Any], Sequence[Any]], list[Any]]
+) -> list[Any]:
+    """Traces one iteration, and returns what `look` says of each leaf of the state, from those before and after it.
+
+    Empty if the body returns another number of leaves.
+    """
     tensors, packing = tensors_of(state)
-    shapes: list[Any] = []
+    seen: list[Any] = []
 
     def iteration(*values: Tensor) -> None:
-        after = nest.flatten(body(packing.state(values)))
-        shapes.extend(leaf.element_shape if isinstance(leaf, TensorArray) else None for leaf in after)
+        before = packing.state(values)
+        entries, after = nest.flatten(before), nest.flatten(body(before))
+        if len(entries) == len(after):
+            seen.extend(look(entries, after))
 
     trace(iteration, [tensor.recorded.spec for tensor in tensors])
+    return seen
+
+
+def _adapted(state: Any, facts: Sequence[Any], adapt: Callable[[TensorArray, Any], TensorArray]) -> Any:
+    """Returns a state whose TensorArrays are adapted to what is known of them; None: nothing."""
     leaves = nest.flatten(state)
-    if len(leaves) != len(shapes):
+    if len(leaves) != len(facts):
         return state
     return nest.pack_sequence_as(
         state,
         [
-            leaf.of_shape(shape) if isinstance(leaf, TensorArray) and shape is not None else leaf
-            for leaf, shape in zip(leaves, shapes, strict=True)
+            leaf if fact is None or not isinstance(leaf, TensorArray) else adapt(leaf, fact)
+            for leaf, fact in zip(leaves, facts, strict=True)
         ],
     )

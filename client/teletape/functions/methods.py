@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from teletape.program.tracebacks import report
+
 
 def identity(value: Any) -> Any:
     """Returns the value: a strong reference in the place of a weak one."""
@@ -38,7 +40,11 @@ class BoundFunction:
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        try:
+            return self._function(*args, **kwargs)
+        except BaseException as error:
+            report(error)
+            raise
 
     def __repr__(self) -> str:
         return f"{repr(self._function)[:-1]}, bound to a {type(self.__self__).__name__}>"

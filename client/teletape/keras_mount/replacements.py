@@ -25,7 +25,7 @@ from teletape.ops.derived.shapes.shape import transpose
 from teletape.ops.dispatch import convert_to_tensor
 from teletape.ops.nn.attention import scaled_dot_product_attention
 from teletape.program.call_site import PACKAGES
-from teletape.program.tracebacks import reports
+from teletape.program.tracebacks import report, reports
 from teletape.sessions.current import current
 from teletape.sessions.draws import Draws, seeds_of
 from teletape.tensors.indexed_slices import IndexedSlices
@@ -130,6 +130,9 @@ class _Batches:
             if taken:
                 raise
             raise OutOfRangeError("End of sequence") from None
+        except BaseException as error:
+            report(error)
+            raise
         self._taken = taken + 1
         return batch
 

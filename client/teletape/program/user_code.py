@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from teletape.program.cells import cell_of
 from teletape_engine.errors import TeletapeError
 
 _HEAD: Final = "in user code:"
-_PLAIN: Final = (BaseException.__str__, object.__str__)  #: The text of an exception is then its only argument.
+#: The text of an exception is then its only argument.
+_PLAIN: Final = (BaseException.__str__, object.__str__, NameError.__str__, AttributeError.__str__)
 
 
 def user_code() -> str:
@@ -41,7 +43,8 @@ def add_user_code(error: Exception) -> None:
     """
     engine = isinstance(error, TeletapeError)
     text = error.message if isinstance(error, TeletapeError) else str(error)
-    if _HEAD in text or not (engine or (error.args in ((), (text,)) and type(error).__str__ in _PLAIN)):
+    arguments = tuple(map(str, error.args)) if isinstance(error, AttributeError) else error.args  # see `missing_names`
+    if _HEAD in text or not (engine or (arguments in ((), (text,)) and type(error).__str__ in _PLAIN)):
         return
     entries = []
     trace = error.__traceback__
@@ -58,6 +61,7 @@ def add_user_code(error: Exception) -> None:
 
 
 def _listed(entries: Sequence[str]) -> str:
+    entries = [entry for entry, _ in itertools.groupby(entries)]  # a converted lambda has two frames
     return "".join([f"\n\n{_HEAD}\n", *("\n" + entry for entry in entries), "\n"]) if entries else ""
 
 

@@ -141,6 +141,24 @@ def test_an_exception_of_a_traced_function_lists_the_lines_that_lead_to_it(kind:
     ]
 
 
+NAMES = {
+    "of Python": (NameError, lambda x: x + undefined),  # type: ignore[name-defined]  # noqa: F821
+    "of a module": (AttributeError, lambda x: tf.nn.reluu(x)),  # type: ignore[attr-defined]
+    "of an object": (AttributeError, lambda x: x.reluu),
+}
+
+
+@pytest.mark.parametrize("wrong", NAMES)
+def test_a_name_that_there_is_not_is_refused_with_its_line_in_functions_and_datasets(wrong: str) -> None:
+    kind, function = NAMES[wrong]
+    dataset = tf.data.Dataset.from_tensors(1.0)
+    for call in (lambda: tf.function(function)(tf.constant(1.0)), lambda: dataset.map(function)):
+        with pytest.raises(kind) as caught:
+            call()
+        assert len(lines_of(caught.value).splitlines()) == 2
+        assert "lambda x: x" in lines_of(caught.value) or "lambda x: tf" in lines_of(caught.value)
+
+
 def test_a_variable_without_a_value_in_a_branch_is_refused_with_the_line_of_the_condition() -> None:
     @tf.function
     def choose(x: Any) -> Any:

@@ -56,6 +56,12 @@ def second_gradient():
     tape.gradient(y, x)
 
 
+class Layer:
+    @tf.function
+    def call(self, x):
+        return tf.matmul(x, x)
+
+
 #: What raises, and how many lines of this file lie between the test and the error.
 MISTAKES = {
     "a function": (lambda: tf.matmul(tf.constant(A), tf.constant(A)), 1),
@@ -70,6 +76,7 @@ MISTAKES = {
     "an addition to a variable": (lambda: tf.Variable(A).assign_add(tf.ones(3)), 1),
     "a conversion": (lambda: float(tf.constant(A)), 1),
     "a function of the program's, traced": (lambda: tf.function(product)(tf.constant(A)), 2),
+    "a method, traced": (lambda: Layer().call(tf.constant(A)), 2),
     "a loop": (lambda: tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, product(x)), [0, tf.constant(A)]), 3),
     "a gradient function of the program's": (gradient_with_a_wrong_function, 3),
     "a gradient of another shape": (gradient_of_another_shape, 1),
@@ -91,6 +98,7 @@ def test_an_error_shows_the_lines_of_the_program(session, mistake):
     entries = traceback.extract_tb(caught.value.__traceback__)
     assert [entry.filename for entry in entries].count(__file__) == own + 1
     assert len(entries) <= own + 1 + 2
+    assert [entry.filename for entry in entries if entry.filename.startswith(PACKAGES)] == []
     text = "".join(traceback.format_exception(caught.value))
     assert caught.value.__suppress_context__ or caught.value.__context__ is handled
     assert "direct cause" not in text
@@ -171,6 +179,24 @@ def only_lines_of_the_program(error, besides=()):
     """Whether a traceback has no frames of Teletape."""
     entries = [entry for entry in traceback.extract_tb(error.__traceback__) if entry.name not in besides]
     return not [entry for entry in entries if entry.filename.startswith(tuple(PACKAGES))]
+
+
+def test_an_interrupt_in_the_data_of_a_fit_shows_no_line_of_teletape():
+    from teletape import keras
+
+    class Interrupting(keras.utils.PyDataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            raise KeyboardInterrupt
+
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with pytest.raises(KeyboardInterrupt) as caught:
+        model.fit(Interrupting(), verbose=0)
+    files = [entry.filename for entry in traceback.extract_tb(caught.value.__traceback__)]
+    assert [file for file in files if file.startswith(PACKAGES)] == []
 
 
 def test_an_error_names_its_op_and_the_line_that_recorded_it(remote):

@@ -19,6 +19,7 @@ from teletape.functions import methods
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.trace import NotTraceable, Traced, running_through, trace
 from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
+from teletape.program.user_code import add_user_code
 from teletape.sessions.current import current, inside
 from teletape.sessions.local import LocalSession
 from teletape.sessions.session import Session
@@ -145,6 +146,10 @@ class ElementFunction:
                 traced = trace(flat, specs, defers=True)
         except NotTraceable:
             return None
+        except Exception as error:
+            if not current().tracing:
+                add_user_code(error)
+            raise
         if any(_leaf_of_strings(leaf) for leaf in traced.structure):
             return None
         return traced, patterns[-1]
