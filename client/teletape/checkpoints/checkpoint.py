@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from teletape.checkpoints import files, state_file
 from teletape.checkpoints.object_graph import VALUE, Node, key_of, states, walk
 from teletape.checkpoints.restoring import Restoration
@@ -31,7 +33,8 @@ class CheckpointOptions(NamedTuple):
 class Checkpoint(AutoTrackable):
     """A named group of objects: `tf.train.Checkpoint(model=model, optimizer=optimizer, step=step)`.
 
-    Objects are variables, modules, Keras models and optimizers, other checkpoints, and lists, tuples and dicts of them.
+    Objects are variables, modules, Keras models and optimizers, other checkpoints, iterators of datasets, and lists,
+    tuples and dicts of them.
     A value is found again by the names of attributes on the way to it, so the program may be another one. All values
     are read in one request, and restored with the next one.
 
@@ -50,7 +53,8 @@ class Checkpoint(AutoTrackable):
             if not is_trackable(value):
                 raise ValueError(
                     f"`Checkpoint` was expecting {name} to be a trackable object (a tf.Variable, a tf.Module, a Keras "
-                    f"model, layer or optimizer, a Checkpoint, or a list or dict of them), got {value!r}."
+                    f"model, layer or optimizer, a Checkpoint, an iterator of a dataset, or a list or dict "
+                    f"of them), got {value!r}."
                 )
         self._root = root
         for name, value in kwargs.items():
@@ -124,12 +128,15 @@ class Checkpoint(AutoTrackable):
 
 
 def _values(nodes: list[Node]) -> dict[str, HostArray]:
-    """The arrays of all variables, by key: one request for each session."""
+    """The arrays of all variables and positions, by key: one request for each session."""
     by_session: dict[Any, list[tuple[str, Variable]]] = {}
-    for node in nodes:
-        variable: Variable = node.object._serialize_to_tensors()[VALUE]
-        by_session.setdefault(variable.session, []).append((key_of(node.path), variable))
     arrays: dict[str, HostArray] = {}
+    for node in nodes:
+        value = node.object._serialize_to_tensors()[VALUE]
+        if isinstance(value, np.ndarray):
+            arrays[key_of(node.path)] = value
+        else:
+            by_session.setdefault(value.session, []).append((key_of(node.path), value))
     for session, pairs in by_session.items():
         fetched = session.fetch_all([variable.recorded.value for _, variable in pairs])
         arrays |= dict(zip([key for key, _ in pairs], fetched, strict=True))

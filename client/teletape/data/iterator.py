@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator as PythonIterator
 from collections.abc import Sequence
 from typing import Any
@@ -19,11 +20,13 @@ from teletape.program.tracebacks import reports
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.tensors.tensor_shape import TensorShape
+from teletape.variables.trackable import Trackable
 from teletape_engine.spec import Spec
 
 
-class Iterator:
-    """The elements of a dataset as tensors, once.
+class Iterator(Trackable):
+    """The elements of a dataset as tensors, once. A checkpoint saves how many were taken, and restores by skipping.
 
     Args:
         dataset: The dataset.
@@ -35,6 +38,7 @@ class Iterator:
         self._dataset = dataset
         self._elements: PythonIterator[Element] = dataset._start_for_session(0)
         self._pattern: Any = None
+        self._position = Position()
         self._session = current()
         self._next: list[Any] = []  # an element that was looked at and not taken
 
@@ -51,6 +55,14 @@ class Iterator:
         session = current()
         if session.tracing and session is not self._session:
             return self._next_at_each_call(session)
+        element = self._taken()
+        self._position.taken += 1
+        return element
+
+    def _taken(self) -> Any:
+        """Returns the next element, which is not counted."""
+        if self._position.is_restored:
+            self._skip()
         if self._next:
             return self._next.pop()
         leaves = [tensor_of(leaf) for leaf in leaves_of(next(self._elements))]
@@ -77,9 +89,20 @@ class Iterator:
 
     def peek(self) -> Any:
         """Returns the next element, which stays the next one; StopIteration at the end."""
-        if not self._next:
-            self._next.append(next(self))
+        if not self._next or self._position.is_restored:
+            self._next.append(self._taken())
         return self._next[0]
+
+    def _skip(self) -> None:
+        """Begins anew, and skips the elements that were taken when the position was saved."""
+        self._position.is_restored = False
+        self._next.clear()
+        self._elements = self._dataset._start_for_session(0)
+        for _ in itertools.islice(self._elements, self._position.taken):
+            pass
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        return {"position": self._position}
 
     def get_next(self) -> Any:
         """Returns the next element.
@@ -98,6 +121,25 @@ class Iterator:
             return Optional.from_value(next(self))
         except StopIteration:
             return Optional.empty(self.element_spec)
+
+
+class Position(Trackable):
+    """How many elements of an iterator were taken: what a checkpoint saves of it.
+
+    It does not know the iterator, whose threads end when it is gone.
+    """
+
+    dtype, shape, name = dtypes.int64, TensorShape([]), "position"
+
+    def __init__(self) -> None:
+        self.taken, self.is_restored = 0, False
+
+    def _serialize_to_tensors(self) -> dict[str, Any]:
+        return {"VARIABLE_VALUE": np.array(self.taken, np.int64)}
+
+    def _restore_from_tensors(self, restored_tensors: Any) -> None:
+        (taken,) = restored_tensors.values()
+        self.taken, self.is_restored = int(taken), True
 
 
 class _Next:

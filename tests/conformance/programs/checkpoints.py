@@ -194,3 +194,33 @@ def lists_and_dicts_that_are_filled_after_the_restore(tf, np):
             flat = [*layers.listed, layers.named["a"], *layers.named["deep"], layers.named["new"]]
             results.append([variable.numpy() for variable in flat])
     return results
+
+
+@program()
+def iterators_of_datasets(tf, np):
+    def made():
+        plain = iter(tf.data.Dataset.range(10))
+        batches = iter(tf.data.Dataset.range(10).map(lambda x: (x * x, x)).batch(2))
+        return plain, batches, tf.train.Checkpoint(plain=plain, nested=[batches], step=tf.Variable(0))
+
+    plain, batches, checkpoint = made()
+    with tempfile.TemporaryDirectory() as folder:
+        results = [next(plain), next(plain), next(batches)]
+        path = checkpoint.save(os.path.join(folder, "ckpt"))
+        results += [next(plain), next(batches)]
+        checkpoint.restore(path).assert_consumed()
+        results += [next(plain), next(batches)]
+        for _ in plain:
+            pass
+        checkpoint.restore(path)
+        results += [list(plain), raises(lambda: next(plain))]
+        at_the_end = checkpoint.save(os.path.join(folder, "ckpt"))
+        plain, batches, checkpoint = made()
+        checkpoint.restore(at_the_end).assert_existing_objects_matched()
+        results += [next(batches), raises(lambda: next(plain))]
+        taken = tf.function(lambda: next(batches)[0])
+        results += [taken()]
+        path = checkpoint.save(os.path.join(folder, "ckpt"))
+        results += [taken()]
+        checkpoint.restore(path)
+        return [*results, taken(), [entry.numpy() for entry, _ in batches]]
