@@ -11,6 +11,8 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from teletape_engine.suggestions import with_nearest
+
 __all__ = [
     "DType",
     "as_dtype",
@@ -227,5 +229,6 @@ def as_dtype(type_value: Any) -> DType:
         # By scalar type: it is the same in every byte order and width of fixed-width strings.
         dtype = _KNOWN.get(array_dtype.type) if isinstance(array_dtype, np.dtype) else None
     if dtype is None:
-        raise TypeError(f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType.")
+        refusal = f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType."
+        raise TypeError(with_nearest(refusal, type_value, [name for name in _KNOWN if isinstance(name, str)]))
     return dtype

@@ -19,6 +19,7 @@ from teletape_engine.catalogue.rule import NoGradient, Rule
 from teletape_engine.catalogue.signature import Functions, functions_of
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES, DType, Spec
+from teletape_engine.suggestions import with_nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,6 +29,14 @@ Samples: TypeAlias = Callable[[], Sequence[Sample]] | Sequence[Sample]
 
 
 # ------------------------------------------------------------------------------------------------- what the ops take
+def check_word(attr: str, word: object, allowed: Sequence[str]) -> None:
+    """Raises InvalidArgumentError with TensorFlow's text, and the nearest words, if an attribute's is not allowed."""
+    if word not in allowed:
+        words = ", ".join(f'"{other}"' for other in allowed)
+        refusal = f"Value for attr '{attr}' of \"{word}\" is not in the list of allowed values: {words}"
+        raise InvalidArgumentError(with_nearest(refusal, word, allowed))
+
+
 def check_dtypes(op_type: str, specs: Sequence[Spec], dtypes: frozenset[DType]) -> None:
     """Checks that all inputs have one dtype, and that the op takes it.
 

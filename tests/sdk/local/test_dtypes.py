@@ -112,7 +112,16 @@ def test_as_dtype_takes(inputs: object, name: str) -> None:
 def test_as_dtype_refuses(inputs: object) -> None:
     with pytest.raises(TypeError) as error:
         as_dtype(inputs)
-    assert str(error.value) == f"Cannot convert the argument `type_value`: {inputs!r} to a TensorFlow DType."
+    assert str(error.value).startswith(f"Cannot convert the argument `type_value`: {inputs!r} to a TensorFlow DType")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"), [("flot32", "float32"), ("Float32", "float32"), ("int33", "int32"), ("bytes", "")]
+)
+def test_a_name_like_a_dtype_is_refused_with_the_nearest(wrong: str, near: str) -> None:
+    with pytest.raises(TypeError) as error:
+        as_dtype(wrong)
+    assert (f"did you mean '{near}'" in str(error.value)) == bool(near)
 
 
 def test_equality() -> None:

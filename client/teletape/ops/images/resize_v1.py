@@ -16,6 +16,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.suggestions import with_nearest
 
 __all__ = ["ResizeMethod", "resize"]
 
@@ -58,7 +59,8 @@ def resize(
     wanted = target_size((height, width), size, preserve_aspect_ratio)
     kernel = _METHODS.get(method)
     if kernel is None:
-        raise ValueError(f"Resize method is not implemented: {method}")
+        names = [name for name in _METHODS if isinstance(name, str)]
+        raise ValueError(with_nearest(f"Resize method is not implemented: {method}", method, names))
     if wanted == (height, width):
         return tensor
     steps = [_step(*lengths, align_corners) for lengths in ((height, wanted[0]), (width, wanted[1]))]

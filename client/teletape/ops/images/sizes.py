@@ -12,6 +12,8 @@ from teletape.ops.nn.windows import lengths, word
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.ops.images.resize import METHODS
+from teletape_engine.suggestions import with_nearest
 
 __all__ = [
     "ResizeMethod",
@@ -78,8 +80,8 @@ def resize(
         raise ValueError("'images' must have either 3 or 4 dimensions.")
     height, width = tuple(tensor.shape)[-3:-1]
     wanted = target_size((height, width), size, preserve_aspect_ratio)
-    if method not in vars(ResizeMethod).values():
-        raise ValueError(f"Resize method is not implemented: {method}")
+    if method not in METHODS:
+        raise ValueError(with_nearest(f"Resize method is not implemented: {method}", method, METHODS))
     if method != "nearest" and tensor.dtype is not dtypes.float32:
         tensor = call(ops.cast, (tensor,), dtype=dtypes.float32.np)
     if wanted == (height, width) and method not in _SMOOTHING:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.catalogue.attributes import Ints
-from teletape_engine.catalogue.define import check_dtypes, sample
+from teletape_engine.catalogue.define import check_dtypes, check_word, sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.signature import by_hand
@@ -59,10 +59,7 @@ def _windows_last(x: Any, size: Ints, strides: Ints, rates: Ints, padding: str) 
 
 def _inside(x: Any, size: Ints, strides: Ints, rates: Ints, padding: str) -> Any:
     """Which elements of those windows are no border; None: all."""
-    if padding not in ("SAME", "VALID"):
-        raise InvalidArgumentError(
-            f'Value for attr \'padding\' of "{padding}" is not in the list of allowed values: "SAME", "VALID"'
-        )
+    check_word("padding", padding, ("SAME", "VALID"))
     if not windows(image_lengths(x.shape), size, strides, padding, None, rates).padded:
         return None
     ones = _windows_last(ones_like(x), size, strides, rates, padding)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from teletape_engine.catalogue.attributes import Ints, Pairs
+from teletape_engine.catalogue.define import check_word
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import Shape, Spec
 
@@ -109,11 +110,7 @@ def windows(
             raise InvalidArgumentError(f"{what} must be two lengths, for rows and columns, found {list(pair)}")
         if min(pair) < 1:
             raise InvalidArgumentError(f"{what} must be larger than 0, found {list(pair)}")
-    if padding not in ("SAME", "VALID", "EXPLICIT"):
-        raise InvalidArgumentError(
-            f'Value for attr \'padding\' of "{padding}" is not in the list of allowed values: "SAME", "VALID", '
-            '"EXPLICIT"'
-        )
+    check_word("padding", padding, ("SAME", "VALID", "EXPLICIT"))
     if (padding == "EXPLICIT") != (paddings is not None):
         raise InvalidArgumentError(f"paddings go with padding EXPLICIT and no other, found {padding} with {paddings}")
     reach = [(n - 1) * d + 1 for n, d in zip(size, dilations, strict=True)]

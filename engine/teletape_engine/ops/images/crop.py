@@ -14,7 +14,7 @@ import numpy as np
 
 from teletape_engine.arrays.scatter import add_rows, check_indices
 from teletape_engine.catalogue.attributes import Ints
-from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
+from teletape_engine.catalogue.define import check_dtypes, check_word, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
@@ -95,10 +95,7 @@ def _check(image: Shape, boxes: Spec, box_indices: Spec, size: Ints, method: str
         raise InvalidArgumentError(f"crop_size must have two elements, found {list(size)}")
     if min(size) < 1:
         raise InvalidArgumentError(f"crop dimensions must be positive, found {list(size)}")
-    if method not in METHODS:
-        raise InvalidArgumentError(
-            f'Value for attr \'method\' of "{method}" is not in the list of allowed values: "bilinear", "nearest"'
-        )
+    check_word("method", method, METHODS)
     if slope not in _FURTHER:
         raise InvalidArgumentError(f"slope must be one of {', '.join(map(repr, _FURTHER))}, found {slope!r}")
     if slope and method != "bilinear":

@@ -21,6 +21,7 @@ from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import FLOATING, INTEGER, Shape, Spec, shape_text, wide
+from teletape_engine.suggestions import with_nearest
 
 _F32 = np.float32
 _FEW_TAPS: Final = 32  # weights of one element; with more of them a product of matrices is faster
@@ -161,7 +162,8 @@ def _taps(length: int, size: int, method: str, antialias: bool, back: bool) -> t
 def _check(x: Spec, size: Ints, method: str) -> None:
     check_dtypes("Resize", (x,), FLOATING | INTEGER if method == "nearest" else FLOATING)
     if method not in METHODS:
-        raise InvalidArgumentError(f"method must be one of {', '.join(METHODS)}, found {method!r}")
+        refusal = f"method must be one of {', '.join(METHODS)}, found {method!r}"
+        raise InvalidArgumentError(with_nearest(refusal, method, METHODS))
     if x.ndim < 3:
         raise InvalidArgumentError(f"images need height, width and channels, found shape {shape_text(x.shape)}")
     if len(size) != 2 or min(size) < 1:
