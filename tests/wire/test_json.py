@@ -4,8 +4,6 @@ import contextlib
 import json
 import math
 import re
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -193,7 +191,8 @@ def test_tensors_that_are_none(inputs: Any, text: str) -> None:
         (b"", "line 1 column 1"),
         (b'{"commands": [}', "line 1 column 15"),
         (b'{"a": NaN}', 'written as a string, "NaN"'),
-        (b"[" * 100_000, "nested too deep"),
+        (b"[" * 5_000_000, "nested too deep"),
+        (b"[" * 5_000_000 + b"}", "nested too deep"),
         (b'"\xff"', "no valid JSON"),
         (b"1" * 10_000, "no valid JSON"),
         (b"[-Infinity]", 'written as a string, "-Infinity"'),
@@ -207,7 +206,12 @@ def test_tensors_that_are_none(inputs: Any, text: str) -> None:
         ('{"a": 1}'.encode("utf-32"), "not UTF-8"),
         ('{"a": 1}'.encode("utf-8-sig"), "begins with a byte order mark"),
         (b'{"a": {"b": 1, "c": 2, "b": 1}}', "the name 'b' occurs twice"),
+        (
+            json.dumps(dict.fromkeys(map(str, range(300_000)))).encode()[:-1] + b', "7": 1, "9": 1}',
+            "the name '7' occurs",
+        ),
     ],
+    ids=lambda value: str(value[:30]),
 )
 def test_text_that_is_no_json(text: bytes, message: str) -> None:
     with pytest.raises(wire.MalformedJsonError, match=message):
@@ -352,24 +356,11 @@ def test_a_tensor_that_is_too_large_for_json_is_refused_with_the_remedy() -> Non
     assert wire.tensor_to_json(array[1:], unwritten=True)["data"].size == 6_000_000
 
 
-def cpu_seconds(work: Callable[[], Any]) -> float:
-    """The least of five runs."""
-    times = []
-    for _ in range(5):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
-def test_large_tensors_are_written_and_read_in_a_fraction_of_the_time_of_python_numbers() -> None:
+def test_large_tensors_are_written_and_read_as_python_numbers_are() -> None:
     array = np.random.default_rng(5).normal(size=200_000).astype(np.float32)
     lists = wire.tensor_to_json(array)
     text = b"".join(wire.write_json(wire.tensor_to_json(array, unwritten=True)))
-    assert wire.parse_json(text) == lists
-    by_python = cpu_seconds(lambda: json.dumps(lists))
-    assert cpu_seconds(lambda: wire.write_json(wire.tensor_to_json(array, unwritten=True))) < by_python / 2
-    assert cpu_seconds(lambda: wire.parse_json(text)) < cpu_seconds(lambda: json.loads(text))
+    assert wire.parse_json(text) == lists == json.loads(text)
 
 
 @pytest.mark.parametrize(

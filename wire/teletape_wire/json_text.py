@@ -7,14 +7,15 @@ import json
 import math
 import re
 import sys
+from collections import Counter
 from typing import Any, Final
 
 from teletape_wire.errors import MalformedJsonError
 
 #: Bytes from which lists of numbers are looked for.
 _LARGE: Final = 1 << 16
-#: Lists of numbers, and lists of these, of many bytes.
-_NUMBERS: Final = re.compile(rb"\[[-+.\deE,\s\[\]]{64,}\]")
+#: Many bytes of numbers and lists of these. It has no end that could be missing, so each byte is looked at once.
+_NUMBERS: Final = re.compile(rb"[-+.\deE,\s\[\]]{64,}")
 _HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")  #: Half of a surrogate pair; alone it is not a character.
 
 
@@ -45,7 +46,7 @@ def _numbers_fast(content: bytes) -> Any:
         import orjson  # the server's; a client parses no large texts
     except ImportError:
         return None
-    rest = _NUMBERS.sub(b"[]", content)
+    rest = _NUMBERS.sub(_without_lists, content)
     if len(rest) > len(content) // 2 or b"1" * 19 in rest.translate(_DIGITS):
         return None
     try:
@@ -53,6 +54,12 @@ def _numbers_fast(content: bytes) -> Any:
         return orjson.loads(content)
     except (MalformedJsonError, orjson.JSONDecodeError):
         return None
+
+
+def _without_lists(numbers: re.Match[bytes]) -> bytes:
+    text = numbers[0]
+    begin, end = text.find(b"["), text.rfind(b"]")
+    return text if begin < 0 or end < begin else text[:begin] + b"[]" + text[end + 1 :]
 
 
 def _parsed(content: bytes) -> Any:
@@ -109,8 +116,7 @@ def _finite(text: str) -> float:
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(members)
     if len(value) != len(members):
-        names = [name for name, _ in members]
-        name = next(name for name in names if names.count(name) > 1)
+        name = next(name for name, times in Counter(name for name, _ in members).items() if times > 1)
         raise MalformedJsonError(f"no valid JSON: the name {name!r:.60} occurs twice in one object: send it once")
     return value
 
