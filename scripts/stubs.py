@@ -40,7 +40,8 @@ def _keras_stubs() -> dict[Path, str]:
     star = "from {home} import *\n"
     head = HEAD.format(name="tf.keras")
     texts = {FOLDER / "keras" / f"{name}.pyi": head + star.format(home=vars(root)[name].__name__) for name in inner}
-    lines = [f"from teletape.keras import {name} as {name}\n" for name in inner]
+    # Keras's own modules, which have sources: pyright warns of modules that are stubs alone.
+    lines = [f"from {root.__name__} import {name} as {name}\n" for name in inner]
     return texts | {FOLDER / "keras" / "__init__.pyi": head + star.format(home=root.__name__) + "".join(lines)}
 
 

@@ -34,14 +34,14 @@ def mypy(*files: Path) -> list[tuple[str, int]]:
     return [(Path(line.split(":")[0]).name, int(line.split(":")[1])) for line in typed]
 
 
-def pyright(folder: Path, *files: Path) -> list[tuple[str, int]]:
+def pyright(folder: Path, *files: Path, severities: tuple[str, ...] = ("error",)) -> list[tuple[str, int]]:
     """The errors of pyright in its standard mode, run in a folder without a configuration: file and line of each."""
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, *map(str, files)]
     checked = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert checked.returncode in (0, 1), checked.stdout + checked.stderr
     report = json.loads(checked.stdout)
     assert report["summary"]["filesAnalyzed"] >= len(files)
-    errors = [entry for entry in report["generalDiagnostics"] if entry["severity"] == "error"]
+    errors = [entry for entry in report["generalDiagnostics"] if entry["severity"] in severities]
     return [(Path(entry["file"]).name, entry["range"]["start"]["line"] + 1) for entry in errors]
 
 
@@ -64,6 +64,16 @@ def test_pyright_passes_over_every_program(tmp_path: Path) -> None:
 
 def test_pyright_finds_what_is_wrong(tmp_path: Path) -> None:
     assert {line for _, line in pyright(tmp_path, TYPED / "wrong.py")} == wrong_lines()
+
+
+def test_pyright_knows_keras_and_its_modules_without_a_warning(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import teletape as tf\nfrom teletape import keras\nfrom teletape.keras import layers, losses\n"
+        "dense: layers.Dense = layers.Dense(3)\n"
+        "tf.keras.optimizers.Adam(0.1)\nkeras.losses.MeanSquaredError()\nlosses.nothing()\n"
+    )
+    assert pyright(tmp_path, program, severities=("error", "warning")) == [("program.py", 7)]
 
 
 def test_the_typed_program_runs() -> None:
