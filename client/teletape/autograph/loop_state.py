@@ -159,10 +159,7 @@ def _check_variable(name: str, entry: Any, last: Any, invariant: TensorShape | N
             )
         if old.shape != new.shape:
             if invariant is not None and invariant.is_compatible_with(new.shape):
-                raise NotTraceable(
-                    "changes the shape of a loop variable in a loop on tensors",
-                    "an array of the final size, or tf.TensorArray",
-                )
+                raise NotTraceable("changes the shape of a loop variable in a loop on tensors", REMEDY)
             raise ValueError(
                 f"'{name}' has shape {old.shape} before the loop, but shape {new.shape} after one iteration. Use "
                 "tf.autograph.experimental.set_loop_options to set shape invariants."

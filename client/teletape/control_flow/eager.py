@@ -19,8 +19,8 @@ from teletape.control_flow.tensor_array import TensorArray
 from teletape.control_flow.untaken import unused
 from teletape.errors import InvalidArgumentError
 from teletape.functions.tensor_spec import spec_of
-from teletape.functions.trace import NotTraceable, control
-from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
+from teletape.functions.trace import NotTraceable, control, runs_through
+from teletape.ops.dispatch import as_tensor, call, constant, convert_to_tensor, known_elements
 from teletape.sessions.current import current
 from teletape.tensors import dtypes, nest
 from teletape.tensors.composite import Composite
@@ -79,30 +79,46 @@ def while_loop(
     values = read_variables(loop_vars)
     if not values:
         raise ValueError("'loop_vars' must be provided.")
-    limit = None if maximum_iterations is None else _count(maximum_iterations)
-    if current().tracing:
-        return _loop_step(cond, body, values, None if limit is None else max(limit, 0))
-    return nest.map_structure(as_result, _loop(cond, body, values, limit))
+    most = None if maximum_iterations is None else _scalar(maximum_iterations)
+    if not current().tracing:
+        return nest.map_structure(as_result, _loop(cond, body, values, None if most is None else int(most.numpy())))
+    if most is not None and known_elements(most) is None:
+        return _counted_loop_step(cond, body, values, most)
+    return _loop_step(cond, body, values, None if most is None else max(int(most.numpy()), 0))
 
 
-def _count(maximum_iterations: Any) -> int:
-    """Returns the largest number of iterations."""
+def _scalar(maximum_iterations: Any) -> Tensor:
+    """Returns the largest number of iterations as a tensor."""
     most = convert_to_tensor(maximum_iterations)
     if most.ndim != 0:
         raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {most.shape}")
-    return int(most.numpy())
+    return most
+
+
+def _counted_loop_step(cond: Callable[..., Any], body: Callable[..., Any], values: Any, most: Tensor) -> Any:
+    """Returns the loop as one step that counts its iterations, up to a number that is not known in the trace."""
+
+    def goes_on(count: Tensor, loop_values: Any) -> Tensor:
+        return call(ops.logical_and, (count < most, convert_to_tensor(cond(*loop_values))))
+
+    def counted(count: Tensor, loop_values: Any) -> tuple[Tensor, Any]:
+        return count + 1, nest.pack_sequence_as(values, nest.flatten(_following(body, loop_values)))
+
+    return _loop_step(goes_on, counted, (constant(0, most.dtype), values), None)[1]
+
+
+def _following(body: Callable[..., Any], values: Any) -> Any:
+    """Returns the loop variables after an iteration in a trace, where a single one may be bare."""
+    result = body(*values)
+    if len(values) == 1 and not isinstance(result, list | tuple):
+        result = (result,)
+    nest.assert_same_structure(list(values), list(result))
+    return result
 
 
 def _loop_step(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
     """Returns the loop as one step of the function that is traced."""
-
-    def following(loop_values: Any) -> Any:
-        result = body(*loop_values)
-        if len(values) == 1 and not isinstance(result, list | tuple):  # inside functions a single value may be bare
-            result = (result,)
-        nest.assert_same_structure(list(values), list(result))
-        return result
-
+    following = functools.partial(_following, body)
     values = with_known_elements(with_room(values, following, limit), following)
     leaves, packing = tensors_of(values)
 
@@ -156,7 +172,8 @@ def _spec_of(leaf: Any) -> Any:
 
 
 def _loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
-    pattern = nest.map_structure(_spec_of, list(values) if limit is None else [0, values])
+    counts = limit is not None and not runs_through()  # as TensorFlow's eager loop, which compares with a count
+    pattern = nest.map_structure(_spec_of, [0, values] if counts else list(values))
     iteration, tried = 0, current().local
     while True:
         condition = cond(*values)  # called even if the count has decided, as TensorFlow's eager loop does
@@ -171,7 +188,7 @@ def _loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit
             return values if iteration else unused(Event.NO_ITERATION, body, values)
         values = body(*values)
         iteration += 1
-        nest.assert_same_structure(pattern, list(values) if limit is None else [iteration, values])
+        nest.assert_same_structure(pattern, [iteration, values] if counts else list(values))
 
 
 @control

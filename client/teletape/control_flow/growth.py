@@ -31,7 +31,11 @@ from teletape_engine.recording.values import Literal
 from teletape_engine.spec import INTEGER, Spec
 
 MOST_ELEMENTS: Final = 1 << 16  #: Iterations of a loop in which an array may grow.
-REMEDY: Final = "a TensorArray whose size is a Python number"
+#: What to write for a loop whose number of iterations depends on values.
+REMEDY: Final = (
+    "`for i in tf.range(N)` with a Python number N of iterations at most and a `break` where it ends, and in it a "
+    "TensorArray of dynamic size, or one whose size is a Python number"
+)
 #: Ops on integers by which the index of a write is computed from the number of the iteration.
 _FOLLOWED: Final = frozenset("add sub mul neg cast identity floordiv floormod maximum minimum".split())
 

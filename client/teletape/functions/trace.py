@@ -36,7 +36,16 @@ from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import Function
 from teletape_engine.spec import Spec
 
-__all__ = ["NotTraceable", "Traced", "control", "running_through", "trace", "trace_gradient", "values_of"]
+__all__ = [
+    "NotTraceable",
+    "Traced",
+    "control",
+    "running_through",
+    "runs_through",
+    "trace",
+    "trace_gradient",
+    "values_of",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -349,6 +358,11 @@ def running_through() -> Iterator[None]:
         _run_through.active = before
 
 
+def runs_through() -> bool:
+    """Whether the body of a `tf.function` that cannot be traced runs here."""
+    return getattr(_run_through, "active", False)
+
+
 def control(function: F) -> F:
     """Makes a function of control flow trace itself inside a `tf.function` that runs op by op.
 
@@ -357,7 +371,7 @@ def control(function: F) -> F:
 
     @functools.wraps(function)
     def controlled(*args: Any, **kwargs: Any) -> Any:
-        if getattr(_run_through, "active", False) and not current().tracing:
+        if runs_through() and not current().tracing:
             try:
                 return trace(lambda: function(*args, **kwargs), (), defers=True).call([])
             except (NotTraceable, TypeError, ValueError):

@@ -146,7 +146,7 @@ def test_without_a_bound_one_warning_says_what_to_use(remote, caplog, index):
     assert written(tf.constant(3), tf.constant(2)).numpy().tolist()[-1] == 1.0
     assert written(tf.constant(4), tf.constant(2)).numpy().tolist()[-1] == 1.0
     (record,) = caplog.records
-    assert record.getMessage().endswith("Use a TensorArray whose size is a Python number.")
+    assert record.getMessage().endswith("a TensorArray of dynamic size, or one whose size is a Python number.")
 
 
 def test_outside_of_the_room_is_refused(remote):
@@ -162,3 +162,78 @@ def test_outside_of_the_room_is_refused(remote):
     assert float(read(tf.constant(3), tf.constant(2))) == 1.0
     with pytest.raises(InvalidArgumentError, match="Trying to access element 9"):
         float(read(tf.constant(3), tf.constant(9)))
+
+
+def growing(x, n):
+    """By a number of iterations that is a tensor: an array of that size."""
+    out = tf.TensorArray(tf.float32, size=n)
+    for i in tf.range(n):
+        out = out.write(i, x * tf.cast(i, tf.float32))
+    return out.stack()
+
+
+def concatenated(x, n):
+    """By concatenation."""
+    out, i = tf.zeros([0]), 0
+    while i < n:
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(out, tf.TensorShape([None]))])
+        out = tf.concat([out, [x * tf.cast(i, tf.float32)]], 0)
+        i += 1
+    return out
+
+
+def by_while_loop(x, n):
+    """By concatenation in tf.while_loop, whose number of iterations is a tensor; the body returns a tuple."""
+    shapes = [tf.TensorShape([]), tf.TensorShape([None])]
+    return tf.while_loop(
+        lambda i, out: True,
+        lambda i, out: (i + 1, tf.concat([out, [x * tf.cast(i, tf.float32)]], 0)),
+        [0, tf.zeros([0])],
+        shape_invariants=shapes,
+        maximum_iterations=n,
+    )[1]
+
+
+def as_advised(x, n):
+    """As the warnings about the others say."""
+    out = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+    for i in tf.range(10):
+        if i >= n:
+            break
+        out = out.write(i, x * tf.cast(i, tf.float32))
+    return out.stack()
+
+
+@pytest.mark.parametrize("function", [growing, concatenated, by_while_loop])
+def test_the_advice_for_a_number_of_iterations_of_the_data_is_one_request(remote, caplog, function):
+    x = tf.Variable(2.0)
+    assert tf.function(function)(x, tf.constant(4)).numpy().tolist() == [0.0, 2.0, 4.0, 6.0]
+    (record,) = caplog.records
+    assert "`for i in tf.range(N)` with a Python number N of iterations at most" in record.getMessage()
+    caplog.clear()
+    advised = tf.function(as_advised)
+    for n in (4, 2):
+        before = remote.requests
+        assert advised(x, tf.constant(n)).numpy().tolist() == [0.0, 2.0, 4.0, 6.0][:n]
+        assert remote.requests == before + 1
+    assert not caplog.records
+
+
+def test_a_largest_number_of_iterations_that_is_a_tensor_is_one_request(remote, caplog):
+    @tf.function
+    def powers(x, n):
+        def body(i, y):
+            return i + 1, y * x
+
+        return tf.while_loop(lambda i, y: y < 100.0, body, [0, x], maximum_iterations=n)
+
+    x = tf.Variable(3.0)
+    for n, expected in ((0, [0, 3.0]), (2, [2, 27.0]), (9, [4, 243.0])):
+        before = remote.requests
+        assert [float(part) for part in powers(x, tf.constant(n))] == expected
+        assert remote.requests == before + 1
+    with tf.GradientTape() as tape:
+        y = powers(x, tf.constant(2))[1]
+    assert float(tape.gradient(y, x)) == 27.0
+    assert powers.experimental_get_tracing_count() == 1
+    assert not caplog.records
