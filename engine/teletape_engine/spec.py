@@ -14,6 +14,7 @@ import numpy as np
 
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
 from teletape_engine.locks import ReentrantLock
+from teletape_engine.suggestions import with_nearest
 
 Shape: TypeAlias = tuple[int, ...]
 DType: TypeAlias = np.dtype[Any]
@@ -80,7 +81,9 @@ def dtype_of(name: Any) -> DType:
         except (TypeError, ValueError):  # NumPy reads an object as a structured dtype
             dtype = None
     if dtype is None:
-        raise InvalidArgumentError(f"unknown dtype {name!r}: the dtypes are {', '.join(sorted(DTYPES))}")
+        raise InvalidArgumentError(
+            with_nearest(f"unknown dtype {name!r}: the dtypes are {', '.join(sorted(DTYPES))}", name, DTYPES)
+        )
     return dtype
 
 

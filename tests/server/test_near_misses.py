@@ -84,3 +84,50 @@ def test_the_command_value_and_gradient_has_the_defaults_of_the_question(rest: R
         rest.post("functions", {"inputs": ["x", "i", "w"], "steps": [step], "outputs": ["y"]}), 422, "invalid_argument"
     )
     assert "a step names its sources" in fault["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "meant"),
+    [
+        (
+            "functions/f/gradient",
+            {"inputs": ["w"], "unconnected": "zer"},
+            "must be 'none' or 'zero'; found \"zer\": {}'zero'?",
+        ),
+        (
+            "functions/f/train",
+            {"inputs": {"w": "w"}, "optimizer": {"name": "adma"}, "steps": 2},
+            "'adagrad', 'adadelta' or 'lion'; found \"adma\": {}'adamax' or 'adam'",
+        ),
+        (
+            "tapes/t/questions",
+            {"questions": [{"do": "gradiant"}]},
+            "vjps, hessian, hvp; found 'gradiant': {}'gradient'",
+        ),
+        (
+            "tapes/t/questions",
+            {"questions": [{"kind": "hvp"}]},
+            "questions.0.kind: is no field of this request: it has targets, sources",
+        ),
+        ("ops", {"ops": [op("reduce_sum", "w", to="q", axes=0)]}, "it takes: axis, keepdims: {}'axis'?"),
+        ("ops", {"ops": [op("cast", "w", to="q", dtype="flaot32")]}, "uint64, uint8: {}'float32'"),
+        ("ops", {"ops": [op("conv2d", "i", "i", to="q", padding="SAM")]}, "found \"SAM\": {}'SAME'?"),
+        ("ops", {"ops": [op("resize", "i", to="q", size=[1, 1], method="aera")]}, "found 'aera': {}'area'?"),
+        ("batch", {"commands": [{"do": "assign", "variable": "w", "value": 1, "mode": "ad"}]}, "slice: {}'add'?"),
+    ],
+)
+def test_a_wrong_choice_gets_the_choices_and_the_nearest(rest: Rest, path: str, body: Any, meant: str) -> None:
+    rest.create("variables", {"id": "w", "value": [1.0, 2.0]})
+    rest.create("tensors", {"id": "i", "value": [[[[1.0]]]]})
+    rest.create("functions", {"id": "f", "text": "y = sum(w * w)"})
+    rest.create("tapes", {"id": "t"})
+    answer = rest.post(path, body)
+    text = answer.json()["failure"]["message"] if path == "batch" else answer.json()["detail"]
+    assert meant.format("did you mean ") in text
+
+
+def test_a_wrong_choice_in_a_query_gets_the_choices_and_the_nearest(rest: Rest) -> None:
+    fault = problem(rest.get("tensors?kind=slice"), 422, "invalid_request")
+    assert fault["detail"] == "query.kind: must be 'tensor' or 'slices'; found \"slice\": did you mean 'slices'?"
+    fault = problem(rest.get("tensors?dtype=flaot32"), 422, "invalid_request")
+    assert "found 'flaot32': did you mean 'float32'" in fault["detail"]

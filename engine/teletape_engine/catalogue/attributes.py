@@ -17,6 +17,7 @@ import numpy as np
 
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError
 from teletape_engine.spec import Number, dtype_of
+from teletape_engine.suggestions import with_nearest
 
 Axis: TypeAlias = int
 Axes: TypeAlias = int | tuple[int, ...] | None
@@ -250,7 +251,8 @@ class Schema:
         unknown = [name for name in values if name not in self._by_name]
         if unknown:
             names = ", ".join(self._by_name) or "none"
-            raise BadAttributeError(f"op {self.op!r} has no attribute {unknown[0]!r}; it takes: {names}", op=self.op)
+            text = f"op {self.op!r} has no attribute {unknown[0]!r}; it takes: {names}"
+            raise BadAttributeError(with_nearest(text, unknown[0], self._by_name), op=self.op)
         read: dict[str, Any] = {}
         for name, kind, default, optional in self.attrs:
             value = values.get(name, default)

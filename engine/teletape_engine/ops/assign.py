@@ -20,6 +20,7 @@ from teletape_engine.arrays.scatter import change_rows, check_indices, flat_indi
 from teletape_engine.catalogue.attributes import Slices
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import INDEX, INTEGER, KERNEL_NAMES, NUMERIC, Shape, Spec, broadcast, shape_text
+from teletape_engine.suggestions import with_nearest
 
 WHOLE: Final = ("set", "add", "sub")
 ROWS: Final = tuple(f"scatter_{how}" for how in ("update", "add", "sub", "mul", "div", "min", "max"))
@@ -39,7 +40,9 @@ def check_scatter(variable: Spec, value: Spec, indices: Spec | None, mode: str) 
         InvalidArgumentError: The mode is unknown or needs indices; another dtype; shapes that do not fit.
     """
     if mode not in MODES:
-        raise InvalidArgumentError(f"assign: unknown mode {mode!r}; it must be one of {', '.join(MODES)}")
+        raise InvalidArgumentError(
+            with_nearest(f"assign: unknown mode {mode!r}; it must be one of {', '.join(MODES)}", mode, MODES)
+        )
     if mode in WHOLE:
         raise InvalidArgumentError(f"assign: mode {mode!r} changes the whole and takes no indices")
     if indices is None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Header, Path, Query
+from pydantic import AfterValidator
 from starlette.datastructures import Headers
 
 from teletape_engine.diagram.histogram import MAX_BINS
+from teletape_engine.spec import DTYPES
+from teletape_engine.suggestions import with_nearest
 from teletape_server.problems import Problem
 from teletape_server.worker.bodies import DTYPE_HEADER, SHAPE_HEADER
 
@@ -40,11 +43,21 @@ IfNoneMatch = Annotated[
 ]
 
 
+def _dtype(name: str | None) -> str | None:
+    if name is not None and name not in DTYPES:
+        raise ValueError(with_nearest(f"must be one of {', '.join(DTYPES)}; found {name!r}", name, DTYPES))
+    return name
+
+
 Limit = Annotated[int | None, Query(ge=1, le=MOST_LISTED, description="Most items; without it all")]
 After = Annotated[str | None, Query(min_length=1, description="Continue after this item: `next` of the page before")]
 Prefix = Annotated[str | None, Query(min_length=1, description="Only those whose id begins with this text")]
 Kind = Annotated[Literal["tensor", "slices"] | None, Query(description="Only tensors, or only sparse gradients")]
-DtypeFilter = Annotated[str | None, Query(min_length=1, description="Only those of this dtype, such as float32")]
+DtypeFilter = Annotated[
+    str | None,
+    AfterValidator(_dtype),
+    Query(min_length=1, description="Only those of this dtype, such as float32"),
+]
 Several = Annotated[
     list[str] | None,
     Query(description="Ids, the parameter repeated; those that name nothing are skipped", examples=[["old"]]),

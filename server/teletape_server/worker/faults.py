@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.suggestions import did_you_mean
+from teletape_engine.suggestions import did_you_mean, with_nearest
 
 Facts: TypeAlias = Mapping[str, Any]
 
@@ -24,7 +24,7 @@ _SENTENCES: Final[dict[str, Callable[[Facts], str]]] = {
     "missing": lambda facts: "is missing, and is needed",
     "extra_forbidden": lambda facts: (
         "is no field of this request: "
-        + (did_you_mean(facts["name"], facts["known"]) or "leave it out, or correct its name")
+        + (did_you_mean(facts["name"], facts["known"]) or f"it has {', '.join(facts['known']) or 'none'}")
     ),
     "string_type": lambda facts: "must be a string",
     "string_pattern_mismatch": lambda facts: f"must match {facts['pattern']}",
@@ -57,6 +57,8 @@ BY_POSITION: Final = "[]"
 BY_NAME: Final = "{}"
 _NOTHING_SENT: Final = ("missing", "extra_forbidden")
 _COUNTED: Final = ("too_long", "too_short")
+_CHOICES: Final = ("literal_error", "enum")
+_QUOTED: Final = re.compile(r"'([^']*)'")
 
 
 def described_faults(
@@ -114,7 +116,9 @@ def _sentence(error: Facts, known: Iterable[str]) -> str:
         return str(error["msg"]).removeprefix("Value error, ")
     if kind in _NOTHING_SENT:
         return sentence(facts)
-    return f"{sentence(facts)}; found {facts['actual_length'] if kind in _COUNTED else _shown(error.get('input'))}"
+    actual = facts["actual_length"] if kind in _COUNTED else _shown(error.get("input"))
+    choices = _QUOTED.findall(facts["expected"]) if kind in _CHOICES else ()
+    return with_nearest(f"{sentence(facts)}; found {actual}", error.get("input"), choices)
 
 
 def _shown(value: Any) -> str:
@@ -169,7 +173,11 @@ _REWORDED: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], .
         (r"Value for attr '(T\w*|dtype)' of (\w+) is not in the list of allowed values: ([\w, ]+)", _dtype_not_taken),
         (
             r"Value for attr 'padding' of \"(.*?)\" is not in the list of allowed values: (.*?)(?:\n.*|$)",
-            lambda match: f"padding must be one of {match[2].rstrip('; ')}; found {json.dumps(match[1])}",
+            lambda match: with_nearest(
+                f"padding must be one of {match[2].rstrip('; ')}; found {json.dumps(match[1])}",
+                match[1],
+                re.findall(r"\w+", match[2]),
+            ),
         ),
         (r"a Python (float|int|bool|complex) cannot", lambda match: f"{_NUMBERS[match[1]]} cannot"),
         (r"\bIn\[([012])\]", lambda match: _PLACES[int(match[1])]),

@@ -20,6 +20,7 @@ from teletape_engine.recording.cotangents import Operands
 from teletape_engine.recording.tape import Tape, record
 from teletape_engine.recording.values import Literal, new_uid
 from teletape_engine.spec import WEAK, Spec
+from teletape_engine.suggestions import with_nearest
 
 QUESTIONS: Final = ("gradient", "jacobian", "batch_jacobian", "hessian", "hvp")  #: What can be estimated.
 
@@ -85,7 +86,9 @@ def estimate(query: GradientQuery, question: str = "gradient", speed: Speed | No
         NoGradientRegisteredError: As the gradient itself.
     """
     if question not in QUESTIONS:
-        raise InvalidArgumentError(f"question must be one of {', '.join(QUESTIONS)}, found {question!r}")
+        raise InvalidArgumentError(
+            with_nearest(f"question must be one of {', '.join(QUESTIONS)}, found {question!r}", question, QUESTIONS)
+        )
     if query.tape.consumed:
         raise TapeConsumedError
     if question in ("hessian", "hvp"):

@@ -17,6 +17,7 @@ from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.random.philox import check_state, unsigned
 from teletape_engine.spec import DTYPES, Spec
+from teletape_engine.suggestions import with_nearest
 
 _F32, _F64, _I64 = DTYPES["float32"], DTYPES["float64"], DTYPES["int64"]
 _STATE: Final = np.array([0, 1, 7])
@@ -32,7 +33,8 @@ def _candidates_spec(state: Spec, *, num_sampled: int, range_max: int, unique: b
     if unique and num_sampled > range_max:
         raise InvalidArgumentError(f"Sampler's range is too small: {num_sampled} different ones of {range_max}")
     if distribution not in _DISTRIBUTIONS:
-        raise InvalidArgumentError(f"distribution must be one of {', '.join(_DISTRIBUTIONS)}, found {distribution!r}")
+        refusal = f"distribution must be one of {', '.join(_DISTRIBUTIONS)}, found {distribution!r}"
+        raise InvalidArgumentError(with_nearest(refusal, distribution, _DISTRIBUTIONS))
     return Spec.of((num_sampled + 1,), _I64)
 
 

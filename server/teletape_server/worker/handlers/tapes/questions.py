@@ -12,6 +12,7 @@ from teletape_engine.commands.results import Answer, Facts, Kinds
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_engine.errors import IdInUseError, TeletapeError
 from teletape_engine.session.session import Session
+from teletape_engine.suggestions import with_nearest
 from teletape_server.worker.answers import derivative_entry, fetched_values, fetches
 from teletape_server.worker.bodies import InvalidRequestError, new_id, path_id, read, validated
 from teletape_server.worker.execution import command, execute
@@ -221,7 +222,9 @@ def ask_many(session: Session, request: Request) -> Result:
 def _read_question(position: int, fields: dict[str, Any], tape: Id) -> _Question:
     verb = fields.get("do", "gradient")
     if not isinstance(verb, str) or verb not in ASK:
-        raise InvalidRequestError(f"questions.{position}.do: must be one of {', '.join(ASK)}; found {verb!r}")
+        raise InvalidRequestError(
+            with_nearest(f"questions.{position}.do: must be one of {', '.join(ASK)}; found {verb!r}", verb, ASK)
+        )
     body = validated(ASK[verb], fields, "questions", position)
     try:
         return _question(verb, body, tape)

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_engine.ops.assign import MODES
+from teletape_engine.suggestions import with_nearest
 from teletape_server.worker.models.base import Answer, Body, Input, Name, Replace, TensorValue, examples
 from teletape_server.worker.models.listings import Listing
 
@@ -35,7 +36,7 @@ class VariableValues(Body):
 
 def _mode(name: str) -> str:
     if name not in MODES:
-        raise ValueError(f"must be one of {', '.join(MODES)}; found {name!r}")
+        raise ValueError(with_nearest(f"must be one of {', '.join(MODES)}; found {name!r}", name, MODES))
     return name
 
 
