@@ -171,3 +171,10 @@ def test_json_batches_say_it_and_repeat_it(rest: Rest) -> None:
         [kinds] = rest.done("batch", {"commands": commands})["results"]
         assert kinds["kinds"] == ["none"]
         assert [why["code"] for why in kinds["why"]] == ["non_differentiable_op"]
+
+
+def test_the_advice_names_the_field_of_the_request(rest: Rest) -> None:
+    prepared(rest, op("mul", "z", 2.0, to="y"))
+    [derivative] = rest.done("tapes/t/gradient", {"targets": ["y"], "sources": ["x"]})["derivatives"]
+    assert '"unconnected": "zero"' in derivative["why"]["advice"]
+    assert "unconnected_gradients" not in derivative["why"]["advice"]

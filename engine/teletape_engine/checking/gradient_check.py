@@ -276,7 +276,7 @@ def check_tape(
     if not tape.replayable:
         raise TapeStateError(
             "check_gradients runs the tape's ops again, and this tape does not keep their inputs: create it with "
-            'replayable=True (REST: "replayable": true), or check a function instead'
+            "replayable=True, or check a function instead"
         )
     if tape.consumed:
         raise TapeStateError(CONSUMED)

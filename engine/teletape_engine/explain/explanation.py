@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from teletape_engine.explain.reasons import MEANINGS, Outcome, Reason
+from teletape_engine.explain.reasons import MEANINGS, ZEROS, ZEROS_IN_JSON, Outcome, Reason
 
 _HEADS: Final = {
     Outcome.GRADIENT: "The gradient is there",
@@ -128,13 +128,16 @@ class Explanation:
             steps.insert(len(steps) // 2, f"… {self.length - len(steps)} more …")
         return " ← ".join(steps)
 
+    def _advice_in_json(self) -> str:
+        return self.advice.replace(ZEROS, ZEROS_IN_JSON)
+
     def facts(self) -> dict[str, Any]:
         """The explanation as JSON-able facts; its call sites must be texts."""
         return {
             "code": self.code.value,
             "outcome": self.outcome.value,
             "message": self.message,
-            "advice": self.advice,
+            "advice": self._advice_in_json(),
             "op": self.op,
             "where": self.where,
             "path": [{"op": step.op, "where": step.where, "cut": step.cut} for step in self.path],
@@ -146,7 +149,7 @@ class Explanation:
 
     def brief(self) -> dict[str, Any]:
         """The explanation in short, for an answer with a null; its call site must be a text."""
-        facts = {"code": self.code.value, "message": self.message, "op": self.op, "advice": self.advice}
+        facts = {"code": self.code.value, "message": self.message, "op": self.op, "advice": self._advice_in_json()}
         return facts if self.where is None else facts | {"where": self.where}
 
     @classmethod

@@ -1,13 +1,16 @@
 """The closed vocabulary of explanations: why a gradient is None, zero or not finite, and what to do about each reason.
 
 docs/explain.md shows a program for every code, and a test compares the two. The texts serve Python and REST: they name
-ops and fields, and Python's functions only in addition.
+ops and fields, and Python's functions only in addition. What has another name in REST is replaced in JSON-able facts.
 """
 
 from __future__ import annotations
 
 import enum
 from typing import Final, NamedTuple
+
+ZEROS: Final = "unconnected_gradients='zero'"  #: As the SDK spells it.
+ZEROS_IN_JSON: Final = '"unconnected": "zero"'
 
 
 class Outcome(enum.StrEnum):
@@ -198,8 +201,7 @@ MEANINGS: Final[dict[Reason, Meaning]] = {
     ),
     Reason.UNCONNECTED: _none(
         "the target was computed without the source",
-        "check that the source is the variable that the computation uses; unconnected_gradients='zero' (REST: "
-        '"unconnected": "zero") gives zeros',
+        f"check that the source is the variable that the computation uses; {ZEROS} gives zeros",
     ),
     Reason.ZERO_DERIVATIVE: _zero(
         "the op's derivative is zero at these inputs",

@@ -84,7 +84,10 @@ def _total(xp: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     extra=[sample((0, 2), axis=0)],
 )
 def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The sum over `axis` (an integer, several, or null for all); integers wrap around. Of nothing: 0."""
+    """The sum over `axis` (one axis or several; all of them by default); integers wrap around.
+
+    Without elements it is 0.
+    """
     return _total(xp, x, axes_in(axis, len(x.shape)), keepdims).astype(x.dtype, copy=False)
 
 
@@ -98,7 +101,10 @@ def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     workspace=lambda x, axis, keepdims: 40 * math.prod(reduced(x.shape, axis, keepdims)) if x.dtype in INTEGER else 0,
 )
 def reduce_mean(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero. Of nothing: nan."""
+    """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero.
+
+    Without elements it is nan.
+    """
     axes, count = axes_in(axis, len(x.shape)), _counted(x.shape, axis)
     if x.dtype in INTEGER:
         long = DTYPES["uint64" if x.dtype.kind == "u" else "int64"]
@@ -140,7 +146,10 @@ def _highest(dtype: DType) -> Any:
     traits=[Trait.SELECTS],
 )
 def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: -inf."""
+    """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient.
+
+    Without elements it is -inf.
+    """
     if x.size == 0:
         return xp.full(reduced(x.shape, axis, keepdims), _lowest(x.dtype), x.dtype)
     return xp.max(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
@@ -155,7 +164,10 @@ def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     traits=[Trait.SELECTS],
 )
 def reduce_min(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: inf."""
+    """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient.
+
+    Without elements it is inf.
+    """
     if x.size == 0:
         return xp.full(reduced(x.shape, axis, keepdims), _highest(x.dtype), x.dtype)
     return xp.min(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
@@ -213,7 +225,10 @@ def _conj_if(factor: Any, spec: Spec) -> Any:
     traits=[Trait.MULTIPLIES],
 )
 def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The product over `axis`; integers wrap around. The gradient is exact at zeros, at every order. Of nothing: 1."""
+    """The product over `axis`; integers wrap around. The gradient is exact at zeros, at every order.
+
+    Without elements it is 1.
+    """
     axes = axes_in(axis, len(x.shape))
     return xp.prod(x, axis=axes, keepdims=keepdims, dtype=wide(x.dtype)).astype(x.dtype, copy=False)
 
@@ -221,13 +236,13 @@ def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -
 # ------------------------------------------------------------------------------------------------------------- truth
 @reduction(vjp=NOT_REGISTERED, op_type="Any", tf="reduce_any math.reduce_any", dtypes=_BOOL, traits=[Trait.TRUTHS])
 def reduce_any(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """Whether any is true over `axis`. Of nothing: false."""
+    """Whether any is true over `axis`. Without elements it is false."""
     return xp.any(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
 
 
 @reduction(vjp=NOT_REGISTERED, op_type="All", tf="reduce_all math.reduce_all", dtypes=_BOOL, traits=[Trait.TRUTHS])
 def reduce_all(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """Whether all are true over `axis`. Of nothing: true."""
+    """Whether all are true over `axis`. Without elements it is true."""
     return xp.all(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
 
 
@@ -253,7 +268,7 @@ def _weights(x: Any, y: Any, x_spec: Spec, axis: Any) -> Any:
     workspace=lambda x, **_: wide_bytes(x, 2),
 )
 def reduce_logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """log(Σ eˣ) over `axis`, without overflow. Of nothing: -inf."""
+    """log(Σ eˣ) over `axis`, without overflow. Without elements it is -inf."""
     if x.size == 0:
         return xp.full(reduced(x.shape, axis, keepdims), -np.inf, x.dtype)
     axes = axes_in(axis, len(x.shape))
@@ -370,7 +385,7 @@ def _arg(xp: Any, x: Any, axis: int, output_type: DType, *, largest: bool) -> An
     workspace=lambda x, **_: 2 * x.nbytes,
 )
 def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
-    """The index of the largest along `axis`, the first of equals; nan is ignored."""
+    """The index of the largest along `axis`, the first one of equal elements; nan is ignored."""
     return _arg(xp, x, axis, output_type, largest=True)
 
 
@@ -392,5 +407,5 @@ def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int6
     workspace=lambda x, **_: 2 * x.nbytes,
 )
 def argmin(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
-    """The index of the smallest along `axis`, the first of equals; nan is ignored."""
+    """The index of the smallest along `axis`, the first one of equal elements; nan is ignored."""
     return _arg(xp, x, axis, output_type, largest=False)

@@ -151,7 +151,10 @@ def _top_spec(x: Spec, *, k: int) -> Spec:
     workspace=lambda x, **_: 3 * 8 * x.size,
 )
 def top_k(xp: Any, x: Any, *, k: int = 1) -> Any:
-    """The places along the last axis of the k largest elements, the largest first, as int32; of equals the first."""
+    """The indices along the last axis of the k largest elements, the largest first, as int32.
+
+    Equal elements in their order.
+    """
     return xp.ascontiguousarray(_order(xp, x, -1, descending=True)[..., :k])
 
 

@@ -197,7 +197,7 @@ _REWORDED: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], .
             r"^Registering two gradient with name '(\w+)'!",
             lambda match: f"there is a gradient for the op type {match[1]!r} already: use another name",
         ),
-        (r'replayable=True \(REST: "replayable": true\)', lambda match: '"replayable": true'),
+        (r"\breplayable=True\b", lambda match: '"replayable": true'),
         (r"^Matrix size-incompatible: ", lambda match: "these matrices cannot be multiplied: "),
         (r"^[A-Z]\w+(?:V\d)?: ", lambda match: ""),
         (r"\btf\.(b?float\d+|complex\d+|u?int\d+)", lambda match: match[1]),

@@ -33,7 +33,10 @@ _ARGMIN = ops.argmin
 def reduce_sum(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The sum over `axis` (an integer, several, or null for all); integers wrap around. Of nothing: 0."""
+    """The sum over `axis` (one axis or several; all of them by default); integers wrap around.
+
+    Without elements it is 0.
+    """
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -49,7 +52,10 @@ def reduce_sum(
 def reduce_mean(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero. Of nothing: nan."""
+    """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero.
+
+    Without elements it is nan.
+    """
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -65,7 +71,10 @@ def reduce_mean(
 def reduce_max(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: -inf."""
+    """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient.
+
+    Without elements it is -inf.
+    """
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -81,7 +90,10 @@ def reduce_max(
 def reduce_min(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient. Of nothing: inf."""
+    """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient.
+
+    Without elements it is inf.
+    """
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -97,7 +109,10 @@ def reduce_min(
 def reduce_prod(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product over `axis`; integers wrap around. The gradient is exact at zeros, at every order. Of nothing: 1."""
+    """The product over `axis`; integers wrap around. The gradient is exact at zeros, at every order.
+
+    Without elements it is 1.
+    """
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -113,7 +128,7 @@ def reduce_prod(
 def reduce_any(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Whether any is true over `axis`. Of nothing: false."""
+    """Whether any is true over `axis`. Without elements it is false."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -129,7 +144,7 @@ def reduce_any(
 def reduce_all(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Whether all are true over `axis`. Of nothing: true."""
+    """Whether all are true over `axis`. Without elements it is true."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -145,7 +160,7 @@ def reduce_all(
 def reduce_logsumexp(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """log(Σ eˣ) over `axis`, without overflow. Of nothing: -inf."""
+    """log(Σ eˣ) over `axis`, without overflow. Without elements it is -inf."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -216,7 +231,7 @@ def argmax(
     output_type: to.DTypeInput = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """The index of the largest along `axis`, the first of equals; nan is ignored."""
+    """The index of the largest along `axis`, the first one of equal elements; nan is ignored."""
     try:
         attrs: dict[str, Any] = {"output_type": to.dtype(output_type)}
         if axis is not None:
@@ -233,7 +248,7 @@ def argmin(
     output_type: to.DTypeInput = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """The index of the smallest along `axis`, the first of equals; nan is ignored."""
+    """The index of the smallest along `axis`, the first one of equal elements; nan is ignored."""
     try:
         attrs: dict[str, Any] = {"output_type": to.dtype(output_type)}
         if axis is not None:

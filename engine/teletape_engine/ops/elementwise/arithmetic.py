@@ -367,7 +367,7 @@ def add_n(xp: Any, *xs: Any) -> Any:
     samples=[sample((2, 3), -0.5, 0.7), sample((3,), (), (), low=0.1), sample((2, 2), (2, 2), 1, seed=2)],
 )
 def clip_by_value(x: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
-    """x held between two bounds, which may be arrays. The gradient passes at both bounds."""
+    """x, limited to the range between two bounds, which may be arrays. The gradient passes at both bounds."""
     return maximum(minimum(x, clip_value_max), clip_value_min)
 
 

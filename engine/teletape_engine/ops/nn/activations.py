@@ -183,7 +183,7 @@ def _softmax_vjp(ct: Any, y: Any, axis: int) -> Any:
     reach=Reach.LINES,
 )
 def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
-    """eˣ / Σ eˣ along `axis`, without overflow."""
+    """Softmax: eˣ / Σ eˣ along `axis`, without overflow; the results add up to 1."""
     out = shifted(xp, x, axis)
     xp.exp(out, out=out)
     out /= xp.sum(out, axis=axis, keepdims=True)
@@ -202,7 +202,7 @@ def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     reach=Reach.LINES,
 )
 def log_softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
-    """x - log Σ eˣ along `axis`, without overflow."""
+    """The logarithm of softmax: x - log Σ eˣ along `axis`, without overflow."""
     out = shifted(xp, x, axis)
     out -= xp.log(xp.sum(xp.exp(out), axis=axis, keepdims=True))
     return out.astype(x.dtype, copy=False)

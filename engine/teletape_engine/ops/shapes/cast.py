@@ -38,7 +38,7 @@ _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
     reach=Reach.ELEMENTS,
 )
 def cast(xp: Any, x: Any, *, dtype: DType) -> Any:
-    """x as another dtype.
+    """The elements of x converted to another dtype.
 
     To integers: toward zero; to bool: whether it is not 0; of complex numbers the real part. The gradient passes
     between floating and complex dtypes, and is None through integers and bool.

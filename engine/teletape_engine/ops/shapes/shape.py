@@ -68,7 +68,7 @@ def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     reach=Reach.MOVES,
 )
 def reshape(xp: Any, x: Any, *, shape: Ints) -> Any:
-    """The same elements in row-major order in another shape; one length may be -1: it is computed."""
+    """The same elements, in row-major order, in another shape; one length may be -1: it follows from the others."""
     return x.reshape(shape if x.size else resolve(shape, x.shape))
 
 
@@ -141,7 +141,7 @@ def _batch_squeeze(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     reach=Reach.MOVES,
 )
 def squeeze(xp: Any, x: Any, *, axis: Axes = None) -> Any:
-    """x without the named axes, which must have length 1; without all such axes if none is named."""
+    """x without the axes of `axis`, which must have length 1; without every such axis if none is named."""
     return xp.squeeze(x, axis=_squeezed(x.shape, axis))
 
 
@@ -183,7 +183,7 @@ def _batch_transpose(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     reach=Reach.MOVES,
 )
 def transpose(xp: Any, x: Any, *, perm: Ints | None = None) -> Any:
-    """Axis `perm[i]` of x as axis i of the result; all axes reversed without `perm`."""
+    """Reorders the axes: axis i of the result is axis `perm[i]` of x. Without `perm` the order is reversed."""
     return xp.transpose(x, _order(perm, len(x.shape)))
 
 
@@ -317,7 +317,7 @@ def _batch_concat(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     reach=Reach.MOVES,
 )
 def concat(xp: Any, *xs: Any, axis: Axis) -> Any:
-    """Arrays of one rank end to end along `axis`; the other axes agree."""
+    """Joins arrays of one rank along `axis`; their other axes have the same lengths."""
     return xp.concatenate(xs, axis=axis)
 
 
@@ -358,5 +358,5 @@ def _batch_stack(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     reach=Reach.MOVES,
 )
 def stack(xp: Any, *xs: Any, axis: Axis = 0) -> Any:
-    """Arrays of one shape side by side along a new `axis` of the result."""
+    """Joins arrays of one shape along a new axis, which is `axis` of the result."""
     return xp.stack(xs, axis=axis)

@@ -222,7 +222,7 @@ def add_n(inputs: Iterable[to.TensorInput], name: str | None = None) -> Tensor:
 def clip_by_value(
     t: to.TensorInput, clip_value_min: to.TensorInput, clip_value_max: to.TensorInput, name: str | None = None
 ) -> Tensor:
-    """x held between two bounds, which may be arrays. The gradient passes at both bounds."""
+    """x, limited to the range between two bounds, which may be arrays. The gradient passes at both bounds."""
     try:
         checks.bounds_fit(t, clip_value_min, clip_value_max)
         result = checks.clipped_slices(t, clip_value_min, clip_value_max)

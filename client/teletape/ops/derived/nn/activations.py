@@ -85,7 +85,7 @@ def silu(features: to.TensorInput, beta: float | TensorLike = 1.0, name: str | N
 
 
 def softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str | None = None) -> Tensor:
-    """eˣ / Σ eˣ along `axis`, without overflow."""
+    """Softmax: eˣ / Σ eˣ along `axis`, without overflow; the results add up to 1."""
     try:
         logits = to.tensor(logits)
         attrs: dict[str, Any] = {}
@@ -98,7 +98,7 @@ def softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str |
 
 
 def log_softmax(logits: to.TensorInput, axis: to.IntInput | None = None, name: str | None = None) -> Tensor:
-    """x - log Σ eˣ along `axis`, without overflow."""
+    """The logarithm of softmax: x - log Σ eˣ along `axis`, without overflow."""
     try:
         logits = to.tensor(logits)
         attrs: dict[str, Any] = {}

@@ -22,7 +22,7 @@ _BITCAST = ops.bitcast
 
 
 def cast(x: to.TensorInput, dtype: to.DTypeInput, name: str | None = None) -> Tensor:
-    """x as another dtype.
+    """The elements of x converted to another dtype.
 
     To integers: toward zero; to bool: whether it is not 0; of complex numbers the real part. The gradient passes
     between floating and complex dtypes, and is None through integers and bool.

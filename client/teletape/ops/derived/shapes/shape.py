@@ -22,7 +22,7 @@ _TILE = ops.tile
 
 
 def reshape(tensor: to.TensorInput, shape: to.IntsInput, name: str | None = None) -> Tensor:
-    """The same elements in row-major order in another shape; one length may be -1: it is computed."""
+    """The same elements, in row-major order, in another shape; one length may be -1: it follows from the others."""
     try:
         return call(_RESHAPE, (tensor,), shape=to.ints(shape, "shape"))
     except BaseException as error:
@@ -40,7 +40,7 @@ def expand_dims(input: to.TensorInput, axis: to.IntsInput, name: str | None = No
 
 
 def squeeze(input: to.TensorInput, axis: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """x without the named axes, which must have length 1; without all such axes if none is named."""
+    """x without the axes of `axis`, which must have length 1; without every such axis if none is named."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -54,7 +54,7 @@ def squeeze(input: to.TensorInput, axis: to.IntsInput | None = None, name: str |
 def transpose(
     a: to.TensorInput, perm: to.IntsInput | None = None, conjugate: bool = False, name: str | None = None
 ) -> Tensor:
-    """Axis `perm[i]` of x as axis i of the result; all axes reversed without `perm`."""
+    """Reorders the axes: axis i of the result is axis `perm[i]` of x. Without `perm` the order is reversed."""
     try:
         attrs: dict[str, Any] = {}
         if perm is not None:
