@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -151,35 +152,36 @@ def test_cancelling_nothing_does_nothing_to_what_comes_later(http: httpx.Client)
     assert ok(http.post("/v1/sessions/demo/ops", json={"ops": [{"op": "add", "inputs": [1.0, 2.0], "outputs": ["x"]}]}))
 
 
-@pytest.fixture
-def strict() -> Iterator[httpx.Client]:
-    """A server on which nothing may take long."""
-    settings = Settings(api_keys=KEYS, max_iterations=1000, time_limit=0.5, patience=30.0)
-    with Server(settings).running() as server, server.client() as client:
+@contextmanager
+def limited(**limits: Any) -> Iterator[httpx.Client]:
+    """A client with a session, of a server with limits."""
+    with Server(Settings(api_keys=KEYS, **limits)).running() as server, server.client() as client:
         ok(client.post("/v1/sessions", json={"id": "demo"}))
         yield client
 
 
-def test_a_loop_without_end_is_stopped_by_its_iterations(strict: httpx.Client) -> None:
-    answer = ok(strict.post("/v1/sessions/demo/batch", json={"commands": loop(5000)})).json()
+def test_a_loop_without_end_is_stopped_by_its_iterations() -> None:
+    fine = [*loop(900, "first"), {"do": "fetch", "id": "first"}, *loop(950, "again")]
+    with limited(max_iterations=1000) as http:
+        answer = ok(http.post("/v1/sessions/demo/batch", json={"commands": loop(5000)})).json()
+        assert ok(http.post("/v1/sessions/demo/batch", json={"commands": fine})).json()["failure"] is None
     failure = answer["failure"]
     assert failure["code"] == "resource_exhausted"
     assert failure["details"] == {"iterations": 1001, "limit": 1000}
     assert "maximum_iterations" in failure["message"]
-    fine = [*loop(900, "first"), {"do": "fetch", "id": "first"}, *loop(950, "again")]
-    assert ok(strict.post("/v1/sessions/demo/batch", json={"commands": fine})).json()["failure"] is None
 
 
-def test_work_without_end_is_stopped_by_the_clock(strict: httpx.Client) -> None:
+def test_work_without_end_is_stopped_by_the_clock() -> None:
     body = {"op": "matmul", "inputs": ["m", "m"], "outputs": ["p"]}
     commands = [
         {"do": "function", "id": "body", "inputs": ["m"], "steps": [body], "outputs": ["p"]},
         {"do": "op", "op": "fill", "inputs": [0.0], "outputs": ["m"], "attrs": {"shape": [600, 600]}},
-        {"do": "scan", "body": "body", "inputs": ["m"], "outputs": ["last"], "carried": 1, "length": 900},
+        {"do": "scan", "body": "body", "inputs": ["m"], "outputs": ["last"], "carried": 1, "length": 9_000_000},
     ]
-    answer = ok(strict.post("/v1/sessions/demo/batch", json={"commands": commands})).json()
+    with limited(time_limit=0.5) as http:
+        answer = ok(http.post("/v1/sessions/demo/batch", json={"commands": commands})).json()
+        refusal = http.post("/v1/run", json={"commands": commands})
     assert answer["failure"]["code"] == "deadline_exceeded"
-    refusal = strict.post("/v1/run", json={"commands": commands})
     detail = problem(refusal, 422, "deadline_exceeded")["detail"]
     assert re.search(r"0\.5 s", detail)  # stopped between two iterations, or before one for which no time was left
 

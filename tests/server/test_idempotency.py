@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -24,6 +25,14 @@ REPLAYED = "idempotent-replayed"
 
 def key(name: str) -> dict[str, str]:
     return {"Idempotency-Key": name}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A server with small limits that waits for its answers: a slow machine's are no 202."""
+    settings = Settings(api_keys=KEYS, memory_limit=64 << 20, max_body=16 << 20, sessions_per_key=3, shutdown_grace=0.1)
+    with Server(settings).running() as item:
+        yield item
 
 
 @pytest.fixture
