@@ -54,7 +54,7 @@ class TracedGradients:
             declarations=owner.declarations,
             at_stop=self._trace,
         )
-        _check_functions(query)
+        _check_functions(query, recorded=owner.recorder().recorded)
 
     @property
     def names(self) -> tuple[Any, ...]:
@@ -84,7 +84,7 @@ class TracedGradients:
         name = stop.label
         try:
             traced, has_gradient = trace_gradient(stop.residuals[0].function, bound.outputs, bound.specs)
-            check_vectorizes(traced.function)
+            check_vectorizes(traced.function, recorded=self._owner.recorder().recorded)
         except NotTraceable as stopped:
             stopped.withdraw()
             raise NotBatchable(
@@ -99,13 +99,13 @@ class TracedGradients:
         return gradient, others
 
 
-def _check_functions(query: GradientQuery) -> None:
+def _check_functions(query: GradientQuery, *, recorded: bool) -> None:
     """Raises NotBatchable if the gradient of a call is a function without a form over rows: there is a loop in it."""
     for _, _, _, residuals, _ in query.tape.nodes:
         first = residuals[0] if residuals else None
         if isinstance(first, FunctionGradient):
             try:
-                check_vectorizes(first.function)
+                check_vectorizes(first.function, recorded=recorded)
             except UnimplementedError as error:
                 raise NotBatchable(f"a call inside a function: {error.message}") from None
 

@@ -22,8 +22,12 @@ from teletape_engine.recording.values import Literal, Recorded, Variable
 Replacement: TypeAlias = Callable[[Stop], tuple[FunctionGradient, Sequence[Any]] | None]
 
 
-def check_vectorizes(function: Function) -> None:
+def check_vectorizes(function: Function, *, recorded: bool) -> None:
     """Refuses a function that has no form over rows.
+
+    Args:
+        function: It.
+        recorded: Whether a tape records the ops over rows: it would not see a custom call in the function.
 
     Raises:
         UnimplementedError: With the step.
@@ -33,8 +37,8 @@ def check_vectorizes(function: Function) -> None:
             if step.op.dynamic or (step.op.batch is None and step.op.expand is None and step.inputs):
                 raise UnimplementedError(f"op {step.op.name!r} has no form over rows", op=step.op.name)
         elif isinstance(step.command, commands.CallFunction):
-            check_vectorizes(step.functions[0])
-        else:
+            check_vectorizes(step.functions[0], recorded=recorded)
+        elif recorded or not isinstance(step.command, commands.CustomCall):
             raise UnimplementedError(f"a {step.command.verb!r} step has no form over rows")
 
 
@@ -54,6 +58,7 @@ def over_rows(recorder: Recorder, replacement: Replacement, stop: Stop) -> Input
     if any(not isinstance(_dense(ct), Operand) for ct in cts):
         return [GradientKind.DENSE if present else None for present in gradient.has_gradient]
     rows: Rows = _dense(cts[0]).runtime
+    check_vectorizes(gradient.function, recorded=rows.recorder is not None)
     arguments = [
         rows.shared(_below(rows, recorder.full(spec, 0))) if ct is None else _dense(ct)
         for ct, spec in zip(stop.cts, stop.results, strict=True)
@@ -82,7 +87,7 @@ def map_elements(
         length: Number of elements.
     """
     try:
-        check_vectorizes(function)
+        check_vectorizes(function, recorded=True)
     except UnimplementedError:
         return None
     rows = Rows(recorder)
@@ -142,7 +147,11 @@ def _run(function: Function, rows: Rows, recorder: Recorder, arguments: Sequence
         if step.op is not None:
             values[step.outputs[0]] = rows.call(step.op, _operands(rows, recorder, step.op, inputs), step.attrs)
         else:
-            results = _run(step.functions[0], rows, recorder, inputs)
+            if isinstance(step.command, commands.CustomCall):  # no tape records: the results are as they were computed
+                count = len(step.command.has_gradient)
+                results = inputs[count : count + step.command.results]
+            else:
+                results = _run(step.functions[0], rows, recorder, inputs)
             for register, result in zip(step.outputs, results, strict=True):
                 values[register] = result
     results = [values[register] for register in function.results]

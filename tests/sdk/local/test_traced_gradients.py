@@ -107,3 +107,48 @@ def test_one_row_is_one_pass_and_needs_no_notice(caplog, rows):
         y = scaled(x)
     assert tape.jacobian(y, x).numpy().tolist() == np.eye(rows).tolist()
     assert ["One backward pass" in message for message in caplog.messages] == [True] * (rows - 1)
+
+
+def _within_a_gradient(calls):
+    """The square of x, whose gradient function calls another custom gradient, with a derivative twice too large."""
+
+    @tf.custom_gradient
+    def square(x):
+        def grad(dy):
+            @tf.custom_gradient
+            def product(u, v):
+                calls.append(1)
+                return u * v * 2.0, lambda d: (d * v * 4.0, d * u * 2.0)
+
+            return product(x, dy)
+
+        return x * x, grad
+
+    return square
+
+
+def test_a_custom_gradient_inside_a_gradient_function_runs_once_for_all_rows(caplog):
+    calls, x = [], tf.constant([1.0, 2.0, 3.0, 4.0])
+    square = _within_a_gradient(calls)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = tf.reduce_sum(square(x) ** 2)
+        g = inner.gradient(y, x)  # 2 x (2 x²)
+    np.testing.assert_allclose(outer.jacobian(g, x), np.diag(16.0 * np.square(x)))  # 2 (2 x²), and 2 x (4 x)
+    assert len(calls) == 2
+    assert not [message for message in caplog.messages if "One backward pass" in message]
+
+
+def test_a_tape_around_the_rows_sees_a_custom_gradient_inside_a_gradient_function():
+    x = tf.constant([1.0, 2.0])
+    square = _within_a_gradient([])
+    with tf.GradientTape() as around:
+        around.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = square(x)
+        jacobian = tape.jacobian(y, x)  # 2 x on the diagonal; TensorFlow's pfor loses the inner rule
+        total = tf.reduce_sum(jacobian)
+    np.testing.assert_allclose(around.gradient(total, x), [4.0, 4.0])

@@ -132,7 +132,7 @@ def custom_function(state: State, command: commands.CustomFunction) -> None:
     function = state.find(command.function, Function)
     others = [state.argument(operand) for operand in command.inputs]
     others = [state.value(value) if isinstance(value, Literal) and value.spec.shape else value for value in others]
-    check_vectorizes(function)
+    check_vectorizes(function, recorded=False)
     state.name(command.id, CustomGradientEntry(command.tag, FunctionGradient(function, command.has_gradient), others))
 
 
