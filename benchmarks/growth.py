@@ -4,7 +4,8 @@
 
 Two sessions of one server: the old one has answered a thousand requests of a kind, the young one ten. Then both answer
 more of them in turn. Compared is the CPU time of their processes, so that other work of the machine matters little; the
-ratio is the median of the turns' ratios. The goal is 1.1.
+ratio is the median of the turns' ratios. The goal is 1.1. Of the SDK's steps, each of them one frame, the CPU time of
+this process is a row too.
 """
 
 import contextlib
@@ -13,13 +14,17 @@ import os
 import statistics
 import sys
 import tempfile
+import time
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 from with_server import server  # a script, not a package
+
+import teletape as tf
 
 YOUNG, OLD, TURNS, EACH = 10, 1000, 15, 20
 GOAL = 1.1
@@ -88,6 +93,62 @@ def function(session: Session) -> None:
     session.post(f"functions/{name}", None, "DELETE")
 
 
+class Program:
+    """A program of the SDK in a session of its own.
+
+    Attributes:
+        v: A variable.
+        loss: A function.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._session = tf.connect(url)
+        with self._session.as_default():
+            self.v = tf.Variable([0.5, 1.5])
+            self.loss = tf.function(lambda x: tf.reduce_mean(tf.tanh(x) ** 2))
+            self.loss(self.v).numpy()
+
+    def steps(self, step: Callable[[Any], None], times: int) -> None:
+        """Makes a step several times in the session."""
+        with self._session.as_default():
+            for _ in range(times):
+                step(self)
+
+    def end(self) -> None:
+        """Ends the session."""
+        self._session.close()
+
+
+def gradient_step(program: Program) -> None:
+    """A training step whose loss is read."""
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.tanh(program.v * program.v))
+    program.v.assign_sub(0.01 * tape.gradient(loss, program.v))
+    loss.numpy()
+
+
+def traced_step(program: Program) -> None:
+    """A function's trace, one call of it, and its end."""
+    tf.function(lambda x: tf.reduce_sum(tf.sin(x)))(program.v).numpy()
+
+
+def op_step(program: Program) -> None:
+    """Two ops, and the result's values."""
+    (tf.tanh(program.v) * 2.0).numpy()
+
+
+def call_step(program: Program) -> None:
+    """The call of a function."""
+    program.loss(program.v).numpy()
+
+
+STEPS: dict[str, Callable[[Program], None]] = {
+    "SDK: two ops": op_step,
+    "SDK: a training step": gradient_step,
+    "SDK: a function's call": call_step,
+    "SDK: a function's definition and end": traced_step,
+}
+
 REQUESTS: dict[str, Callable[[Session], None]] = {
     "value_and_gradient": lambda session: session.post("functions/loss/value_and_gradient", QUESTION),
     "call": lambda session: session.post("functions/loss/call", {"inputs": INPUTS, "scratch": True}),
@@ -124,13 +185,27 @@ def processes() -> dict[int, float]:
     return times
 
 
-def cost(session: Session, request: Callable[[Session], None], times: int) -> float:
-    """Sends a request several times, and returns the CPU time of the process that took most: the session's."""
-    before = processes()
+def cost(run: Callable[[], None]) -> tuple[float, float]:
+    """Returns the CPU times that work takes: of the process that took most, which is the session's, and of this one."""
+    before, own = processes(), time.process_time()
+    run()
+    own = time.process_time() - own
+    return max(after - before[number] for number, after in processes().items() if number in before), own
+
+
+def requests(session: Session, request: Callable[[Session], None], times: int) -> None:
+    """Sends a request several times."""
     for _ in range(times):
         request(session)
         session.count += 1
-    return max(after - before[number] for number, after in processes().items() if number in before)
+
+
+def row(name: str, pairs: list[tuple[float, float]]) -> bool:
+    """Prints a row, and returns whether it misses the goal."""
+    ratio = statistics.median(after / before for before, after in pairs)
+    milliseconds = 1000 * statistics.median(before for before, _ in pairs) / EACH
+    print(f"| {name} | {milliseconds:.2f} | {ratio:.2f} |", flush=True)
+    return ratio > GOAL
 
 
 def main(names: list[str]) -> int:
@@ -140,17 +215,22 @@ def main(names: list[str]) -> int:
         tempfile.TemporaryDirectory() as folder,
         server([Path(sys.executable).with_name("teletape")], Path(folder)) as url,
     ):
-        print("| request | ms of the session's process, tenth | over that, thousandth |\n| --- | --- | --- |")
-        for name in names or REQUESTS:
-            request = REQUESTS[name]
-            young, old = Session(url, "young"), Session(url, "old")
-            cost(old, request, OLD)
-            cost(young, request, YOUNG)
-            pairs = [(cost(young, request, EACH), cost(old, request, EACH)) for _ in range(TURNS)]
-            ratio = statistics.median(after / before for before, after in pairs)
-            failed = failed or ratio > GOAL
-            milliseconds = 1000 * statistics.median(before for before, _ in pairs) / EACH
-            print(f"| {name} | {milliseconds:.2f} | {ratio:.2f} |", flush=True)
+        print("| request | ms of the process, tenth | over that, thousandth |\n| --- | --- | --- |")
+        for name in names or [*REQUESTS, *STEPS]:
+            young: Any
+            old: Any
+            if name in REQUESTS:
+                young, old = Session(url, "young"), Session(url, "old")
+                run = partial(requests, request=REQUESTS[name])
+            else:
+                young, old = Program(url), Program(url)
+                run = partial(Program.steps, step=STEPS[name])
+            run(old, times=OLD)
+            run(young, times=YOUNG)
+            costs = [(cost(partial(run, young, times=EACH)), cost(partial(run, old, times=EACH))) for _ in range(TURNS)]
+            failed |= row(name, [(before[0], after[0]) for before, after in costs])
+            if name in STEPS:
+                failed |= row(f"{name}, the program's process", [(before[1], after[1]) for before, after in costs])
             for session in (young, old):
                 session.end()
     return int(failed)

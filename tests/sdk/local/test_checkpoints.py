@@ -139,15 +139,15 @@ def test_saved_models_are_refused_with_what_to_use_instead(tmp_path):
 
 
 def test_an_iterator_goes_on_in_the_order_of_a_seed_and_after_a_look_ahead(tmp_path):
-    def made():
+    def shuffled():
         return iter(tf.data.Dataset.range(20).shuffle(20, seed=3, reshuffle_each_iteration=False))
 
-    elements = made()
+    elements = shuffled()
     first = [int(next(elements)) for _ in range(5)]
     elements.peek()
     path = tf.train.Checkpoint(elements=elements).write(tmp_path / "c")
     rest = [int(x) for x in elements]
-    again = made()
+    again = shuffled()
     again.peek()
     tf.train.Checkpoint(elements=again).read(path).assert_consumed()
     assert int(again.peek()) == rest[0]

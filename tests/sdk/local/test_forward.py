@@ -108,9 +108,9 @@ def test_an_accumulator_follows_the_gradient_of_a_branch(value, product):
 def test_an_accumulator_around_an_accumulator_sees_the_tangents_of_a_loop(caplog):
     @tf.function
     def derivatives(x):
-        one = tf.constant(1.0)
-        with tf.autodiff.ForwardAccumulator(x, one) as outer:
-            with tf.autodiff.ForwardAccumulator(x, one) as inner:
+        tangent = tf.constant(1.0)
+        with tf.autodiff.ForwardAccumulator(x, tangent) as outer:
+            with tf.autodiff.ForwardAccumulator(x, tangent) as inner:
                 y = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y * x), (0, x))[1]
             first = inner.jvp(y)
         return outer.jvp(y), first, outer.jvp(first)
