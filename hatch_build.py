@@ -33,7 +33,7 @@ def build(root: Path) -> str | None:
         sources = zlib.crc32(b"".join(path.read_bytes() for path in sorted((root / source).parent.glob("*.[ch]"))))
         flags = ["-O3", "-ffp-contract=fast", "-shared", "-fPIC", "-pthread", f"-DSOURCES={sources}u"]
         try:
-            command = [*compiler.split(), *flags, "-o", str(temporary), str(root / source)]
+            command = [*compiler.split(), *flags, "-o", str(temporary), str(root / source), "-lm"]
             subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
         except (OSError, subprocess.SubprocessError) as error:
             temporary.unlink(missing_ok=True)

@@ -123,6 +123,12 @@ WRONG = {
     "empty": ("empty", wrong("reduce_sum", forward=_from_the_first), "index 0 is out of bounds"),
     "dtypes": ("dtypes", wrong("exp", forward=_short_by_dtype), "the result in float32"),
     "halves": ("halves", wrong("sigmoid", forward=lambda xp, x: 1 / (1 + xp.exp(-x))), "the result in float16"),
+    "halves, gradient": ("halves", wrong("atan", vjp=(lambda ct, x: ct / (1 + x * x),)), "gradient of x in float16"),
+    "halves, pair": (
+        "halves",
+        wrong("atan2", vjp=(lambda ct, a, b: ct * b / (a * a + b * b), lambda ct, a, b: -ct * a / (a * a + b * b))),
+        "the gradient of a in float16",
+    ),
     "views, write": ("views", wrong("neg", forward=_in_place), "read-only"),
     "views, alias": ("views", wrong("exp", forward=_alias), "shares memory"),
     "record, name": ("record", wrong("exp", vjp=(lambda ct, z: ct * z,)), "a rule needs 'z'"),

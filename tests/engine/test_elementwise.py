@@ -95,9 +95,21 @@ def _exact_logistic(x):
     return first, -np.sign(x) * first * (1 - e) / (1 + e)
 
 
-@pytest.mark.parametrize(("name", "order"), [("sigmoid", 1), ("softplus", 2)])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
-def test_derivatives_of_sigmoids_are_right_where_the_result_is_rounded_to_1(name, order, dtype):
+def _exact_tanh(x):
+    """tanh x = 2 sigmoid(2 x) - 1."""
+    first, second = _exact_logistic(2 * x)
+    return 4 * first, 8 * second
+
+
+@pytest.mark.parametrize(
+    ("name", "order", "dtype", "exact_derivatives"),
+    [
+        *(("sigmoid", 1, dtype, _exact_logistic) for dtype in ("float64", "float32", "float16")),
+        *(("softplus", 2, dtype, _exact_logistic) for dtype in ("float64", "float32", "float16")),
+        ("tanh", 1, "float64", _exact_tanh),
+    ],
+)
+def test_derivatives_of_sigmoids_are_right_where_the_result_is_rounded_to_1(name, order, dtype, exact_derivatives):
     x = np.array([700, 40, 12, 5, 0.5, -0.5, -5, -12, -40, -700], dtype)
     context, tapes = executor(), [Tape(persistent=True) for _ in range(order + 1)]
     value = context.constant(x)
@@ -110,7 +122,7 @@ def test_derivatives_of_sigmoids_are_right_where_the_result_is_rounded_to_1(name
         for tape in reversed(tapes):
             [y] = gradient(context, GradientQuery(tape, [y], [value]))
             derivatives.append(y.array)
-    wanted = _exact_logistic(x.astype("f8"))
+    wanted = exact_derivatives(x.astype("f8"))
     limits = np.finfo(dtype)
     for result, exact in zip(derivatives[order - 1 :], wanted, strict=False):
         exact = exact.astype(dtype)

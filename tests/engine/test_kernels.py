@@ -114,6 +114,15 @@ def test_rectifiers(level, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tanh_grad(level, dtype):
+    x, grad = 3 * numbers(70, 301, dtype=dtype, seed=0), numbers(70, 301, dtype=dtype, seed=1)
+    x.flat[::7] = np.resize([np.nan, np.inf, -np.inf, 0.0, 30.0, -300.0], len(x.flat[::7]))
+    y = np.tanh(x)
+    near = {"rtol": 1e-3 if dtype == "float32" else 1e-12, "atol": np.finfo(dtype).smallest_subnormal}
+    np.testing.assert_allclose(*both(lambda: CATALOGUE["tanh_grad"](grad, x, y)), **near)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(3, 7, 5), (40,), (1, 6), (2, 1, 9)])
 @pytest.mark.parametrize("how", [{}, {"reverse": True}, {"own": False}, {"reverse": True, "own": False}])
 def test_recurrences(level, shape, dtype, how):

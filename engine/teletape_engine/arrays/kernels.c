@@ -5,6 +5,7 @@
    elements or `lines`, and its arrays are row-major and aligned. It returns -1 if there is no memory. `kernels.py` checks
    that the windows lie inside the images and their border, so that no index needs a check here. */
 #include <float.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,7 @@ static word level_for(const geometry *g, word size) {
   KERNEL(max_pool_pick_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])           \
   KERNEL(relu_##suffix, level(), context, (T *)data[0], (T *)data[1])                                  \
   KERNEL(relu_grad_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])               \
+  KERNEL(tanh_grad_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2], (T *)data[3]) \
   KERNEL(recurrence_##suffix, level(), context, (T *)data[0], (T *)data[1], (T *)data[2])
 KERNELS(float, f4)
 KERNELS(double, f8)

@@ -22,7 +22,7 @@ _POINTER: Final = ctypes.c_void_p
 _OPERANDS: Final = 4
 _NAMES: Final = (
     *("convolve", "convolve_filters", "max_pool", "max_pool_grad", "max_pool_pick"),
-    *("relu", "relu_grad", "recurrence"),
+    *("relu", "relu_grad", "tanh_grad", "recurrence"),
 )
 
 
@@ -144,8 +144,8 @@ class Kernel:
             raise MemoryError("no memory for the buffers of a kernel")
 
     def on_any(self, *arrays: Any) -> None:
-        """The same; what it reads may have any strides."""
-        self(*[array if _is_plain(array.flags) else _plain(array) for array in arrays[:-1]], arrays[-1])
+        """The same; what it reads may have any strides, and may be NumPy's scalars."""
+        self(*[array if _is_plain(array) else _plain(array) for array in arrays[:-1]], arrays[-1])
 
 
 def kernel(xp: Any, name: str, dtype: Any, context: Geometry | Count | Lines) -> Kernel | None:
@@ -165,8 +165,8 @@ def applied(xp: Any, kernel: Kernel, inputs: tuple[Any, ...], shape: tuple[int, 
     return out
 
 
-def _is_plain(flags: Any) -> bool:
-    return flags.c_contiguous and flags.aligned  # type: ignore[no-any-return]  # both are bools
+def _is_plain(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.flags.c_contiguous and array.flags.aligned
 
 
 def _plain(array: Any) -> Any:

@@ -285,6 +285,26 @@ static ON int NAME(relu_grad)(const word *count, const T *grad, const T *y, T *o
   return 0;
 }
 
+/* grad * (1 - y * y), where y is tanh x; near 1 from x, since y has few digits of 1 - y there. */
+static ON int NAME(tanh_grad)(const word *count, const T *grad, const T *x, const T *y, T *out) {
+  for (word i = 0; i < *count; i += 64) {
+    word end = i + 64 < *count ? i + 64 : *count;
+    INT near = 0;
+    for (word j = i; j < end; j++) {
+      T rest = 1 - y[j] * y[j];
+      near |= rest < (T)0.001;
+      out[j] = grad[j] * rest;
+    }
+    if (near)
+      for (word j = i; j < end; j++)
+        if (1 - y[j] * y[j] < (T)0.001) {
+          T small = (T)exp(-2 * fabs((double)x[j]));
+          out[j] = grad[j] * (4 * small / ((1 + small) * (1 + small)));
+        }
+  }
+  return 0;
+}
+
 /* y = x + factor * the y before it, along each line, with 0 before the first. */
 static ON int NAME(recurrence)(const lines *g, const T *x, const T *factors, T *y) {
   const word step = g->backward ? -g->inner : g->inner, first = g->backward ? (g->length - 1) * g->inner : 0;

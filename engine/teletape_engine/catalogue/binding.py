@@ -212,7 +212,7 @@ class Bound(Call):
         for i, spec in enumerate(self.specs):
             rule = self.op.rule(rules, i)
             if mask >> i & 1 and spec.differentiable and not isinstance(rule, NoGradient):
-                chosen.append((i, rule))
+                chosen.append((i, rule.of.get(spec.dtype, rule)))
         return chosen
 
     def _vjp(self, rule: Rule, i: int, slots: Mapping[int, int]) -> BoundRule:

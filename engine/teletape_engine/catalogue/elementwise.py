@@ -28,7 +28,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Reach, Sample, Trait
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule, always
 from teletape_engine.catalogue.signature import Functions
-from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, INTEGER, NUMERIC, DType, Shape, Spec, broadcast
+from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, HALF, INTEGER, NUMERIC, DType, Shape, Spec, broadcast, wide
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -38,9 +38,18 @@ class LinearMap:
     function: Callable[..., Any]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class ByDType:
+    """A formula, and another one for some dtypes of the input."""
+
+    formula: Callable[..., Any]
+    others: Mapping[DType, LinearMap]
+
+
 #: The derivative by one input: a factor as a function of what it needs; the name of an input, which is the factor; the
-#: factor 1, -1 or 0; a whole map (`linear_map`); or NoGradient.
-Formula: TypeAlias = Callable[..., Any] | str | int | LinearMap | NoGradient
+#: factor 1, -1 or 0; a whole map (`linear_map`); one of these for each dtype (`ByDType`); or NoGradient.
+Formula: TypeAlias = Callable[..., Any] | str | int | LinearMap | ByDType | NoGradient
+_Differentiable: TypeAlias = Callable[..., Any] | str | int | LinearMap | ByDType
 
 
 def linear_map(function: Callable[..., Any]) -> LinearMap:
@@ -66,10 +75,16 @@ def _conj(factor: Any) -> Any:
     return ops.conj(factor) if hasattr(factor, "shape") else complex(factor).conjugate()
 
 
-def _rule(formula: Formula, *, backward: bool) -> Rule | NoGradient:
+def _rule(formula: Formula, inputs: tuple[str, ...], *, backward: bool) -> Rule | NoGradient:
     """The vjp (`backward`) or jvp of one input of an elementwise op."""
-    if isinstance(formula, NoGradient):
-        return formula
+    return formula if isinstance(formula, NoGradient) else _rule_of(formula, inputs, backward=backward)
+
+
+def _rule_of(formula: _Differentiable, inputs: tuple[str, ...], *, backward: bool) -> Rule:
+    others = {}
+    if isinstance(formula, ByDType):
+        others = {dtype: _rule_of(other, inputs, backward=backward) for dtype, other in formula.others.items()}
+        formula = formula.formula
 
     def bind(bound: Bound, i: int, slots: Mapping[int, int]) -> BoundRule:
         # Whether to conjugate and to sum or broadcast is decided here, not when the rule runs.
@@ -81,7 +96,46 @@ def _rule(formula: Formula, *, backward: bool) -> Rule | NoGradient:
             return lambda ct, residuals: sum_to(run(ct, residuals), shape)
         return lambda t, residuals: ops.broadcast_to(run(t, residuals), shape=out)
 
-    return Rule(_needs(formula), bind, zero=always if formula == 0 else None)
+    if not isinstance(formula, int | str):
+        others |= dict.fromkeys(HALF, _in_32_bits(formula, inputs, backward=backward))
+    return Rule(_needs(formula), bind, zero=always if formula == 0 else None, of=others)
+
+
+def _in_32_bits(formula: Formula, inputs: tuple[str, ...], *, backward: bool) -> Rule:
+    """The rule for 16-bit floats: computed in float32 and rounded once.
+
+    A factor gets the result as float32 computes it from the inputs: what is left of 1 - y would be an error of y alone.
+    """
+    needs = _needs(formula)
+    again = "y" in needs and not isinstance(formula, LinearMap)
+    if again:
+        needs = (*inputs, *[name for name in needs if name not in (*inputs, "y")])
+
+    def bind(bound: Bound, i: int, slots: Mapping[int, int]) -> BoundRule:
+        n, dtype, out = len(inputs), bound.specs[i].dtype, bound.spec.shape
+        run = _unbroadcast(formula, bound, i, {position: position for position in range(n + 1)}, conjugate=False)
+        read = [(position, slots[position]) for position, name in enumerate((*inputs, "y")) if name in needs]
+
+        def rule(ct: Any, residuals: Sequence[Any]) -> Any:
+            values: list[Any] = [None] * (n + 1)
+            for position, slot in read:
+                values[position] = _widened(residuals[slot])
+            if again:
+                values[n] = bound.op(*values[:n], **bound.attrs)
+            ct = run(_widened(ct), values)
+            return ops.cast(sum_to(ct, bound.specs[i].shape) if backward else ct, dtype=dtype)
+
+        return rule if backward else lambda t, residuals: _broadcast_to(rule(t, residuals), out)
+
+    return Rule(needs, bind)
+
+
+def _widened(x: Any) -> Any:
+    return ops.cast(x, dtype=wide(x.dtype)) if hasattr(x, "dtype") and x.dtype in HALF else x
+
+
+def _broadcast_to(t: Any, shape: Shape) -> Any:
+    return t if t.shape == shape else ops.broadcast_to(t, shape=shape)
 
 
 def _needs(formula: Formula) -> tuple[str, ...]:
@@ -222,8 +276,8 @@ def elementwise(
         backward = formulas * n if len(formulas) == 1 and isinstance(formulas[0], NoGradient) else formulas
         return op(
             infer=infer or default_infer,
-            vjp=[_rule(formula, backward=True) for formula in backward],
-            jvp=[_rule(formula, backward=False) for formula in jvp or backward],
+            vjp=[_rule(formula, inputs, backward=True) for formula in backward],
+            jvp=[_rule(formula, inputs, backward=False) for formula in jvp or backward],
             batch=batch_elementwise,
             samples=random_samples if samples is None else samples,
             op_type=type_name,

@@ -1187,6 +1187,9 @@ class _Tan(Op):
 class _Tanh(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
+class _TanhGrad(Op):
+    def __call__(self, grad: Array, x: Array, tanh: Array, /) -> Any: ...
+
 class _TensorDiag(Op):
     def __call__(self, x: Array, /) -> Any: ...
 
@@ -1626,6 +1629,7 @@ class Ops:
     svdvals: Final[_Svdvals]
     tan: Final[_Tan]
     tanh: Final[_Tanh]
+    tanh_grad: Final[_TanhGrad]
     tensor_diag: Final[_TensorDiag]
     tensor_diag_part: Final[_TensorDiagPart]
     tensor_scatter_nd_add: Final[_TensorScatterNdAdd]

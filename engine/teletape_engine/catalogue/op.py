@@ -248,10 +248,13 @@ class Op:
         """Whether TensorFlow's registry has an entry for it (a rule, or the declaration that there is none)."""
         return NOT_REGISTERED not in self.vjp
 
-    def saves(self, i: int) -> tuple[str, ...]:
-        """Names of what the gradient of input `i` keeps: inputs, and `y` for the result."""
+    def saves(self, i: int, dtype: DType | None = None) -> tuple[str, ...]:
+        """Names of what the gradient of input `i` keeps: inputs, and `y` for the result; of that dtype, or of most."""
         rule = self.rule(self.vjp, i)
-        return () if isinstance(rule, NoGradient) else tuple(n for n in rule.needs if n in (*self.inputs, "y"))
+        if isinstance(rule, NoGradient):
+            return ()
+        rule = rule.of.get(dtype, rule) if dtype is not None else rule
+        return tuple(name for name in rule.needs if name in (*self.inputs, "y"))
 
     def takes_numbers(self, specs: Sequence[Spec | Weak]) -> bool:
         """Whether the forward runs on inputs of these specs as they are, numbers unconverted."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from teletape_engine.spec import Spec
+from teletape_engine.spec import DType, Spec
 
 #: A rule bound to a call: `(cotangent or tangent, what the tape kept) -> cotangent or tangent`.
 BoundRule: TypeAlias = Callable[[Any, Sequence[Any]], Any]
@@ -40,12 +40,14 @@ class Rule:
         vanishes: Whether inputs of a spec have no tangent at all (None, not zero), as TensorFlow has none for the sign
             of a real number. For jvp rules.
         zero: Whether the derivative by inputs of a spec is zero everywhere (zero, not None). For vjp rules.
+        of: Rules for inputs of certain dtypes, in place of this one.
     """
 
     needs: tuple[str, ...]
     bind: Callable[[Any, int, Mapping[int, int]], BoundRule]
     vanishes: Callable[[Spec], bool] | None = None
     zero: Callable[[Spec], bool] | None = None
+    of: Mapping[DType, Rule] = field(default_factory=dict)
 
 
 def always(spec: Spec) -> bool:

@@ -90,28 +90,64 @@ def dtypes(op: Op, sample: Sample) -> None:
 
 
 def halves(op: Op, sample: Sample) -> None:
-    """Every number of 16 bits gives what it gives in 64 bits, rounded: nothing overflows or cancels in between."""
-    if op.reach is not Reach.ELEMENTS or Trait.RANDOM in op.traits or len(sample.inputs) != 1:
+    """Numbers of 16 bits give what they give in more bits, rounded: nothing overflows or cancels in between.
+
+    Every number of an op of one array, and pairs over the whole range; gradients as in 32 bits, results of one array as
+    in 64 bits.
+    """
+    arrays = len(sample.inputs)
+    if op.reach is not Reach.ELEMENTS or Trait.RANDOM in op.traits or arrays not in (1, 2):
+        return
+    if not all(isinstance(value, np.ndarray) and value.dtype == np.float64 for value in sample.inputs):
         return
     for narrow in offered_dtypes(("float16", "bfloat16")):
-        numbers = np.arange(1 << 16, dtype=np.uint16).view(narrow)
-        with np.errstate(all="ignore"):
-            wide = numbers.astype(np.float64)
-        small = np.abs(wide) < float(finfo(narrow).max) / 2  # neither the largest, nor infinite, nor no number
-        case = Case(op, sample._replace(inputs=(numbers[small],)))
-        exact = Case(op, sample._replace(inputs=(wide[small],)))
+        inputs = _all_numbers(narrow) if arrays == 1 else _pairs(narrow)
+        case = Case(op, sample._replace(inputs=inputs))
+        wide, exact = [
+            Case(op, sample._replace(inputs=tuple([value.astype(dtype) for value in inputs])))
+            for dtype in (np.float32, np.float64)
+        ]
         try:
-            result, expected = np.asarray(case.run()), np.asarray(exact.run())
+            result = np.asarray(case.run())
         except InvalidArgumentError:
             continue
-        if result.dtype is not narrow or result.shape != expected.shape:
+        if result.dtype is not narrow or result.shape != inputs[0].shape:
             continue
-        with np.errstate(all="ignore"):
-            expected = expected.astype(narrow)
-        case.check_close("halves", f"the result in {narrow.name}", result, expected, rtol=1 / 64, atol=2.0**-19)
+        if arrays == 1:
+            _check_rounded(case, "the result", result, exact.run())
+        if not _has_gradient(case, result):
+            continue
+        gradients = zip(case.vjp(np.ones_like(result)), wide.vjp(np.ones(result.shape, np.float32)), strict=True)
+        for index, (gradient, expected) in enumerate(gradients):
+            if gradient is not None:
+                _check_rounded(case, f"the gradient of {op.input_name(index)}", gradient, expected)
 
 
 # ------------------------------------------------------------------------------------------------------------- details
+def _all_numbers(narrow: DType) -> tuple[Any]:
+    """Every number of a 16-bit dtype but the largest ones, infinities and NaN."""
+    numbers = np.arange(1 << 16, dtype=np.uint16).view(narrow)
+    with np.errstate(all="ignore"):
+        small = np.abs(numbers.astype(np.float64)) < float(finfo(narrow).max) / 2
+    return (numbers[small],)
+
+
+def _pairs(narrow: DType) -> tuple[Any, Any]:
+    """Pairs of numbers of every size, signs and zeros among them."""
+    (numbers,) = _all_numbers(narrow)
+    left, right = np.meshgrid(numbers[::797], numbers[::811], indexing="ij")
+    return left.ravel(), right.ravel()
+
+
+def _check_rounded(case: Case, what: str, actual: Any, expected: Any) -> None:
+    what = f"{what} in {actual.dtype.name}"
+    with np.errstate(all="ignore"):
+        expected = np.asarray(expected).astype(actual.dtype)
+    largest = float(finfo(actual.dtype).max)  # what is nearly as large may round to infinity
+    actual, expected = [np.clip(np.asarray(x).astype(np.float64), -largest, largest) for x in (actual, expected)]
+    case.check_close("halves", what, actual, expected, rtol=1 / 32, atol=2.0**-19)
+
+
 def _reversed(x: Any) -> Any:
     return np.flip(np.flip(x).copy())
 

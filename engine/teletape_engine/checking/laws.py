@@ -11,7 +11,7 @@ numbers         a Python number among the inputs gives the same as that number a
 layouts         strides do not matter: reversed, spread and transposed arrays give the same results and gradients
 empty           an axis of length 0 gives a result and gradients of the inferred shapes, or is refused in words
 dtypes          16 and 32 bits give what 64 bits give, but for their rounding: results and gradients
-halves          an elementwise op of one array gives for every number of 16 bits what 64 bits give, rounded
+halves          an elementwise op gives for numbers of 16 bits what more bits give, rounded: results and gradients
 views           inputs do not change, and results share their memory only if the op declares views
 record          attributes survive JSON, rules need only what exists, there is documentation
 """

@@ -10,11 +10,12 @@ import math
 from typing import Any
 
 from teletape_engine.arrays import special
-from teletape_engine.catalogue.elementwise import elementwise, linear_map, unary
+from teletape_engine.arrays.kernels import Count, applied, kernel
+from teletape_engine.catalogue.elementwise import ByDType, elementwise, linear_map, unary
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.spec import DIFFERENTIABLE, FLOATING, INTEGER, NUMERIC, SIGNED, wide
+from teletape_engine.spec import DIFFERENTIABLE, DTYPES, FLOATING, INTEGER, NUMERIC, SIGNED, wide
 
 _POSITIVE = (0.2, 2.0)
 _INNER = (-0.8, 0.8)
@@ -115,7 +116,7 @@ sinh = unary("sinh", lambda x: ops.cosh(x), "Hyperbolic sine, elementwise.", tf=
 cosh = unary("cosh", lambda x: sinh(x), "Hyperbolic cosine, elementwise.", tf="cosh math.cosh")
 tanh = unary(
     "tanh",
-    lambda y: 1 - y * y,
+    ByDType(lambda y: 1 - y * y, {DTYPES["float64"]: linear_map(lambda ct, x, y: ops.tanh_grad(ct, x, y))}),
     "Hyperbolic tangent, elementwise.",
     traits=[Trait.SATURATES],
     tf="tanh math.tanh nn.tanh",
@@ -144,6 +145,24 @@ atan = unary(
     domain=_INNER,
     tf="atan math.atan",
 )
+
+
+@elementwise(
+    linear_map(lambda ct, x, tanh: ops.tanh_grad(ct, x, tanh)),
+    NON_DIFFERENTIABLE,
+    lambda grad, tanh: -2 * grad * tanh,
+    temporaries=5,
+    dtypes=FLOATING,
+    domain=_INNER,
+    weak=False,
+)
+def tanh_grad(xp: Any, grad: Any, x: Any, tanh: Any) -> Any:
+    """grad (1 - tanh²), elementwise: the vjp of tanh x. Near ±1, x has the digits that the tanh has lost."""
+    loops = kernel(xp, "tanh_grad", x.dtype, Count(x.size)) if grad.shape == x.shape == tanh.shape else None
+    if loops is not None:
+        return applied(xp, loops, (grad, x, tanh), x.shape)
+    small = xp.exp(-2 * xp.abs(x))
+    return xp.where(1 - tanh * tanh < 0.001, grad * (4 * small / xp.square(1 + small)), grad * (1 - tanh * tanh))
 
 
 # ----------------------------------------------------------------------------------------------------------- sigmoids
