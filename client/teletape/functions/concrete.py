@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
@@ -24,6 +25,8 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES
 
 _TRIALS = (2, 3)  #: Sizes that are tried for those that are not known: what depends on them is not known either.
+#: The size that is tried if those do not fit: products of unknown sizes, as in a reshape, fit each other.
+_LAST_TRIAL = 1
 
 
 class ConcreteFunction:
@@ -57,10 +60,16 @@ class ConcreteFunction:
     # -------------------------------------------------------------------------------------------------------- results
     @functools.cached_property
     def structured_outputs(self) -> Any:
-        """The result with a TensorSpec in the place of each tensor."""
+        """The result with a TensorSpec in the place of each tensor.
+
+        If the sizes that are tried for unknown ones do not fit each other, only the ranks are known.
+        """
         if self._only is not None:
             return self._only.packed_specs()
-        results = [self._tried(size).packed_specs() for size in _TRIALS]
+        try:
+            results = [self._tried(size).packed_specs() for size in _TRIALS]
+        except Exception:
+            return nest.map_structure(_without_sizes, self._traced.packed_specs())
         return nest.map_structure(_common_spec, *results)
 
     @property
@@ -121,7 +130,14 @@ class ConcreteFunction:
 
     @property
     def _traced(self) -> Traced:
-        return self._tried(_TRIALS[0]) if self._only is None else self._only
+        if self._only is not None:
+            return self._only
+        try:
+            return self._tried(_TRIALS[0])
+        except Exception as error:
+            with contextlib.suppress(Exception):
+                return self._tried(_LAST_TRIAL)
+            raise error
 
     def _tried(self, size: int) -> Traced:
         """Returns the function traced with this size for unknown ones."""
@@ -195,6 +211,17 @@ def _filled_shape(shape: TensorShape, size: int) -> list[int]:
 def _common_spec(first: Any, second: Any) -> Any:
     """Returns a result's spec; sizes that differ between two trials are not known."""
     return first.most_specific_common_supertype([second]) if isinstance(first, TypeSpec) else first
+
+
+def _without_sizes(spec: Any) -> Any:
+    """Returns a result's spec of which the rank is known alone."""
+    if not isinstance(spec, TypeSpec):
+        return spec
+    return type(spec)(*[_unsized(field) if isinstance(field, TensorShape) else field for field in spec.fields])
+
+
+def _unsized(shape: TensorShape) -> TensorShape:
+    return TensorShape(None if shape.rank is None else [None] * shape.rank)
 
 
 # ---------------------------------------------------------------------------------------------------------------- text

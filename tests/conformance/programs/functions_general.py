@@ -185,3 +185,25 @@ def dtypes_that_do_not_fit_in_a_function(tf, np):
         refused(tf.less, tf.constant([True]), tf.constant([False])),
         refused(tf.reduce_sum, tf.constant([True])),
     ]
+
+
+@program()
+def a_reshape_of_unknown_sizes_that_must_fit(tf, np):
+    weight = tf.Variable(2.0)
+
+    @tf.function
+    def f(x, i):
+        s = i.shape[:2] + x.shape[1:]
+        y = x * weight
+        if s.is_fully_defined():
+            return tf.reshape(y, s)
+        return tf.reshape(y, tf.concat([tf.shape(i)[:2], tf.shape(x)[1:]], 0))
+
+    concrete = f.get_concrete_function(tf.TensorSpec([None] * 3), tf.TensorSpec([None] * 3))
+    return [
+        concrete.output_shapes,
+        concrete.output_dtypes,
+        len(concrete.variables),
+        concrete(tf.ones([4, 2, 2]), tf.ones([2, 2, 5])),
+        concrete(tf.ones([6, 1, 2]), tf.ones([2, 3, 5])).shape,
+    ]

@@ -161,3 +161,13 @@ def test_checks_that_hold() -> None:
 def test_a_spec_that_nothing_is_traced_for_is_refused(spec, text):
     with pytest.raises((TypeError, ValueError), match=text):
         tf.function(lambda x: x).get_concrete_function(spec)
+
+
+def test_a_function_that_no_sizes_fit_says_why() -> None:
+    @tf.function
+    def f(x: Any) -> Any:
+        return tf.reshape(x, [7])
+
+    concrete = f.get_concrete_function(tf.TensorSpec([None, 4]))
+    with pytest.raises(ValueError, match="8 values, but the requested shape has 7"):
+        concrete.output_shapes  # noqa: B018  # a property
