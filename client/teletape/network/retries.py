@@ -19,6 +19,14 @@ _ANSWERS: Final = frozenset((200, 201, 202, 204))  #: Statuses of a server's ans
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?", re.ASCII)
 
 
+_most: Final[list[float]] = []  # seconds, of a program that ends
+
+
+def limit_patience(seconds: float) -> None:
+    """Lets no call be patient for longer from now on: the program ends."""
+    _most.append(seconds)
+
+
 class Patience:
     """How long one call has waited in vain. Other calls of the connection have their own.
 
@@ -64,7 +72,7 @@ class Patience:
 
     def _goes_on(self, reason: str, began: float, wait: float) -> bool:
         since = began if self._since is None else self._since
-        if time.monotonic() + wait > since + self._seconds:
+        if time.monotonic() + wait > since + min([self._seconds, *_most]):
             return False
         self._reason, self._since = reason, since
         return True

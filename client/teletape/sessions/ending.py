@@ -10,8 +10,12 @@ import atexit
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from teletape.network.retries import limit_patience
+
 if TYPE_CHECKING:
     from teletape.sessions.session import Session
+
+READ_PATIENCE: Final = 2.0  #: Seconds without an answer after which the last reads of a program are given up.
 
 _readers: Final[list[Callable[[Session | None], None]]] = []
 _ends: Final[list[Callable[[], None]]] = []
@@ -36,6 +40,7 @@ def read_last_values(session: Session | None) -> None:
 @atexit.register
 def _end_program() -> None:
     try:
+        limit_patience(READ_PATIENCE)
         read_last_values(None)
     finally:
         for end in _ends:

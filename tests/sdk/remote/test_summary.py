@@ -3,11 +3,14 @@
 import gc
 import subprocess
 import sys
+import time
 
 import pytest
 from event_files import scalars
 
 import teletape as tf
+from serving import Server
+from teletape_server.settings import Settings
 
 
 def test_ten_summaries_cost_one_request(remote, tmp_path):
@@ -59,6 +62,34 @@ def write():
     done = subprocess.run([sys.executable, "-P", "-c", program, *arguments], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert [value for _, _, value in scalars(tmp_path)] == [2.0 * (step + 2) for step in range(7)]
+
+
+def test_a_program_that_ends_does_not_wait_for_a_server_that_is_gone(tmp_path):
+    """Elsewhere a call is patient for a minute."""
+    program = """
+import sys
+import teletape as tf
+
+url, folder = sys.argv[1:]
+tf.connect(url)
+tf.summary.create_file_writer(folder).set_as_default()
+tf.summary.scalar("loss", tf.Variable(1.0) * 2.0, step=1)
+print(flush=True)
+input()
+"""
+    with Server(Settings(shutdown_grace=0.1)).running() as server:
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-c", program, server.url, str(tmp_path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        child.stdout.readline()
+    began = time.monotonic()
+    errors = child.communicate("\n")[1]
+    assert "the last 1 summaries" in errors
+    assert time.monotonic() - began < 50
 
 
 def test_a_finalizer_reads_nothing(remote, tmp_path):
