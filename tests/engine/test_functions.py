@@ -1,12 +1,17 @@
 """Functions: what is checked when one is defined, and what when it is called."""
 
+import gc
+
 import numpy as np
 import pytest
 from driving import executor, state_of
 
+from teletape_engine.arrays.cpu import Cpu
 from teletape_engine.commands import Assign, Batch, Call, CallFunction, Constant, DefineFunction, Fetch, MakeVariable
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError, UnknownOpError
 from teletape_engine.functions.compile import MAX_DEPTH, compile_function
+from teletape_engine.recording.executor import Executor
+from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES, Spec
@@ -230,3 +235,14 @@ def test_a_long_function_can_be_cancelled():
         "the batch was cancelled, inside a command",
     )
     assert len(results) < 10
+
+
+def test_a_device_lives_as_long_as_the_constants_of_a_function_on_it():
+    function = compile_function(("x",), (Call("add", ("x", np.ones(3)), ("y",)),), ("y",))
+    device = Cpu()
+    context = Executor(device, Memory(None, lambda: 0))
+    function.run(context, [context.constant(np.zeros(3))])
+    address = id(device)
+    del device, context
+    gc.collect()
+    assert address not in [id(other) for other in [Cpu() for _ in range(1000)]]

@@ -340,11 +340,11 @@ class Function:
     def _place_constants(self, recorder: Recorder, values: list[Any]) -> None:
         """Constants cross to the device once; they are never watched, so that calls may share them."""
         device = recorder.backend
-        placed = None if device is None else self._on_device.get(id(device))
+        placed = None if device is None else self._on_device.get(device)
         if placed is None:
             placed = [each if isinstance(each, Literal) else recorder.constant(each) for _, each in self.constants]
             if device is not None:
-                self._on_device[id(device)] = placed
+                self._on_device[device] = placed  # the device lives as long as they
         for (register, _), value in zip(self.constants, placed, strict=True):
             values[register] = value
 
