@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import teletape as tf
 from teletape.namespace import LAZY, MODULES, names
-from teletape.remedies import remedy
+from teletape.program.remedies import remedy
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "compatibility.md"
 TENSORFLOW = Path(__file__).with_name("tensorflow_names.json")

@@ -77,11 +77,11 @@ from teletape.ops.signal import short_time, spectral, windows
 from teletape.ops.static_values import get_static_value
 from teletape.profiling.annotations import Trace
 from teletape.program import registered_conversions
+from teletape.program.remedies import remedy
 from teletape.program.tracebacks import report, reports, reports_construction, retries
 from teletape.ragged_tensors import functions as ragged
 from teletape.ragged_tensors import methods as ragged_methods
 from teletape.ragged_tensors.forms import of_functions
-from teletape.remedies import remedy
 from teletape.sessions import current as sessions
 from teletape.sessions.session import Session
 from teletape.sparse_tensors import arithmetic, conversions, ctc, distances, lookups, parts, reductions, sets

@@ -817,7 +817,7 @@ def test_arrays_of_the_other_byte_order_give_the_same_numbers_through_every_door
             *[Fetch(name) for name in (a, b, c, d, e, "v")],
             releases=(a, b, c, d, e),
         )
-        wanted = (mine, mine**2, mine**2 + mine, (mine**2 + mine) * mine, (mine**2 + mine) * mine + mine, mine)
-        for result, numbers in zip(answer, wanted, strict=True):
+        expected = (mine, mine**2, mine**2 + mine, (mine**2 + mine) * mine, (mine**2 + mine) * mine + mine, mine)
+        for result, numbers in zip(answer, expected, strict=True):
             assert result.array.dtype == mine.dtype
             np.testing.assert_allclose(result.array, numbers, rtol=1e-2)

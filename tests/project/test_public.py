@@ -20,8 +20,8 @@ import teletape as tf
 from teletape.namespace import LAZY, MODULES, by_hand, by_module, names, surface
 from teletape.ops import raw
 from teletape.ops.derived import DERIVED
+from teletape.program.remedies import REMEDIES
 from teletape.program.tracebacks import unwrapped
-from teletape.remedies import REMEDIES
 from teletape_engine.catalogue.op import CATALOGUE
 
 SURFACE = surface()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from teletape.errors import UnimplementedError
-from teletape.remedies import remedy
+from teletape.program.remedies import remedy
 
 __all__ = ["contains_saved_model", "load", "save"]
 

@@ -203,9 +203,9 @@ class TracingSession(Session):
             for the others.
         """
         tracer, log = self.recorder(), self.log
-        places = [tracer.number_of(value) if isinstance(value, Variable) else value.number for value in sources]
+        numbers = [tracer.number_of(value) if isinstance(value, Variable) else value.number for value in sources]
         fixed = {value.number for value in stops}
-        dependent, steps = {number for number in places if number is not None}, []
+        dependent, steps = {number for number in numbers if number is not None}, []
         inner_ends = dependent | fixed
         for step in log.steps:
             if step.writes or not inner_ends.isdisjoint(step.outputs):
@@ -222,7 +222,7 @@ class TracingSession(Session):
         inputs = [symbol for symbol in outer if symbol.number not in computed_here]
         function = written_down(steps, inputs, reached)
         variables = {tracer.number_of(local): local for local in list(log.variables.values())}
-        read = {number: tracer.read(local) for number, local in variables.items() if number in (*places, *used)}
+        read = {number: tracer.read(local) for number, local in variables.items() if number in (*numbers, *used)}
         values = [read.get(symbol.number, symbol) for symbol in inputs]
 
         def again() -> list[Any]:
@@ -230,8 +230,8 @@ class TracingSession(Session):
             return [None if value is None else next(computed) for value in connected]
 
         watched = [
-            read[place] if isinstance(value, Variable) else value if place is None else log.values[place]
-            for value, place in zip(sources, places, strict=True)
+            read[number] if isinstance(value, Variable) else value if number is None else log.values[number]
+            for value, number in zip(sources, numbers, strict=True)
         ]
         return watched, again
 

@@ -229,13 +229,13 @@ def test_iterations_of_a_plan_count_against_the_limit(computed):
     )
     monitor.loops(0)
     function.run(context, values(context, *arrays))
-    taken = monitor._taken
+    iterations = monitor._taken
     for _ in range(4):
         monitor.loops(0)
         function.run(context, values(context, *arrays))
-        assert monitor._taken == taken
+        assert monitor._taken == iterations
     assert computed
-    monitor.most_iterations = taken + 1
+    monitor.most_iterations = iterations + 1
     with pytest.raises(ResourceExhaustedError, match="the loops of one command may take"):
         function.run(context, values(context, *arrays))
 

@@ -56,23 +56,23 @@ def resize(
     """
     tensor = pixels(images, "images")
     height, width = tuple(tensor.shape)[-3:-1]
-    wanted = target_size((height, width), size, preserve_aspect_ratio)
+    target = target_size((height, width), size, preserve_aspect_ratio)
     kernel = _METHODS.get(method)
     if kernel is None:
         names = [name for name in _METHODS if isinstance(name, str)]
         raise ValueError(with_nearest(f"Resize method is not implemented: {method}", method, names))
-    if wanted == (height, width):
+    if target == (height, width):
         return tensor
-    steps = [_step(*lengths, align_corners) for lengths in ((height, wanted[0]), (width, wanted[1]))]
+    steps = [_step(*lengths, align_corners) for lengths in ((height, target[0]), (width, target[1]))]
     if kernel is _nearest:
-        for axis, length, count, step in zip((-3, -2), (height, width), wanted, steps, strict=True):
+        for axis, length, count, step in zip((-3, -2), (height, width), target, steps, strict=True):
             tensor = call(ops.gather, (tensor, constant(_nearest(length, count, step, align_corners))), axis=axis)
         return tensor
     if tensor.dtype is not dtypes.float32:
         tensor = call(ops.cast, (tensor,), dtype=dtypes.float32.np)
     rows, columns = (
         constant(kernel(length, count, step))
-        for length, count, step in zip((height, width), wanted, steps, strict=True)
+        for length, count, step in zip((height, width), target, steps, strict=True)
     )
     letters = "nhwc"[-tensor.ndim :]
     across = call(ops.einsum, (columns, tensor), equation=f"xw,{letters}->{letters.replace('w', 'x')}")
@@ -88,25 +88,25 @@ def _step(length: int, count: int, align_corners: bool) -> np.float32:
 
 def _nearest(length: int, count: int, step: np.float32, align_corners: bool) -> HostArray:
     """Returns the index of the old pixel for each new one, int32 [count]."""
-    places = np.arange(count, dtype=np.float32) * step
-    indices = np.floor(places + np.float32(0.5)) if align_corners else np.floor(places)
+    positions = np.arange(count, dtype=np.float32) * step
+    indices = np.floor(positions + np.float32(0.5)) if align_corners else np.floor(positions)
     nearest: HostArray = np.clip(indices, 0, length - 1).astype(np.int32)
     return nearest
 
 
 # Each returns the weights of the old pixels in each new one, float32 [count, length].
 def _bilinear(length: int, count: int, step: np.float32) -> HostArray:
-    places = np.arange(count, dtype=np.float32) * step
-    lower = np.floor(places).astype(np.int64)
-    share = (places - lower).astype(np.float32)
+    positions = np.arange(count, dtype=np.float32) * step
+    lower = np.floor(positions).astype(np.int64)
+    share = (positions - lower).astype(np.float32)
     return _weights(length, [(lower, 1 - share), (lower + 1, share)])
 
 
 def _bicubic(length: int, count: int, step: np.float32) -> HostArray:
     """Keys' kernel with the slope -0.75, looked up at 1,024 distances as TensorFlow does."""
-    places = np.arange(count, dtype=np.float32) * step
-    lower = np.floor(places).astype(np.int64)
-    distance = np.rint((places - lower).astype(np.float32) * _DISTANCES) / _DISTANCES
+    positions = np.arange(count, dtype=np.float32) * step
+    lower = np.floor(positions).astype(np.int64)
+    distance = np.rint((positions - lower).astype(np.float32) * _DISTANCES) / _DISTANCES
     near = [((_SLOPE + 2) * x - (_SLOPE + 3)) * x * x + 1 for x in (distance, 1 - distance)]
     far = [((_SLOPE * x - 5 * _SLOPE) * x + 8 * _SLOPE) * x - 4 * _SLOPE for x in (distance + 1, 2 - distance)]
     return _weights(length, list(zip((lower - 1, lower, lower + 1, lower + 2), (far[0], *near, far[1]), strict=True)))

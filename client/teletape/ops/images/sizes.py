@@ -79,15 +79,15 @@ def resize(
     if tensor.ndim not in (3, 4):
         raise ValueError("'images' must have either 3 or 4 dimensions.")
     height, width = tuple(tensor.shape)[-3:-1]
-    wanted = target_size((height, width), size, preserve_aspect_ratio)
+    target = target_size((height, width), size, preserve_aspect_ratio)
     if method not in METHODS:
         raise ValueError(with_nearest(f"Resize method is not implemented: {method}", method, METHODS))
     if method != "nearest" and tensor.dtype is not dtypes.float32:
         tensor = call(ops.cast, (tensor,), dtype=dtypes.float32.np)
-    if wanted == (height, width) and method not in _SMOOTHING:
+    if target == (height, width) and method not in _SMOOTHING:
         return tensor
     widened = bool(antialias) and method not in ("nearest", "area")
-    return call(ops.resize, (tensor,), size=wanted, method=method, antialias=widened)
+    return call(ops.resize, (tensor,), size=target, method=method, antialias=widened)
 
 
 def target_size(sides: tuple[int, int], size: to.IntsInput, preserve_aspect_ratio: bool) -> tuple[int, int]:
@@ -96,13 +96,13 @@ def target_size(sides: tuple[int, int], size: to.IntsInput, preserve_aspect_rati
     Raises:
         ValueError: The size is not two lengths.
     """
-    wanted = to.ints(size, "size")
-    if len(wanted) != 2:
+    target = to.ints(size, "size")
+    if len(target) != 2:
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
     height, width = sides
     if not preserve_aspect_ratio:
-        return wanted[0], wanted[1]
-    scale = min(np.float32(wanted[0]) / np.float32(height), np.float32(wanted[1]) / np.float32(width))
+        return target[0], target[1]
+    scale = min(np.float32(target[0]) / np.float32(height), np.float32(target[1]) / np.float32(width))
     return round(float(scale * np.float32(height))), round(float(scale * np.float32(width)))
 
 
