@@ -84,10 +84,7 @@ def _total(xp: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     extra=[sample((0, 2), axis=0)],
 )
 def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The sum over `axis` (one axis or several; all of them by default); integers wrap around.
-
-    Without elements it is 0.
-    """
+    """The sum over `axis` (one, several, or by default all); integers wrap around. Without elements it is 0."""
     return _total(xp, x, axes_in(axis, len(x.shape)), keepdims).astype(x.dtype, copy=False)
 
 
@@ -101,10 +98,7 @@ def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     workspace=lambda x, axis, keepdims: 40 * math.prod(reduced(x.shape, axis, keepdims)) if x.dtype in INTEGER else 0,
 )
 def reduce_mean(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero.
-
-    Without elements it is nan.
-    """
+    """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero; nan without elements."""
     axes, count = axes_in(axis, len(x.shape)), _counted(x.shape, axis)
     if x.dtype in INTEGER:
         long = DTYPES["uint64" if x.dtype.kind == "u" else "int64"]
@@ -146,10 +140,7 @@ def _highest(dtype: DType) -> Any:
     traits=[Trait.SELECTS],
 )
 def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient.
-
-    Without elements it is -inf.
-    """
+    """The largest over `axis`; nan if any is, -inf without elements. Equal ones share the gradient equally."""
     if x.size == 0:
         return xp.full(reduced(x.shape, axis, keepdims), _lowest(x.dtype), x.dtype)
     return xp.max(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
@@ -164,10 +155,7 @@ def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     traits=[Trait.SELECTS],
 )
 def reduce_min(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient.
-
-    Without elements it is inf.
-    """
+    """The smallest over `axis`; nan if any is, inf without elements. Equal ones share the gradient equally."""
     if x.size == 0:
         return xp.full(reduced(x.shape, axis, keepdims), _highest(x.dtype), x.dtype)
     return xp.min(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
@@ -225,10 +213,7 @@ def _conj_if(factor: Any, spec: Spec) -> Any:
     traits=[Trait.MULTIPLIES],
 )
 def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """The product over `axis`; integers wrap around. The gradient is exact at zeros, at every order.
-
-    Without elements it is 1.
-    """
+    """The product over `axis`; integers wrap around; 1 without elements. The gradient is exact at zeros."""
     axes = axes_in(axis, len(x.shape))
     return xp.prod(x, axis=axes, keepdims=keepdims, dtype=wide(x.dtype)).astype(x.dtype, copy=False)
 

@@ -33,10 +33,7 @@ _ARGMIN = ops.argmin
 def reduce_sum(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The sum over `axis` (one axis or several; all of them by default); integers wrap around.
-
-    Without elements it is 0.
-    """
+    """The sum over `axis` (one, several, or by default all); integers wrap around. Without elements it is 0."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -52,10 +49,7 @@ def reduce_sum(
 def reduce_mean(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero.
-
-    Without elements it is nan.
-    """
+    """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero; nan without elements."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -71,10 +65,7 @@ def reduce_mean(
 def reduce_max(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The largest over `axis`; nan if any is. On a tie each gets an equal share of the gradient.
-
-    Without elements it is -inf.
-    """
+    """The largest over `axis`; nan if any is, -inf without elements. Equal ones share the gradient equally."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -90,10 +81,7 @@ def reduce_max(
 def reduce_min(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The smallest over `axis`; nan if any is. On a tie each gets an equal share of the gradient.
-
-    Without elements it is inf.
-    """
+    """The smallest over `axis`; nan if any is, inf without elements. Equal ones share the gradient equally."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
@@ -109,10 +97,7 @@ def reduce_min(
 def reduce_prod(
     input_tensor: to.TensorInput, axis: to.IntsInput | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product over `axis`; integers wrap around. The gradient is exact at zeros, at every order.
-
-    Without elements it is 1.
-    """
+    """The product over `axis`; integers wrap around; 1 without elements. The gradient is exact at zeros."""
     try:
         attrs: dict[str, Any] = {}
         if axis is not None:
