@@ -266,6 +266,29 @@ def test_a_logistic_regression_is_trained_and_its_copies_do_the_same(open_page: 
         assert f"{weight:.4f}"[:-1] in run([command], text=page.locator("#code").inner_text())
 
 
+#: Is inside the picture: of each node of the graph.
+INSIDE = """() => {
+  const outer = document.querySelector("#graph svg").getBoundingClientRect();
+  return [...document.querySelectorAll("#graph [data-node]")].map((node) => {
+    const box = node.getBoundingClientRect();
+    return box.left >= outer.left && box.right <= outer.right && box.top >= outer.top && box.bottom <= outer.bottom;
+  });
+}"""
+
+
+def test_a_graph_of_two_dozen_nodes_opens_whole(open_page: Opener) -> None:
+    page = open_page()
+    shows(page, "y", "1.819")
+    write(
+        page,
+        "a = sin(x)*x + 1\nb = exp(-a**2)\nc = tanh(b + w*x)\nd = log(1 + exp(c))\ne = sqrt(d*d + 1)\nf = a*e - b/c",
+    )
+    page.locator('[data-result="f"] output').wait_for(timeout=PATIENCE)
+    inside = page.evaluate(INSIDE)
+    assert len(inside) >= 24
+    assert all(inside)
+
+
 def test_the_keyboard_reaches_the_graph(open_page: Opener) -> None:
     from playwright.sync_api import expect
 

@@ -10,7 +10,7 @@ const LINE_HEIGHT = 16;
 const WIDTH_STEP = 24; // widths are rounded up, so that a longer number seldom moves the graph
 const STEP = 1.3; // of a zoom by button or key
 const MOST_SCALE = 1.15; // of a graph that has room
-const READABLE = 0.6; // the scale below which a graph is shown from its beginning, and not all of it
+const READABLE = 0.2; // the scale below which a graph is shown from its beginning, and not all of it
 
 function element(name, attributes = {}, ...children) {
   const node = document.createElementNS(SVG, name);
