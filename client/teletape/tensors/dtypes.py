@@ -152,10 +152,7 @@ class DType:
             return True
         if other is None or type(other) is DType:
             return False
-        try:
-            return as_dtype(other) is self
-        except TypeError:
-            return False
+        return _dtype_of(other) is self
 
     def __hash__(self) -> int:
         return self.as_datatype_enum
@@ -218,6 +215,15 @@ def as_dtype(type_value: Any) -> DType:
     Raises:
         TypeError: It is none of these, or names a type that tensors cannot have.
     """
+    dtype = _dtype_of(type_value)
+    if dtype is None:
+        refusal = f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType."
+        raise TypeError(with_nearest(refusal, type_value, [name for name in _KNOWN if isinstance(name, str)]))
+    return dtype
+
+
+def _dtype_of(type_value: Any) -> DType | None:
+    """As `as_dtype`; None: it is no dtype. A refusal looks for the nearest names, which takes a millisecond."""
     if type(type_value) is DType:
         return type_value
     try:
@@ -228,7 +234,4 @@ def as_dtype(type_value: Any) -> DType:
         array_dtype = type_value if isinstance(type_value, np.dtype) else getattr(type_value, "dtype", None)
         # By scalar type: it is the same in every byte order and width of fixed-width strings.
         dtype = _KNOWN.get(array_dtype.type) if isinstance(array_dtype, np.dtype) else None
-    if dtype is None:
-        refusal = f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType."
-        raise TypeError(with_nearest(refusal, type_value, [name for name in _KNOWN if isinstance(name, str)]))
     return dtype

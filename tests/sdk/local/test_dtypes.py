@@ -124,6 +124,18 @@ def test_a_name_like_a_dtype_is_refused_with_the_nearest(wrong: str, near: str) 
     assert (f"did you mean '{near}'" in str(error.value)) == bool(near)
 
 
+def test_a_comparison_with_what_is_no_dtype_looks_for_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras compares each tensor's dtype with those of float8, op by op."""
+    searches: list[object] = []
+    monkeypatch.setattr(dtypes, "with_nearest", lambda message, *_: searches.append(message) or message)
+    assert dtypes.float32 != "float8_e4m3fn"
+    assert dtypes.float32 not in ("flot32", "float8_e5m2", None, 3.5, [1])
+    assert not searches
+    with pytest.raises(TypeError):
+        as_dtype("flot32")
+    assert len(searches) == 1
+
+
 def test_equality() -> None:
     f = dtypes.float32
     for same in ("float32", "float", np.float32, np.dtype("f4"), float, 1):
