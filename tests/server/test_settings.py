@@ -168,7 +168,8 @@ def serving(*arguments: str, code: str = "", **environment: str) -> subprocess.P
 
 
 def test_a_terminal_that_closes_ends_the_server_in_order_however_often_it_says_so() -> None:
-    with serving("--log-level", "error") as process:
+    code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"  # also where the tests themselves run by nohup
+    with serving("--log-level", "error", code=code) as process:
         started = children(process.pid)
         for _ in range(3):
             process.send_signal(signal.SIGHUP)
