@@ -142,6 +142,19 @@ def call_step(program: Program) -> None:
     program.loss(program.v).numpy()
 
 
+def null(session: Session) -> None:
+    """A tape whose gradient is null, with the reason."""
+    name, y = f"n{session.count}", f"z{session.count}"
+    session.post("tapes", {"id": name})
+    session.post("ops", {"ops": [{"op": "square", "inputs": ["v"], "outputs": [f"{y}.outside"]}]})
+    session.post(f"tapes/{name}/ops", {"ops": [{"op": "square", "inputs": [f"{y}.outside"], "outputs": [y]}]})
+    session.post(f"tapes/{name}/gradient", {"targets": [y], "sources": ["v"]})
+    session.post(f"tapes/{name}/explain", {"targets": [y], "sources": ["v"]})
+    session.post(f"tapes/{name}", None, "DELETE")
+    for tensor in (y, f"{y}.outside"):
+        session.post(f"tensors/{tensor}", None, "DELETE")
+
+
 STEPS: dict[str, Callable[[Program], None]] = {
     "SDK: two ops": op_step,
     "SDK: a training step": gradient_step,
@@ -159,6 +172,7 @@ REQUESTS: dict[str, Callable[[Session], None]] = {
     ),
     "run": lambda session: session.post("run", {"commands": [{"do": "op", **op} for op in CHAIN], "scratch": True}),
     "tape, 5 requests": tape,
+    "a null and its reason, 8 requests": null,
     "function, 2 requests": function,
     "batch": batch,
 }

@@ -18,6 +18,7 @@ CONSUMED_NODE: Final = 192  #: What stays of it after a tape that is not persist
 WATCHED: Final = 192  #: A value that a tape watches, or that an accumulator follows.
 CONTEXT: Final = 1760  #: A context in which nothing has run.
 RECORD: Final = 192  #: A record of a provenance log.
+INDEXED: Final = 224  #: A record's place in the index of its log, if something was explained by it.
 FUNCTION: Final = 1504  #: A function without steps.
 STEP: Final = 832  #: A step of a function.
 SIGNATURE: Final = 512  #: What a function remembers of calls with inputs of certain specs, without its edges.

@@ -36,7 +36,7 @@ from teletape_engine.commands import (
 from teletape_engine.commands.results import Fetched
 from teletape_engine.plans import native
 from teletape_engine.plans.policy import POLICY, Policy
-from teletape_engine.recording.provenance import entries
+from teletape_engine.recording.provenance import expanded
 from teletape_engine.recording.values import Literal, Value, Variable, untyped
 from teletape_engine.session import repetitions
 from teletape_engine.session.repetitions import Repetitions
@@ -140,7 +140,7 @@ def _shape_of_log(executor):
     def number(uid):
         return None if uid is None else numbers.setdefault(uid, len(numbers))
 
-    records, _ = entries(executor.provenance.records)
+    records = [record for whole in executor.provenance.records for record in expanded(whole)]
     # What a batch gets as constants is noted at its beginning, and what it has of numbers at its end.
     return sorted(
         [(getattr(what, "name", str(what)), len(inputs), str(where)) for what, inputs, output, where in records]

@@ -112,7 +112,8 @@ class Cuts:
             return Reason.CUSTOM_NONE
         if not isinstance(bound, Bound) or not bound.specs[index].differentiable:
             return self._not_recorded(origin)
-        if origin.inputs[index] in self.graph.variables:
+        read = origin.inputs[index]
+        if read is not None and self.graph.is_variable(read):
             return None
         op = bound.op
         if Trait.STOPS_GRADIENT in op.traits:

@@ -135,8 +135,8 @@ def step(cuts: Cuts, edge: Edge) -> Step:
             where = where.back
         return Step(EVENT_NAMES[what], where, True)
     read = origin.inputs[edge.input_index]
-    if read in graph.variables and Trait.ALIASES in what.traits:
-        return Step(f"read {graph.names.get(read) or 'variable'}", origin.where)
+    if read is not None and Trait.ALIASES in what.traits and graph.is_variable(read):
+        return Step(f"read {graph.name(read) or 'variable'}", origin.where)
     return Step(op_name(edge) or what.name, origin.where, cuts.reason(edge) is not None)
 
 

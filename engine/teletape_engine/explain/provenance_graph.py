@@ -6,11 +6,12 @@ The graph says only what came from what. `cuts` says where gradients stop in it,
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from teletape_engine.catalogue.binding import Call
-from teletape_engine.recording.provenance import Event, PlannedCall, PlannedLoop, Records, entries
+from teletape_engine.explain.log_index import LogIndex
+from teletape_engine.recording.provenance import Event, PlannedCall, PlannedLoop, Records
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Uid
 
@@ -58,56 +59,51 @@ class ProvenanceGraph:
 
     Attributes:
         nodes: The tape's nodes without what they keep.
-        origins: The origins of each value, by its uid.
-        names: Names of variables, by uid.
-        variables: Uids of the variables that occur.
-        versions: The values of each variable, in order.
         truncated: Whether a log is full, so that older records are lost.
     """
 
     def __init__(self, tape: Tape, logs: Iterable[Records]) -> None:
         self.tape = tape
         self.nodes = tape.structure()
-        self.names = {uid: variable.name for uid, variable in tape.variables.items()}
-        self.variables: set[Uid] = set(tape.variables)
-        self.versions: dict[Uid, list[Uid]] = {}
-        self.truncated = False
         self._turns = [uid for _, uid in tape.turns]
-        self.origins: dict[Uid, list[Origin]] = {}
-        for position, (plan, inputs, output, _, where) in enumerate(self.nodes):
-            # Of several nodes that make one value the last counts: a custom call replaces what it is made of.
-            self.origins[output] = [Origin(plan.bound, inputs, output, where, position, True)]
-        recorded = set(self.origins)
-        for log in logs:
-            records, truncated = entries(log)
-            self.truncated = self.truncated or truncated
-            same_context = any(log is other for other in tape.logs)
-            for what, inputs, output, where in records:
-                assert not isinstance(what, PlannedCall | PlannedLoop)  # `entries` gives none
-                if isinstance(what, Event):
-                    self._note_variable(what, inputs, output, where)
-                elif output in recorded:
-                    continue
-                self.origins.setdefault(output, []).append(Origin(what, inputs, output, where, None, same_context))
-        for versions in self.versions.values():
-            versions.sort()
+        # Of several nodes that make one value the last counts: a custom call replaces what it is made of.
+        self._nodes = {node[2]: position for position, node in enumerate(self.nodes)}
+        self._logs = [(LogIndex.of(log), any(log is other for other in tape.logs)) for log in logs]
+        self.truncated = any(index.truncated for index, _ in self._logs)
+        self._origins: dict[Uid, Sequence[Origin]] = {}
 
-    def _note_variable(self, event: Event, inputs: tuple[Uid | None, ...], output: Uid, where: Any) -> None:
-        if event is Event.READ:
-            variable = inputs[0]
-            assert variable is not None
-            self.variables.add(variable)
-            self.names.setdefault(variable, where)
-        elif event in (Event.ASSIGN, Event.UPDATE):
-            variable = inputs[1]
-            assert variable is not None
-            self.variables.add(variable)
-            self.versions.setdefault(variable, []).append(output)
+    def origins(self, uid: Uid) -> Sequence[Origin]:
+        """The origins of a value."""
+        origins = self._origins.get(uid)
+        if origins is None:
+            origins = self._origins[uid] = tuple(self._find_origins(uid))
+        return origins
+
+    def _find_origins(self, uid: Uid) -> Iterator[Origin]:
+        position = self._nodes.get(uid)
+        if position is not None:
+            plan, inputs, _, _, where = self.nodes[position]
+            yield Origin(plan.bound, inputs, uid, where, position, True)
+        for index, same_context in self._logs:
+            for what, inputs, output, where in index.records.get(uid, ()):
+                assert not isinstance(what, PlannedCall | PlannedLoop)  # an index has their records
+                if position is None or isinstance(what, Event):
+                    yield Origin(what, inputs, output, where, None, same_context)
+
+    def is_variable(self, uid: Uid) -> bool:
+        """Whether a uid is that of a variable, not of a value."""
+        return uid in self.tape.variables or any(index.is_variable(uid) for index, _ in self._logs)
+
+    def name(self, variable: Uid) -> Any:
+        """The name of a variable, by its uid; None: it has none, or is no variable."""
+        if variable in self.tape.variables:
+            return self.tape.variables[variable].name
+        return next((index.names[variable] for index, _ in self._logs if variable in index.names), None)
 
     # ---------------------------------------------------------------------------------------------------------- edges
     def edges(self, uid: Uid) -> Iterator[Edge]:
         """The edges from a value to what it was made of."""
-        for origin in self.origins.get(uid, ()):
+        for origin in self.origins(uid):
             if origin.what in (Event.ASSIGN, Event.UPDATE):
                 yield from self._assignment_edges(origin)
                 continue
@@ -115,7 +111,7 @@ class ProvenanceGraph:
                 if input_uid is None:
                     continue
                 yield Edge(origin, index, input_uid)
-                if input_uid in self.variables:
+                if self.is_variable(input_uid):
                     version = self._version_before(input_uid, uid + 1)
                     if version is not None and version != uid:
                         yield Edge(origin, index, version)
@@ -130,14 +126,17 @@ class ProvenanceGraph:
             before = self._version_before(variable, origin.output)
             if before is not None:
                 yield Edge(origin, 1, before)
-        name = self.names.get(variable)
+        name = self.name(variable)
         yield Edge(origin._replace(what=Event.READ, inputs=(variable,), where=name), 0, variable)
 
     def _version_before(self, variable: Uid, uid: Uid) -> Uid | None:
         """The latest value of the variable that is older than `uid`."""
-        versions = self.versions.get(variable, [])
-        position = bisect_left(versions, uid)
-        return versions[position - 1] if position else None
+        before: list[Uid] = []
+        for index, _ in self._logs:
+            versions = index.versions.get(variable, ())
+            position = bisect_left(versions, uid)
+            before += versions[position - 1 : position] if position else ()
+        return max(before, default=None)
 
     # ------------------------------------------------------------------------------------------------------ traversal
     def ancestors(self, targets: Iterable[Uid]) -> dict[Uid, None]:
@@ -151,10 +150,10 @@ class ProvenanceGraph:
                     pending.append(edge.input)
         return seen
 
-    def descendants(self, source: Uid) -> set[Uid]:
-        """Everything that was computed from the source."""
+    def descendants(self, source: Uid, among: Iterable[Uid]) -> set[Uid]:
+        """What was computed from the source, of some values and all that they were made of."""
         users: dict[Uid, list[Uid]] = {}
-        for uid in self.origins:
+        for uid in self.ancestors(among):
             for edge in self.edges(uid):
                 users.setdefault(edge.input, []).append(uid)
         return closure(source, users)

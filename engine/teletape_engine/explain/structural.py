@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, Final
 
 from teletape_engine.catalogue.op import Trait
@@ -181,7 +182,7 @@ class StructuralExplainer:
             )
         if reason is Reason.ASSIGNED:
             uid = origin.inputs[1] if len(origin.inputs) > 1 else None
-            name = None if uid is None else self.graph.names.get(uid)
+            name = None if uid is None else self.graph.name(uid)
             variable = f"variable {name!r}" if name else "a variable"
             return f"the value was assigned to {variable}, and tapes do not differentiate assignments"
         return MEANINGS[reason].says
@@ -218,7 +219,7 @@ class StructuralExplainer:
         for edge in self.graph.edges(source.uid):
             if isinstance(edge.origin.what, Event):
                 continue
-            origins = self.graph.origins.get(edge.input, ())
+            origins = self.graph.origins(edge.input)
             read = next((origin for origin in origins if origin.what is Event.READ), None)
             if read is not None:
                 variable = read.where or "a variable"
@@ -248,7 +249,7 @@ class StructuralExplainer:
         """What the targets were computed from, as a message and notes: the same for every source without a path."""
         graph = self.graph
         leaves = [uid for uid in graph.ancestors(self.target_uids) if uid in self.tape.leaves]
-        names = [repr(graph.names[uid]) for uid in leaves if graph.names.get(uid)]
+        names = [repr(name) for uid in leaves if (name := graph.name(uid))]
         notes = []
         if names:
             notes.append(
@@ -258,7 +259,7 @@ class StructuralExplainer:
             notes.append("it depends on nothing that the tape watches")
         if graph.truncated:
             notes.append("only the latest ops outside tapes are remembered: an older op may be the reason")
-        origins = [origin for uid in self.target_uids for origin in graph.origins.get(uid, ())]
+        origins = [origin for uid in self.target_uids for origin in graph.origins(uid)]
         if all(isinstance(target, Variable) for target in self.targets):
             text = "the target is a variable: it has a value, and no history"
         elif all(origin.what in (Event.PUT, Event.PLAIN) for origin in origins):
@@ -273,15 +274,16 @@ class StructuralExplainer:
         if self.value_reads is None or not self.value_reads.log:
             return None
         opened = turns[0][1] if turns else 0
-        reads = [read for read in self.value_reads.log if read.at > opened]
+        latest = takewhile(lambda read: read.at > opened, reversed(tuple(self.value_reads.log)))
+        reads = list(latest)[::-1]
         if not reads:
             return None
-        made_of_source = graph.descendants(source.uid)
+        made_of_source = graph.descendants(source.uid, [read.uid for read in reads])
         reads = [read for read in reads if read.uid in made_of_source]
         if not reads:
             return None
         for uid in graph.ancestors(self.target_uids):
-            for origin in graph.origins.get(uid, ()):
+            for origin in graph.origins(uid):
                 earlier = [read for read in reads if read.at < origin.output]
                 if earlier and origin.what is Event.PUT:
                     text = (

@@ -6,7 +6,6 @@ that of the real one is discarded, and the op stays one Python instruction.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -60,7 +59,7 @@ class Lowering(Executor):
             recorder.provenance.locate,
             recorder.provenance.where,
         )
-        log.records = deque() if into is None else _Copied(into)  # without a bound: the plan keeps all of it
+        log.records = Records() if into is None else _Copied(into)  # without a bound: the plan keeps all of it
         self.instructions: list[Instruction] = []
         self.tracers: dict[int, Tracer] = {}
         self.assigned: dict[int, int] = {}
@@ -202,7 +201,7 @@ class Lowering(Executor):
         return output
 
 
-class _Copied(deque[Any]):
+class _Copied(Records):
     """A log whose records another one gets too."""
 
     def __init__(self, other: Records) -> None:

@@ -42,7 +42,21 @@ class Event(enum.Enum):
 #: One record: an op's bound call or an event, uids of the inputs (None: a number), the result's, the call site. A
 #: `PlannedCall` or `PlannedLoop` has neither inputs nor a call site: `entries` gives the records that it replaces.
 Record: TypeAlias = tuple["Call | Event | PlannedCall | PlannedLoop", tuple[Uid | None, ...], Uid, Any]
-Records: TypeAlias = deque[Record]
+
+
+class Records(deque[Record]):
+    """The records of a log, the latest last.
+
+    Attributes:
+        index: What explanations have found in them: an `explain.log_index.LogIndex`, once there was one.
+    """
+
+    index: Any = None
+
+    def clear(self) -> None:
+        """Forgets all records."""
+        super().clear()
+        self.index = None
 
 
 class ValueRead(NamedTuple):
@@ -147,7 +161,7 @@ class ProvenanceLog:
     """
 
     def __init__(self) -> None:
-        self.records: Records = deque(maxlen=LENGTH)
+        self.records = Records(maxlen=LENGTH)
         self.value_reads = ValueReads()
         self.locate: Callable[[], Any] | None = None
         self.where: Any = None
@@ -354,16 +368,7 @@ def _renamed(
     return records
 
 
-def entries(log: Records) -> tuple[list[Record], bool]:
-    """The latest records of a log, in order, those of planned calls too; and whether there were more."""
-    chunks: list[Sequence[Record]] = []
-    count, truncated = 0, len(log) == log.maxlen
-    for record in reversed(tuple(log)):
-        what = record[0]
-        chunk = what.records(record[2]) if isinstance(what, PlannedCall | PlannedLoop) else (record,)
-        chunks.append(chunk)
-        count += len(chunk)
-        if count >= LENGTH:
-            truncated = True
-            break
-    return [record for chunk in reversed(chunks) for record in chunk], truncated
+def expanded(record: Record) -> Sequence[Record]:
+    """The records that one record of a log stands for: itself, or those of a planned call."""
+    what = record[0]
+    return what.records(record[2]) if isinstance(what, PlannedCall | PlannedLoop) else (record,)

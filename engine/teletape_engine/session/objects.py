@@ -126,7 +126,7 @@ def _shared_bytes(shared: Any) -> int:
 
 
 class LogCounts:
-    """The bytes of the records of a session's provenance logs."""
+    """The bytes of the records of a session's provenance logs, and of their indices."""
 
     def __init__(self) -> None:
         self._counts: list[LogCount] = []
@@ -139,7 +139,8 @@ class LogCounts:
         for count in self._counts:
             if (count.log[-1] if count.log else None) is not count.last:
                 count.update()
-        return sum([count.nbytes for count in self._counts])
+        indexed: int = sum([count.log.index.count for count in self._counts if count.log.index is not None])
+        return sum([count.nbytes for count in self._counts]) + indexed * object_bytes.INDEXED
 
 
 def _texts(names: Iterable[Any]) -> int:

@@ -18,7 +18,7 @@ from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Monitor
-from teletape_engine.recording.provenance import PlannedLoop, entries
+from teletape_engine.recording.provenance import PlannedLoop, expanded
 from teletape_engine.recording.values import Literal, Variable
 
 pytestmark = pytest.mark.skipif(native.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
@@ -293,8 +293,7 @@ def test_the_log_of_a_planned_loop_says_what_the_interpreter_s_says(policy):
             context.provenance.records.clear()
             results = scan(context, TRAIN, [total, elements, variable], 1, captured=1)
         names |= {results[0].uid: "total", results[1].uid: "q", results[2].uid: "parts", variable.value.uid: "v12"}
-        records, truncated = entries(context.provenance.records)
-        assert not truncated
+        records = [record for whole in context.provenance.records for record in expanded(whole)]
         *records, q, parts = records
         assert [record[0].name for record in (q, parts)] == ["stack", "stack"]
         order = [output for _, _, output, _ in records if output not in names]
