@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from teletape import debugging
 from teletape.autograph.state import Undefined, UndefinedReturnValue, is_undefined
-from teletape.control_flow.growth import REMEDY
+from teletape.control_flow.growth import REMEDY, Unbounded
 from teletape.control_flow.packing import has_unknown_elements, is_dynamic, tensor_of, tensors_of, with_room
 from teletape.control_flow.tensor_array import TensorArray
 from teletape.functions.trace import NotTraceable, trace
@@ -159,7 +159,7 @@ def _check_variable(name: str, entry: Any, last: Any, invariant: TensorShape | N
             )
         if old.shape != new.shape:
             if invariant is not None and invariant.is_compatible_with(new.shape):
-                raise NotTraceable("changes the shape of a loop variable in a loop on tensors", REMEDY)
+                raise Unbounded("changes the shape of a loop variable in a loop on tensors", unrolled=True)
             raise ValueError(
                 f"'{name}' has shape {old.shape} before the loop, but shape {new.shape} after one iteration. Use "
                 "tf.autograph.experimental.set_loop_options to set shape invariants."

@@ -14,6 +14,7 @@ from teletape.autograph.ranges import Numbers, Range, numbers_of
 from teletape.autograph.state import Undefined
 from teletape.control_flow import loop_commands
 from teletape.control_flow.elements import elements_of
+from teletape.control_flow.growth import MOST_UNROLLED, Unbounded, ask_for, unrolled
 from teletape.control_flow.loop_commands import ASSIGNS_IN_SCAN
 from teletape.control_flow.tensor_array import TensorArray
 from teletape.functions.not_traceable import GOES_OVER_A_DATASET
@@ -25,7 +26,6 @@ from teletape.tensors import nest
 from teletape.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
-_UNROLLED: Final = 1024  #: Iterations of a loop on tensors that are written down one by one, at most.
 _DATA: Final = "teletape.data"  #: The package of datasets, which is above this one.
 _LIMITS: Final = (
     "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/autograph/g3doc/reference/limitations.md"
@@ -54,7 +54,12 @@ def while_stmt(
     """
     condition = test()
     if staged(condition):
-        _staged_while(test, body, get_state, set_state, symbol_names, opts)
+        before = get_state()
+        try:
+            _staged_while(test, body, get_state, set_state, symbol_names, opts)
+        except Unbounded as error:
+            set_state(before)
+            unrolled(test, body, _limit(opts, None), error)
         return
     while _truth(condition, "The condition of while loop started as non-Tensor, then changed to Tensor."):
         body()
@@ -161,7 +166,7 @@ def _is_of_data(value: Any) -> bool:
 def _must_be_unrolled(count: int, state: Sequence[Any], opts: dict[str, Any]) -> bool:
     """Whether a loop of known length needs what no command has: a TensorArray that grows, or shapes that change."""
     grows = any(isinstance(leaf, TensorArray) and leaf.dynamic_size for leaf in nest.flatten(list(state)))
-    return count <= _UNROLLED and (grows or "shape_invariants" in opts)
+    return count <= MOST_UNROLLED and (grows or "shape_invariants" in opts)
 
 
 def _for_range(
@@ -211,6 +216,9 @@ def _for_range(
     try:
         _staged_while(test, iteration, state, assign, ("<internal iterate>", *names), opts, count)
     except NotTraceable as error:
+        if count is None and isinstance(error, Unbounded) and (extra_test is None or not error.unrolled):
+            for part in (start, limit, delta):
+                ask_for(part, error.why)
         owner: Any = current()
         if error.why != GOES_OVER_A_DATASET or count is None or not owner.may_have_stages:
             raise

@@ -13,6 +13,7 @@ from typing import Any
 
 from teletape import debugging, logs
 from teletape.control_flow import loop_commands
+from teletape.control_flow.growth import Unbounded, ask_for, unrolled
 from teletape.control_flow.loop_commands import as_one_command
 from teletape.control_flow.packing import Packing, Whole, tensors_of, with_known_elements, with_room
 from teletape.control_flow.tensor_array import TensorArray
@@ -82,9 +83,12 @@ def while_loop(
     most = None if maximum_iterations is None else _scalar(maximum_iterations)
     if not current().tracing:
         return nest.map_structure(as_result, _loop(cond, body, values, None if most is None else int(most.numpy())))
-    if most is not None and known_elements(most) is None:
-        return _counted_loop_step(cond, body, values, most)
-    return _loop_step(cond, body, values, None if most is None else max(int(most.numpy()), 0))
+    try:
+        if most is not None and known_elements(most) is None:
+            return _counted_loop_step(cond, body, values, most)
+        return _loop_step(cond, body, values, None if most is None else max(int(most.numpy()), 0))
+    except Unbounded as error:
+        return _unrolled_loop(cond, body, values, most, error)
 
 
 def _scalar(maximum_iterations: Any) -> Tensor:
@@ -105,6 +109,27 @@ def _counted_loop_step(cond: Callable[..., Any], body: Callable[..., Any], value
         return count + 1, nest.pack_sequence_as(values, nest.flatten(_following(body, loop_values)))
 
     return _loop_step(goes_on, counted, (constant(0, most.dtype), values), None)[1]
+
+
+def _unrolled_loop(
+    cond: Callable[..., Any], body: Callable[..., Any], values: Any, most: Tensor | None, error: Unbounded
+) -> Any:
+    """Returns the loop written down iteration by iteration, as it cannot be one step."""
+    if most is not None and known_elements(most) is None:
+        ask_for(most, error.why)
+        raise error
+    state = nest.map_structure(_as_loop_value, values)
+
+    def iteration() -> None:
+        nonlocal state
+        state = nest.map_structure(_as_loop_value, nest.pack_sequence_as(values, nest.flatten(_following(body, state))))
+
+    unrolled(lambda: cond(*state), iteration, None if most is None else max(int(most.numpy()), 0), error)
+    return state
+
+
+def _as_loop_value(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, TensorArray | Composite) else convert_to_tensor(leaf)
 
 
 def _following(body: Callable[..., Any], values: Any) -> Any:

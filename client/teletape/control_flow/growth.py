@@ -6,7 +6,7 @@ and a length; outside of the function it is cut to that length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.trace import NotTraceable
-from teletape.ops.dispatch import call, convert_to_tensor
+from teletape.ops.dispatch import call, convert_to_tensor, known_elements
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.composite import Composite, RaggedValue
@@ -31,11 +31,64 @@ from teletape_engine.recording.values import Literal
 from teletape_engine.spec import INTEGER, Spec
 
 MOST_ELEMENTS: Final = 1 << 16  #: Iterations of a loop in which an array may grow.
+MOST_UNROLLED: Final = 1024  #: Iterations of a loop on tensors that are written down one by one.
 #: What to write for a loop whose number of iterations depends on values.
 REMEDY: Final = (
     "`for i in tf.range(N)` with a Python number N of iterations at most and a `break` where it ends, and in it a "
     "TensorArray of dynamic size, or one whose size is a Python number"
 )
+
+
+class Unbounded(NotTraceable):
+    """A loop does what needs its number of iterations, which is not known.
+
+    Args:
+        why: As in NotTraceable.
+        unrolled: Whether the loop must be written down iteration by iteration, so that a bound is not enough.
+    """
+
+    def __init__(self, why: str, *, unrolled: bool = False) -> None:
+        super().__init__(why, REMEDY)
+        self.unrolled = unrolled
+
+
+def ask_for(tensor: Tensor, why: str) -> None:
+    """Has the function traced again for the values of integers among its arguments, if a number follows from them.
+
+    Raises:
+        NeedsValues: It does.
+    """
+    owner: Any = current()
+    owner.ask_for(tensor.operand(), why, REMEDY)
+
+
+def unrolled(test: Callable[[], Any], body: Callable[[], None], limit: int | None, error: Unbounded) -> None:
+    """Writes a loop down iteration by iteration, as its condition is known in each.
+
+    Args:
+        test: Returns the condition.
+        body: Runs an iteration.
+        limit: The number of iterations at most; None: there is no limit.
+        error: Why the loop is no command; it is raised again if a condition is not known, or the loop is too long.
+
+    Raises:
+        NeedsValues: A condition follows from integers among the function's arguments.
+    """
+    count = 0
+    while count != limit:
+        condition = convert_to_tensor(test())
+        goes_on = known_elements(condition)
+        if goes_on is None:
+            ask_for(condition, error.why)
+        if goes_on is None or count == MOST_UNROLLED:
+            raise error
+        if not goes_on:
+            break
+        body()
+        count += 1
+    error.withdraw()
+
+
 #: Ops on integers by which the index of a write is computed from the number of the iteration.
 _FOLLOWED: Final = frozenset("add sub mul neg cast identity floordiv floormod maximum minimum".split())
 

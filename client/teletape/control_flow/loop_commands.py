@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from teletape import logs
-from teletape.control_flow.growth import REMEDY
+from teletape.control_flow.growth import Unbounded
 from teletape.control_flow.purity import impurity
 from teletape.functions.step_log import Capture, bind_captures
 from teletape.functions.trace import NotTraceable, Traced, trace
@@ -126,7 +126,7 @@ def repeated(
     if not choices and any(function.decides for function in functions):
         raise NotTraceable("has a choice or a loop inside", "one loop")
     if traces[1].specs != tuple(specs):
-        raise NotTraceable("changes the shape or dtype of a loop variable", f"one that stays as it is, or {REMEDY}")
+        raise Unbounded("changes the shape or dtype of a loop variable", unrolled=True)
     inputs = [*_operands(values), *captured]
     return _run(commands.While, functions, inputs, captured=len(captured), maximum_iterations=most)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from teletape.control_flow.elements import elements_of
-from teletape.control_flow.growth import REMEDY, Grown, followed, key_of
+from teletape.control_flow.growth import REMEDY, Grown, Unbounded, ask_for, followed, key_of
 from teletape.errors import InvalidArgumentError, OutOfRangeError
 from teletape.functions.trace import NotTraceable
 from teletape.ops.arrays.create import zeros
@@ -440,10 +440,9 @@ class TensorArray:
     def _with_row(self, index: Any, tensor: Tensor) -> TensorArray:
         """Returns the TensorArray as one tensor, with another element at an index that is not known."""
         if self._dynamic:
-            raise NotTraceable(
-                "writes to a TensorArray of dynamic size in a loop without a known number of iterations at most",
-                REMEDY,
-            )
+            why = "writes to a TensorArray of dynamic size in a loop without a known number of iterations at most"
+            ask_for(convert_to_tensor(index), why)
+            raise Unbounded(why)
         rows = self._as_rows(tensor)
         at = call(ops.reshape, (self._position(convert_to_tensor(index), rows, "modify"),), shape=(1, 1))
         self._rows, self._elements = call(ops.tensor_scatter_nd_update, (rows, at, tensor[None])), []
@@ -480,7 +479,10 @@ def _value(index: Any) -> int | None:
 def _number(size: Any, what: str) -> int:
     number = _value(size)
     if number is None:
-        raise NotTraceable(f"makes a TensorArray whose {what} is a tensor", REMEDY)
+        owner: Any = current()
+        number = int(
+            owner.elements(convert_to_tensor(size).operand(), f"makes a TensorArray whose {what} is a tensor", REMEDY)
+        )
     return number
 
 

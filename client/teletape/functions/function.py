@@ -1,6 +1,7 @@
 """`tf.function`: traces a Python function once for each signature; a call of it is then one command.
 
-A function that cannot be traced runs op by op, with one warning. Long because binding, tracing and methods share its
+A function that needs the values of integers among its arguments is traced for each of them; one that cannot be traced
+runs op by op, with one warning. Long because binding, tracing and methods share its
 options and caches.
 """
 
@@ -16,8 +17,10 @@ from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, overloa
 from teletape import logs
 from teletape.functions.concrete import ConcreteFunction, printed_signature
 from teletape.functions.methods import BoundFunction, converted, identity, without_self
+from teletape.functions.not_traceable import NeedsValues
 from teletape.functions.retracing import Retracing, TracingCount, without_shapes
 from teletape.functions.signature import (
+    ForValues,
     array_as_tensor,
     as_result,
     as_spec,
@@ -28,6 +31,7 @@ from teletape.functions.signature import (
     shapes_of,
     spec_of_leaf,
 )
+from teletape.functions.tensor_spec import TensorSpec
 from teletape.functions.trace import NotTraceable, Traced, running_through, trace, values_of
 from teletape.functions.tracing_session import TracingSession
 from teletape.program.tracebacks import report, reports
@@ -46,6 +50,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 MOST_TRACED: Final = 1024  #: A function is kept for this many signatures.
+MOST_VALUES: Final = 16  #: It is traced for this many values of the integers among its arguments that it needs.
 
 _SINGLETON: Final = (
     "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only "
@@ -165,6 +170,7 @@ class Function(Generic[P, R]):
         self._count = TracingCount(relaxes=relaxes)
         self._arguments: dict[Any, Any] = {}  # of each trace, with TensorSpecs
         self._in_progress: set[Any] = set()
+        self._needed: dict[Any, _Needed] = {}  # by signature
         self._warned = False
         self._made_variables = False
         self._lock = ReentrantLock()
@@ -195,7 +201,8 @@ class Function(Generic[P, R]):
                     result = self.python_function(*arguments[0], **arguments[1])
                     return nest.map_structure(as_result, result)  # type: ignore[no-any-return]
             values = values_of(leaves)
-            only_tensors = not kwargs and not owner.tracing and len(leaves) == len(args) == len(arguments[0])
+            by_specs = not kwargs and not owner.tracing and not traced.known
+            only_tensors = by_specs and len(leaves) == len(args) == len(arguments[0])
             if only_tensors and all(arg.__class__ is EagerTensor for arg in args):
                 self._traces_in(owner).quick[tuple([value.spec for value in values])] = traced
             return traced.call(values)  # type: ignore[no-any-return]
@@ -243,13 +250,15 @@ class Function(Generic[P, R]):
         """
         leaves: list[Any] = []
         key = key_of(arguments, leaves, {})
+        if self._needed and key in self._needed:
+            key = self._for_values(key, leaves, owner)
         traces = self._traces_in(owner)
         traced = self._known(key, traces, owner)
         if traced is _NEW:
             with self._lock:
                 traced = self._known(key, traces, owner)  # another thread may have traced it meanwhile
                 if traced is _NEW:
-                    return self._new(key, arguments, traces, owner), leaves
+                    return self._new(key, arguments, leaves, traces, owner), leaves
         self._retracing.reused()
         return traced, leaves
 
@@ -265,15 +274,61 @@ class Function(Generic[P, R]):
 
     def _known(self, key: Any, traces: _Traces, owner: Session) -> Any:
         """Returns what the function was traced to for these arguments, or None, or _NEW."""
+        if key is None:
+            return None
         traced = traces.by_key.get(key, _NEW)
         return owner.inner.get((self, key), _NEW) if traced is _NEW and isinstance(owner, TracingSession) else traced
 
-    def _new(self, key: Any, arguments: Any, traces: _Traces, owner: Session) -> Traced | None:
+    def _for_values(self, signature: Any, leaves: Sequence[Any], owner: Session) -> ForValues | None:
+        """Returns the key of a signature for the values of the integers that the function needs.
+
+        None, after one warning: it was traced for many others, and runs op by op.
+
+        Raises:
+            TypeError: There are specs in their places.
+            NotTraceable: It was traced for many others, and is called by a function that is traced.
+        """
+        needed = self._needed[signature]
+        if any(isinstance(part, TensorSpec) for leaf in leaves for part in nest.flatten(leaf, expand_composites=True)):
+            raise self._has_no_concrete()
+        arguments = values_of(leaves)
+        integers = [arguments[position] for position in needed.positions]
+        if isinstance(owner, TracingSession):
+            hosts: list[Any] = [owner.elements(value, needed.why, needed.advice) for value in integers]
+        else:
+            hosts = [getattr(value, "host", None) for value in integers]
+            hosts = owner.fetch_all(integers) if any(host is None for host in hosts) else hosts
+        values = tuple([int(host) for host in hosts])
+        if values not in needed.values and len(needed.values) >= MOST_VALUES:
+            error = NotTraceable(f"{needed.why}, for more than {MOST_VALUES} values of its arguments", needed.advice)
+            if owner.tracing:
+                raise error
+            error.where = needed.where
+            self._warn(error)
+            return None
+        needed.values.add(values)
+        return ForValues(signature, tuple(zip(needed.positions, values, strict=True)))
+
+    def _new(self, key: Any, arguments: Any, leaves: Sequence[Any], traces: _Traces, owner: Session) -> Traced | None:
         """Traces the function for new arguments and keeps that; None: it runs op by op."""
-        traced = self._trace(key, arguments, traces, owner)
+        signature = key.signature if isinstance(key, ForValues) else key
+        while True:
+            try:
+                traced = self._trace(key, arguments, traces, owner)
+                break
+            except NeedsValues as error:
+                if error.owner is not owner:
+                    raise
+                error.withdraw()
+                before = self._needed[signature].positions if signature in self._needed else ()
+                self._needed[signature] = _Needed(error, before)
+            key = self._for_values(signature, leaves, owner)
+            known = self._known(key, traces, owner)
+            if known is not _NEW:
+                return known  # type: ignore[no-any-return]  # a Traced, or None
         if traced is None and not self._warned:
             self._count.number += 1  # the next call traces again
-        elif self._count.add(key, self._general_shapes()):
+        elif self._count.add(signature, self._general_shapes()):
             self._retracing.traced(self.python_function)
             self._arguments[key] = nest.map_structure(as_spec, arguments)
         if traced is not None and any(
@@ -307,6 +362,7 @@ class Function(Generic[P, R]):
 
         Raises:
             RecursionError: It is called with arguments of this kind while it is traced for them.
+            NeedsValues: It can be traced for the values of integers among the arguments.
         """
         if key in self._in_progress:
             raise RecursionError(
@@ -316,26 +372,27 @@ class Function(Generic[P, R]):
             )
         self._in_progress.add(key)
         try:
-            return self._trace_once(arguments, traces, owner)
+            return self._trace_once(arguments, dict(key.known) if isinstance(key, ForValues) else {}, traces, owner)
         finally:
             self._in_progress.discard(key)
 
-    def _trace_once(self, arguments: Any, traces: _Traces, owner: Session) -> Traced | None:
+    def _trace_once(self, arguments: Any, known: Mapping[int, int], traces: _Traces, owner: Session) -> Traced | None:
         args, kwargs = nest.map_structure(spec_of_leaf, arguments)
         body: Callable[..., Any] = self.python_function
         if self._converts:
             body = converted(body, self._features)
+        tracing = functools.partial(trace, body, args, kwargs, self._names, defers=True, stages=True, known=known)
         try:
-            traced = trace(body, args, kwargs, self._names, defers=True, stages=True)
+            traced = tracing()
             if traced.variables_made:
                 if self._made_variables or traces.by_key:
                     refuse_variables(traced)
                 self._made_variables = True
-                traced = trace(body, args, kwargs, self._names, defers=True, stages=True)
+                traced = tracing()
                 refuse_variables(traced)
                 self._count.number += 1
         except NotTraceable as error:
-            if owner.tracing:
+            if owner.tracing or isinstance(error, NeedsValues):
                 raise
             if not (error.once and not traces.by_key):
                 self._warn(error)
@@ -379,7 +436,10 @@ class Function(Generic[P, R]):
             self._count.add(key, shapes)
             self._arguments[key] = nest.map_structure(as_spec, arguments)
             return ConcreteFunction(self, None, arguments)
-        return ConcreteFunction(self, self.traced_for(tensors), arguments)
+        traced = self.traced_for(tensors)
+        if traced.known:
+            raise self._has_no_concrete()
+        return ConcreteFunction(self, traced, arguments)
 
     def traced_for(self, arguments: Any) -> Traced:
         """Returns the function traced for arguments, (args, kwargs) with specs or tensors.
@@ -389,10 +449,13 @@ class Function(Generic[P, R]):
         """
         traced, _ = self._traced_for(arguments, current())
         if traced is None:
-            raise TypeError(
-                f"{self.python_function} needs values while it is traced, so that it has no concrete function: call it"
-            )
+            raise self._has_no_concrete()
         return traced
+
+    def _has_no_concrete(self) -> TypeError:
+        return TypeError(
+            f"{self.python_function} needs values while it is traced, so that it has no concrete function: call it"
+        )
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """Returns the signatures that the function was traced for, as text."""
@@ -457,6 +520,26 @@ class _Traces:
         self.home: Callable[[], Session | None] = (lambda: None) if home is None else weakref.ref(home)
         self.by_key: dict[Any, Traced | None] = {}
         self.quick: dict[Any, Traced] = {}
+
+
+class _Needed:
+    """The integers among a function's arguments whose values a trace needs.
+
+    Args:
+        error: Of the trace.
+        before: The positions of those that earlier traces needed.
+
+    Attributes:
+        positions: Of them, among the function's inputs.
+        values: For which it was traced.
+    """
+
+    __slots__ = ("advice", "positions", "values", "where", "why")
+
+    def __init__(self, error: NeedsValues, before: tuple[int, ...]) -> None:
+        self.why, self.advice, self.where = error.why, error.advice, error.where
+        self.positions = tuple(sorted({*before, *error.positions}))
+        self.values: set[tuple[int, ...]] = set()
 
 
 def _as_signed(bound: inspect.BoundArguments, signature: tuple[Any, ...]) -> tuple[Any, ...]:

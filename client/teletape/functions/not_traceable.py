@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from teletape import environment
 from teletape.program import call_site
@@ -41,3 +41,18 @@ class NotTraceable(Exception):
         session = current()
         if session.not_traceable is self:
             session.not_traceable = None
+
+
+class NeedsValues(NotTraceable):
+    """What the body needs follows from integers among the function's arguments: it can be traced for their values.
+
+    Args:
+        why: As in NotTraceable.
+        advice: As in NotTraceable.
+        owner: The session, or trace, in which the function is called.
+        positions: Of these integers among the inputs of the traced function.
+    """
+
+    def __init__(self, why: str, advice: str, owner: Any, positions: tuple[int, ...]) -> None:
+        super().__init__(why, advice)
+        self.owner, self.positions = owner, positions

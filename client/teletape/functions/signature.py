@@ -66,6 +66,13 @@ class GeneralSpec(NamedTuple):
     shape: tuple[int | None, ...] | None
 
 
+class ForValues(NamedTuple):
+    """The key of a signature for values of integers among the arguments, by position."""
+
+    signature: Any
+    known: tuple[tuple[int, int], ...]
+
+
 def shape_key(shape: TensorShape) -> tuple[int | None, ...] | None:
     """Returns a shape as a tuple; None: its rank is not known."""
     return None if shape.rank is None else tuple(shape.as_list())

@@ -65,6 +65,7 @@ class Traced:
         deferred: What is done with values after each call, and with which: what the function prints.
         deferred_specs: Of the engine function's results after those of the Python function: what `deferred` needs.
         stages: The function in several stages, if it goes over a dataset; `function` is then none of its own.
+        known: The positions of integers among the arguments for whose values alone it is traced.
     """
 
     function: Function
@@ -75,6 +76,7 @@ class Traced:
     deferred: tuple[tuple[Callable[[Any], None], Any], ...] = ()
     deferred_specs: tuple[Spec, ...] = ()
     stages: Stages | None = None
+    known: tuple[int, ...] = ()
 
     def bound(self) -> list[Any]:
         """Returns the captures as the current session's values: the engine function's last inputs."""
@@ -187,6 +189,7 @@ def trace(
     *,
     defers: bool = False,
     stages: bool = False,
+    known: Mapping[int, int] | None = None,
 ) -> Traced:
     """Calls a Python function once with symbolic tensors, and returns its ops as an engine function.
 
@@ -198,21 +201,23 @@ def trace(
         names: The names of its arguments.
         defers: Whether it may print: the engine function then has further results, which `Traced.call` prints.
         stages: Whether it may go over a dataset: it is then no engine function, but can only be called.
+        known: The values of integers among the inputs, by position; None: it cannot be traced again for such values.
 
     Returns:
         The function, whose inputs are the specs and variables from left to right, then the captures.
 
     Raises:
         NotTraceable: It needs a value, also if it has caught this exception itself.
+        NeedsValues: The value follows from integers among the inputs that are not in `known`.
         TypeError: It returns what is no tensor.
     """
     tracing = TracingSession(current(), trace_gradient)
     tracing.deferred = [] if defers else None
     tracing.may_have_stages = stages
-    arguments: list[Symbol] = []
+    tracing.known = known
 
     def body() -> Traced:
-        symbolic = partial(_symbolic, tracing, arguments)
+        symbolic = partial(_symbolic, tracing)
         args = [
             nest.map_structure(partial(symbolic, name=name), spec)
             for spec, name in itertools.zip_longest(specs, names[: len(specs)], fillvalue="args")
@@ -221,7 +226,7 @@ def trace(
         result = function(*args, **kwargs)
         if tracing.not_traceable is not None:
             raise tracing.not_traceable
-        return _traced(function, result, tracing, arguments)
+        return _traced(function, result, tracing)
 
     try:
         return inside(tracing, body)
@@ -230,21 +235,20 @@ def trace(
         raise
 
 
-def _symbolic(tracing: TracingSession, arguments: list[Symbol], leaf: Any, name: str) -> Any:
+def _symbolic(tracing: TracingSession, leaf: Any, name: str) -> Any:
     """Returns the symbolic tensor, variable or composite for a leaf of the arguments; others stay as they are."""
     if isinstance(leaf, Spec):
-        arguments.append(tracing.log.new_symbol(leaf, f"{name}:0"))
-        return EagerTensor(arguments[-1], tracing)
+        return EagerTensor(tracing.argument(leaf, name), tracing)
     if isinstance(leaf, Variable):
         local, symbol = tracing.recorder().argument_variable(leaf.recorded)
-        arguments.append(symbol)
+        tracing.arguments.append(symbol)
         return leaf.standing_for(local)
     if isinstance(leaf, Composite):
-        return leaf.structure().of([_symbolic(tracing, arguments, part, name) for part in leaf.parts()])
+        return leaf.structure().of([_symbolic(tracing, part, name) for part in leaf.parts()])
     return leaf
 
 
-def _traced(function: Any, result: Any, tracing: TracingSession, arguments: list[Symbol]) -> Traced:
+def _traced(function: Any, result: Any, tracing: TracingSession) -> Traced:
     """Returns the traced function from its result."""
     symbols: list[Symbol] = []
     structure = nest.map_structure(lambda leaf: _leaf(leaf, symbols, function), result)
@@ -256,10 +260,10 @@ def _traced(function: Any, result: Any, tracing: TracingSession, arguments: list
         ]
     )
     deferred_specs = tuple([symbol.spec for symbol in symbols[len(specs) :]])
-    stages = tracing.stages(arguments, symbols)
-    traced = tracing.function(arguments, symbols) if stages is None else _NONE
-    captures, variables = tuple(tracing.log.captures), tuple(tracing.variables_made)
-    return Traced(traced, captures, structure, specs, variables, deferred, deferred_specs, stages)
+    stages = tracing.stages(symbols)
+    traced = tracing.function(symbols) if stages is None else _NONE
+    captures, variables, known = tuple(tracing.log.captures), tuple(tracing.variables_made), tuple(tracing.known or ())
+    return Traced(traced, captures, structure, specs, variables, deferred, deferred_specs, stages, known)
 
 
 def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:

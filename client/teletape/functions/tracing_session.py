@@ -7,14 +7,14 @@ assignments, becomes one function.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from teletape.functions.function_builder import Deferred, HostStep, Stages, TracedStep, needed_steps, written_down
-from teletape.functions.not_traceable import GOES_OVER_A_DATASET, NotTraceable
+from teletape.functions.not_traceable import GOES_OVER_A_DATASET, NeedsValues, NotTraceable
 from teletape.functions.step_log import STATE, StepLog, Symbol, bind_captures
 from teletape.functions.tracer import Tracer
 from teletape.program.user_code import user_code
@@ -29,7 +29,13 @@ from teletape_engine.functions.function import Function
 from teletape_engine.recording.custom import FunctionGradient, record_custom
 from teletape_engine.recording.values import Variable
 from teletape_engine.session.operations import run_functions
-from teletape_engine.spec import Spec
+from teletape_engine.spec import INTEGER, Spec
+
+_READS: Final = (
+    "reads a value",
+    "tf.cond or tf.where for `if`, tf.while_loop for `while`, tf.print for print; or return the tensor and read it "
+    "outside",
+)
 
 
 class TracingSession(Session):
@@ -44,6 +50,8 @@ class TracingSession(Session):
         variables_made: The lines of the program that lead to each variable made in the body, as messages list them; the
             variables belong to the program's session.
         inner: Traces that are valid only inside this one, by function and signature.
+        arguments: The symbols of the function's arguments.
+        known: The values of integers among the arguments, by position; None: it cannot be traced again for values.
         may_have_stages: Whether the function may be stages, between which this process runs.
         deferred: What each call does with values after it has run, and the structures of symbols that this needs; None:
             nothing may be deferred.
@@ -62,6 +70,9 @@ class TracingSession(Session):
         self.variables_made: list[str] = []
         self.inner: dict[Any, Any] = {}
         self.deferred: list[tuple[Callable[[Any], None], Any]] | None = None
+        self.arguments: list[Symbol] = []
+        self.known: Mapping[int, int] | None = None
+        self._integers: dict[int | None, int] = {}  # positions of the unknown ones, by number
         self.may_have_stages = False
         self._random_seed, self._op_seeds = outer.random_seed(), itertools.count()
 
@@ -145,6 +156,17 @@ class TracingSession(Session):
         self.deferred.append((action, structure))
 
     # --------------------------------------------------------------------------------------------------------- values
+    def argument(self, spec: Spec, name: str) -> Symbol:
+        """Returns the symbol of one more argument; an integer that is known is a constant in the body."""
+        symbol, position = self.log.new_symbol(spec, f"{name}:0"), len(self.arguments)
+        self.arguments.append(symbol)
+        if self.known is None or spec.shape or spec.dtype not in INTEGER:
+            return symbol
+        if position in self.known:
+            return self.recorder().constant(np.asarray(self.known[position], spec.dtype), name)
+        self._integers[symbol.number] = position
+        return symbol
+
     def constant(self, array: HostArray) -> Symbol:
         return self.recorder().constant(array)
 
@@ -239,13 +261,60 @@ class TracingSession(Session):
         self.recorder().assign(variable, value, mode, *indices)
 
     def fetch(self, value: Any) -> HostArray:
+        return self.elements(value, *_READS)
+
+    def elements(self, value: Any, why: str, advice: str) -> HostArray:
+        """Returns the elements of a value that the trace needs; see `ask_for`.
+
+        Raises:
+            NeedsValues: They follow from integers among the function's arguments.
+            NotTraceable: They are not known.
+        """
         if isinstance(value, Symbol) and value.host is not None:
             return value.host
-        raise NotTraceable(
-            "reads a value",
-            "tf.cond or tf.where for `if`, tf.while_loop for `while`, tf.print for print; or return the tensor and "
-            "read it outside",
-        )
+        self.ask_for(value, why, advice)
+        raise NotTraceable(why, advice)
+
+    def ask_for(self, value: Symbol, why: str, advice: str) -> None:
+        """Has the function traced again for the values of integers among its arguments, if `value` follows from them.
+
+        Args:
+            value: What the trace needs.
+            why: As in NotTraceable.
+            advice: As in NotTraceable.
+
+        Raises:
+            NeedsValues: It does.
+        """
+        integers = self._integers_of(value)
+        if integers:
+            session = next(iter(integers))
+            raise NeedsValues(why, advice, session.outer, tuple(sorted(integers[session])))
+
+    def _integers_of(self, value: Symbol) -> dict[TracingSession, set[int]] | None:
+        """Returns the integers among arguments from which a value follows, by trace; None: from something else too."""
+        integers: dict[TracingSession, set[int]] = {}
+        captures = {capture.symbol.number: capture for capture in self.log.captures}
+        steps = {number: step for step in self.log.steps for number in step.outputs}
+        pending = [] if value.number is None else [value.number]
+        seen = set(pending)
+        for number in pending:
+            capture, step = captures.get(number), steps.get(number)
+            if number in self._integers:
+                integers.setdefault(self, set()).add(self._integers[number])
+            elif capture is not None and capture.kind == "tensor" and capture.value.session.tracing:
+                further = capture.value.session._integers_of(capture.value.recorded)
+                if further is None:
+                    return None
+                for session, positions in further.items():
+                    integers.setdefault(session, set()).update(positions)
+            elif step is None or not isinstance(step.command, commands.Call):
+                return None
+            else:
+                used = [each for each in step.inputs if each.__class__ is int and each not in seen]
+                pending += used
+                seen.update(used)
+        return integers
 
     def run_command(
         self, command: type[Command], functions: Sequence[Function], inputs: Sequence[Any], **fields: Any
@@ -283,14 +352,14 @@ class TracingSession(Session):
             tracer.changed_variable(tracer.local_variable(variable))
         return results
 
-    def stages(self, arguments: Sequence[Symbol], results: Sequence[Symbol]) -> Stages | None:
+    def stages(self, results: Sequence[Symbol]) -> Stages | None:
         """Returns the function as stages, with the inputs of `function`; None: it is one engine function."""
         if not self.log.stages:
             return None
-        inputs = [*arguments, *(capture.symbol for capture in self.log.captures)]
+        inputs = [*self.arguments, *(capture.symbol for capture in self.log.captures)]
         return Stages(self.log.in_order(), inputs, results)
 
-    def function(self, arguments: Sequence[Symbol], results: Sequence[Symbol]) -> Function:
+    def function(self, results: Sequence[Symbol]) -> Function:
         """Returns the traced function: its inputs are the arguments and then the captures."""
         steps = needed_steps(self.log.steps, [result.number for result in results])
-        return written_down(steps, [*arguments, *(capture.symbol for capture in self.log.captures)], results)
+        return written_down(steps, [*self.arguments, *(capture.symbol for capture in self.log.captures)], results)

@@ -5,6 +5,7 @@ import pytest
 
 import teletape as tf
 from teletape.errors import InvalidArgumentError
+from teletape.functions.function import MOST_VALUES
 
 W = np.random.default_rng(0).normal(size=(20, 20)).astype(np.float32)
 
@@ -135,16 +136,16 @@ def test_its_gradient(remote):
 @pytest.mark.parametrize("index", ["of the data", "of no bound"])
 def test_without_a_bound_one_warning_says_what_to_use(remote, caplog, index):
     @tf.function
-    def written(n, at):
+    def written(x, at):
         out = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
         i = 0
-        while i < n and (index == "of the data" or i < 50):
-            out = out.write(at if index == "of the data" else i, 1.0)
+        while tf.cast(i, tf.float32) < x and (index == "of the data" or i < 50):
+            out = out.write(tf.cast(at, tf.int32) if index == "of the data" else i, 1.0)
             i += 1
         return out.stack()
 
-    assert written(tf.constant(3), tf.constant(2)).numpy().tolist()[-1] == 1.0
-    assert written(tf.constant(4), tf.constant(2)).numpy().tolist()[-1] == 1.0
+    assert written(tf.constant(3.0), tf.constant(2.0)).numpy().tolist()[-1] == 1.0
+    assert written(tf.constant(4.0), tf.constant(2.0)).numpy().tolist()[-1] == 1.0
     (record,) = caplog.records
     assert record.getMessage().endswith("a TensorArray of dynamic size, or one whose size is a Python number.")
 
@@ -172,6 +173,24 @@ def growing(x, n):
     return out.stack()
 
 
+def of_dynamic_size(x, n):
+    """By an array that grows, in a loop that may end before."""
+    out = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+    for i in tf.range(n):
+        out = out.write(i, x * tf.cast(i, tf.float32))
+        if x < -1.0:
+            break
+    return out.stack()
+
+
+def filled(x, n):
+    """By replacing elements of a tensor of that size."""
+    out = tf.zeros([n + 0])
+    for i in tf.range(1, n):
+        out = tf.tensor_scatter_nd_update(out, [[i]], [x * tf.cast(i, tf.float32)])
+    return out
+
+
 def concatenated(x, n):
     """By concatenation."""
     out, i = tf.zeros([0]), 0
@@ -179,6 +198,15 @@ def concatenated(x, n):
         tf.autograph.experimental.set_loop_options(shape_invariants=[(out, tf.TensorShape([None]))])
         out = tf.concat([out, [x * tf.cast(i, tf.float32)]], 0)
         i += 1
+    return out
+
+
+def concatenated_over_a_range(x, n):
+    """By concatenation in a loop over tf.range."""
+    out = tf.zeros([0])
+    for i in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(out, tf.TensorShape([None]))])
+        out = tf.concat([out, [x * tf.cast(i, tf.float32)]], 0)
     return out
 
 
@@ -194,8 +222,27 @@ def by_while_loop(x, n):
     )[1]
 
 
-def as_advised(x, n):
-    """As the warnings about the others say."""
+def by_while_loop_and_array(x, n):
+    """By an array that grows in tf.while_loop."""
+    out = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+    return tf.while_loop(
+        lambda i, out: x > -1.0,
+        lambda i, out: (i + 1, out.write(i, x * tf.cast(i, tf.float32))),
+        [0, out],
+        maximum_iterations=n,
+    )[1].stack()
+
+
+array_of_size = tf.function(growing)
+
+
+def in_another_function(x, n):
+    """By a function that is called with a number that follows from the argument."""
+    return array_of_size(x, (n + 1) - 1)
+
+
+def with_a_bound(x, n):
+    """By a number of iterations at most and a condition."""
     out = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
     for i in tf.range(10):
         if i >= n:
@@ -204,19 +251,107 @@ def as_advised(x, n):
     return out.stack()
 
 
-@pytest.mark.parametrize("function", [growing, concatenated, by_while_loop])
-def test_the_advice_for_a_number_of_iterations_of_the_data_is_one_request(remote, caplog, function):
-    x = tf.Variable(2.0)
-    assert tf.function(function)(x, tf.constant(4)).numpy().tolist() == [0.0, 2.0, 4.0, 6.0]
-    (record,) = caplog.records
-    assert "`for i in tf.range(N)` with a Python number N of iterations at most" in record.getMessage()
-    caplog.clear()
-    advised = tf.function(as_advised)
-    for n in (4, 2):
+SIZED = [
+    growing,
+    of_dynamic_size,
+    filled,
+    concatenated,
+    concatenated_over_a_range,
+    by_while_loop,
+    by_while_loop_and_array,
+    in_another_function,
+]
+
+
+@pytest.mark.parametrize("function", [*SIZED, with_a_bound])
+def test_a_number_of_iterations_of_the_data_is_one_request(remote, caplog, function):
+    x, decode = tf.Variable(2.0), tf.function(function)
+    for n in (4, 2, 4):
         before = remote.requests
-        assert advised(x, tf.constant(n)).numpy().tolist() == [0.0, 2.0, 4.0, 6.0][:n]
+        assert decode(x, tf.constant(n)).numpy().tolist() == [0.0, 2.0, 4.0, 6.0][:n]
         assert remote.requests == before + 1
     assert not caplog.records
+    assert decode.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("function", SIZED)
+def test_the_gradient_of_what_a_number_of_the_data_sizes(remote, function):
+    decode = tf.function(function)
+    x = tf.Variable(2.0)
+    for n in (4, 3):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(decode(x, tf.constant(n)) ** 2)
+        assert float(tape.gradient(loss, x)) == 2.0 * 2.0 * sum(i * i for i in range(n))
+
+
+def test_the_body_runs_once_for_each_value_that_it_needs(remote):
+    runs = []
+
+    @tf.function
+    def numbers(x, n, m):
+        runs.append(1)
+        return x + tf.reduce_sum(tf.ones([n])) + tf.cast(m, tf.float32)
+
+    x = tf.constant(0.5)
+    results = [float(numbers(x, tf.constant(n), tf.constant(m))) for n, m in ((3, 0), (3, 1), (5, 1), (3, 2), (5, 0))]
+    assert results == [3.5, 4.5, 6.5, 5.5, 5.5]
+    assert len(runs) == 3  # once in vain, then for 3 and for 5; never for a value of m
+    assert numbers.experimental_get_tracing_count() == 1
+
+
+def test_a_number_that_is_computed_is_read_in_each_call(remote):
+    decode = tf.function(growing)
+    x, elements = tf.Variable(2.0), tf.constant([1, 0, 1, 1])
+    for _ in range(2):
+        before = remote.requests
+        assert decode(x, tf.math.count_nonzero(elements, dtype=tf.int32)).numpy().tolist() == [0.0, 2.0, 4.0]
+        assert remote.requests == before + 2
+
+
+def test_beyond_many_values_it_runs_op_by_op_and_says_so_once(remote, caplog):
+    runs = []
+
+    @tf.function
+    def decode(x, n):
+        runs.append(1)
+        return growing(x, n)
+
+    x = tf.Variable(1.0)
+    for n in range(MOST_VALUES + 3):
+        assert decode(x, tf.constant(n)).numpy().tolist() == list(range(n))
+    (record,) = caplog.records
+    assert f"a TensorArray whose size is a tensor, for more than {MOST_VALUES} values" in record.getMessage()
+    assert "`for i in tf.range(N)` with a Python number N of iterations at most" in record.getMessage()
+    traced, before = len(runs), remote.requests
+    assert decode(x, tf.constant(5)).numpy().tolist() == list(range(5))  # what was traced stays
+    assert (len(runs), remote.requests) == (traced, before + 1)
+    nested = tf.function(lambda x, n: decode(x, n) + 1.0)
+    assert nested(x, tf.constant(40)).numpy().tolist() == list(range(1, 41))
+
+
+def test_a_number_that_follows_from_something_else_is_not_part_of_the_signature(remote, caplog):
+    v = tf.Variable(3)
+
+    @tf.function
+    def decode(x, n):
+        return growing(x, n + v)
+
+    for value in (3, 4):
+        v.assign(value)
+        assert decode(tf.constant(1.0), tf.constant(1)).numpy().tolist() == list(range(value + 1))
+    (record,) = caplog.records
+    assert "op by op" in record.getMessage()
+
+
+def test_what_needs_values_has_no_concrete_function(remote):
+    decode, x = tf.function(growing), tf.constant(2.0)
+    for n in (tf.constant(4), tf.TensorSpec([], tf.int32)):
+        for _ in range(2):
+            with pytest.raises(TypeError, match="needs values while it is traced"):
+                decode.get_concrete_function(x, n)
+    assert decode(x, tf.constant(2)).numpy().tolist() == [0.0, 2.0]
+    with pytest.raises(TypeError, match="needs values while it is traced"):
+        decode.get_concrete_function(x, tf.TensorSpec([], tf.int32))
 
 
 def test_a_largest_number_of_iterations_that_is_a_tensor_is_one_request(remote, caplog):

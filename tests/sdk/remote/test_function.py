@@ -128,6 +128,23 @@ def test_a_body_that_reads_runs_op_by_op_and_says_so_once(here: Any, warnings: l
     assert len(calls) == 4  # once traced in vain
 
 
+def test_a_body_that_reads_an_integer_argument_is_traced_for_each_value(here: Any, warnings: list[str]) -> None:
+    calls = []
+
+    @tf.function
+    def parts(x: Any, n: Any) -> Any:
+        calls.append(1)
+        return [x * i for i in range(1, 1 + n.numpy())], x[:n], tf.one_hot([0], n)
+
+    for n in (2, 3, 2, 3):
+        multiples, first, marks = parts(tf.range(4), tf.constant(n))
+        assert [multiple.numpy()[1] for multiple in multiples] == list(range(1, n + 1))
+        assert first.numpy().tolist() == list(range(n))
+        assert marks.numpy().tolist() == [[1.0] + [0.0] * (n - 1)]
+    assert len(calls) == 3  # once traced in vain
+    assert not warnings
+
+
 def test_gradients_of_a_body_that_reads(here: Any, warnings: list[str]) -> None:
     @tf.function
     def f(x: Any) -> Any:
