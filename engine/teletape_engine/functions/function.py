@@ -26,6 +26,7 @@ from teletape_engine.functions.steps import failed_step, note_function, step_fac
 from teletape_engine.functions.untyped import MOST_SIGNATURES, typed_inputs
 from teletape_engine.ops.assign import WHOLE
 from teletape_engine.plans.cache import Plans
+from teletape_engine.plans.loops.recorded import LEAST_STEPS, RecordedPlans
 from teletape_engine.plans.loops.unrolled import UnrolledPlans
 from teletape_engine.plans.lowering import MOST_INSTRUCTIONS
 from teletape_engine.plans.policy import POLICY
@@ -164,6 +165,7 @@ class Function:
         call_sites: For each step the line in the program's function that called for it; None: it is the line that calls
             the function. Empty: they are not known.
         plans: How it runs once it was called before.
+        recorded_plans: The same under a tape.
         number_dtypes: What untyped inputs took in calls with inputs of certain specs; see `untyped.call_dtypes`.
     """
 
@@ -189,11 +191,15 @@ class Function:
     _specs: dict[Any, Inferred] = field(init=False, repr=False, default_factory=dict)
     number_dtypes: dict[Any, dict[int, DType]] = field(init=False, repr=False, default_factory=dict)
     plans: Plans = field(init=False, repr=False)
+    recorded_plans: RecordedPlans = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         possible = not self.decides and _may_have_plans(self, _CALLS)
         unrolls = not possible and _may_have_plans(self, (*_CALLS, *_FLOWS))
         object.__setattr__(self, "plans", UnrolledPlans() if unrolls else Plans(possible))
+        records = possible and self.size >= LEAST_STEPS and not self.assigns
+        records = records and _may_have_plans(self, (commands.CallFunction,))
+        object.__setattr__(self, "recorded_plans", RecordedPlans(records))
         rows = [_row(step) for step in self.steps]
         chunks = [rows[i : i + CANCEL_STEPS] for i in range(0, len(rows), CANCEL_STEPS)]
         object.__setattr__(self, "_chunks", chunks)
@@ -211,7 +217,7 @@ class Function:
         """Bytes of what it remembers of calls with inputs of other specs."""
         edges = [len(numbers) for each in self._edges.values() for numbers in (*each.ties, *each.anchors)]
         signatures = len(self._edges) + len(self._specs) + len(self.number_dtypes)
-        instructions = object_bytes.INSTRUCTION * self.plans.instructions
+        instructions = object_bytes.INSTRUCTION * (self.plans.instructions + self.recorded_plans.instructions)
         return object_bytes.SIGNATURE * signatures + 8 * sum(edges) + instructions
 
     def forget(self) -> None:
@@ -219,6 +225,7 @@ class Function:
         for table in (self._edges, self._specs, self.number_dtypes):
             table.clear()
         self.plans.forget()
+        self.recorded_plans.forget()
 
     # ----------------------------------------------------------------------------------------------------- execution
     def run(self, recorder: Recorder, arguments: Sequence[Any], *, tie: bool = True) -> list[Recorded]:
@@ -239,6 +246,10 @@ class Function:
         planned_here = planned_here and recorder.step_times is None and POLICY.enabled
         if planned_here and (plans.possible or plans.unrolls) and not recorder.recorded:
             planned = plans.run(self, recorder, arguments)  # type: ignore[arg-type]  # an Executor is plannable
+            if planned is not None:
+                return planned
+        elif planned_here and self.recorded_plans.possible and _is_tape_alone(recorder):
+            planned = self.recorded_plans.record(self, recorder, arguments, tie=tie)  # type: ignore[arg-type]  # likewise
             if planned is not None:
                 return planned
         return self.interpret(recorder, arguments, tie=tie)
@@ -429,6 +440,11 @@ def _may_have_plans(function: Function, kinds: tuple[type[Command], ...]) -> boo
         ):
             return False
     return True
+
+
+def _is_tape_alone(recorder: Recorder) -> bool:
+    """Whether one tape records what runs, and nothing else does."""
+    return len(recorder.context.tapes) == 1 and not recorder.context.accumulators
 
 
 def _row(step: Step) -> tuple[Any, ...]:

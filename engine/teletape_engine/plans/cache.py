@@ -29,7 +29,7 @@ _WITHOUT: Final = 8  #: Of those the ones without a plan, once there are too man
 #: Bytes that the steps of a function allocate from which on it has a plan before it has run: step by step it would need
 #: more memory at a time, and the memory that it leaves would stay with the process.
 _LARGE: Final = 1 << 23
-_MOST_FAILURES: Final = 8  #: Runs of a plan that may fail one after the other: then it ends.
+MOST_FAILURES: Final = 8  #: Runs of a plan that may fail one after the other: then it ends.
 _SHORT: Final = 128  #: Steps up to which those bytes are summed up also for small arguments.
 _OBJECT: Final = np.dtype(object)
 
@@ -91,7 +91,7 @@ class Plans:
                 return None
             except Exception:  # the interpreter runs it again, and raises the error in its own words and place
                 plan.failures += 1
-                if plan.failures >= _MOST_FAILURES:  # from now on the interpreter alone runs such calls
+                if plan.failures >= MOST_FAILURES:  # from now on the interpreter alone runs such calls
                     self._plans[key] = None
                 return None
             if plan.failures:
@@ -199,13 +199,13 @@ class Plans:
         wanted = [*expected, *[shadow.value for shadow in shadows if shadow.__class__ is Variable]]
         if foreseen is not None:
             others = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
-            _compare(foreseen, _poisoned(foreseen, recorder.aside(), others, started), wanted)
+            compare(foreseen, poisoned(foreseen, recorder.aside(), others, started), wanted)
         plan = _plan(lowering, shadows, started, expected)
         self._remember(key, plan, recorder.memory)
         if plan is None:
             return None
-        values = _poisoned(plan, recorder, arguments, started)
-        _compare(plan, values, wanted)
+        values = poisoned(plan, recorder, arguments, started)
+        compare(plan, values, wanted)
         return None if values is None else values[: len(expected)]
 
 
@@ -222,7 +222,7 @@ def _is_plan(plan: Any) -> bool:
     return plan is not None and plan.__class__ is not int
 
 
-def _poisoned(plan: Plan, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]) -> list[Any] | None:
+def poisoned(plan: Plan, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]) -> list[Any] | None:
     """Runs a plan twice in memory with no numbers; its results, then the values of variables. None: it has failed."""
     try:
         plan.compute(recorder, started, poisoned=True)
@@ -317,7 +317,12 @@ def key_of(arguments: Sequence[Any], started: Sequence[Any]) -> Any:
     return tuple(parts)
 
 
-def _compare(plan: Plan, results: Sequence[Any] | None, expected: Sequence[Any]) -> None:
+def compare(plan: Plan, results: Sequence[Any] | None, expected: Sequence[Any]) -> None:
+    """Compares what `poisoned` has returned with what the interpreter has computed.
+
+    Raises:
+        InternalError: They differ.
+    """
     if results is None:
         return
     for number, (result, wanted) in enumerate(zip(results, expected, strict=True)):
