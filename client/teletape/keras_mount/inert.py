@@ -1,6 +1,6 @@
 """What Keras imports from TensorFlow outside its public names, or what only has to exist: inert replacements.
 
-Sparse tensors are a class without instances.
+To Keras, sparse tensors are a class without instances: its layers take dense ones here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from teletape.variables.trackable import AutoTrackable, Trackable
 
 # ------------------------------------------------------------------------------------------------------ sparse tensors
 class _Absent:
-    """A class of TensorFlow that Teletape does not have: nothing is an instance of it."""
+    """A class of TensorFlow that Keras does not get here: nothing is an instance of it."""
 
     reason: ClassVar[str]
 
@@ -31,18 +31,18 @@ class _Absent:
 
 
 def _absent(name: str, instead: str) -> type[_Absent]:
-    return type(name, (_Absent,), {"reason": f"tf.{name} is not in Teletape: {instead}"})
+    return type(name, (_Absent,), {"reason": f"Keras has no tf.{name} on Teletape: {instead}"})
 
 
 def _refused(name: str, instead: str) -> Callable[..., NoReturn]:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"tf.{name} is not in Teletape: {instead}")
+        raise NotImplementedError(f"Keras has no tf.{name} on Teletape: {instead}")
 
     return refuse
 
 
 class _RefusingModule(ModuleType):
-    """A module of TensorFlow that Teletape does not have: its functions may be named, and refuse to be called."""
+    """A module of TensorFlow that Keras does not get here: its functions may be named, and refuse to be called."""
 
     def __init__(self, name: str, instead: str) -> None:
         super().__init__(f"tensorflow.{name}")
@@ -54,7 +54,7 @@ class _RefusingModule(ModuleType):
         return _refused(f"{self.__name__.removeprefix('tensorflow.')}.{name}", self._instead)
 
 
-_DENSE: Final = "its tensors are dense; use a dense tensor, or tf.IndexedSlices for the rows of a gradient"
+_DENSE: Final = "its layers take dense tensors; make one by tf.sparse.to_dense(x)"
 
 
 # ----------------------------------------------------------------------------------------------------------- internals

@@ -114,9 +114,9 @@ def test_a_module_without_a_function_that_is_replaced_is_refused() -> None:
 
 def test_what_is_not_dense_is_refused_with_the_reason() -> None:
     module = surface.module("tensorflow")
-    with pytest.raises(NotImplementedError, match=r"tf\.SparseTensor is not in Teletape: its tensors are dense"):
+    with pytest.raises(NotImplementedError, match=r"no tf\.SparseTensor on Teletape: its layers take dense"):
         module.SparseTensor([[0]], [1.0], [3])
-    with pytest.raises(NotImplementedError, match=r"tf\.sparse\.to_dense is not in Teletape"):
+    with pytest.raises(NotImplementedError, match=r"no tf\.sparse\.to_dense on Teletape"):
         module.sparse.to_dense(1)
 
 
