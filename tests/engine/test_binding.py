@@ -70,17 +70,17 @@ def test_a_wrong_count_of_inputs(count):
 )
 def test_a_number_takes_the_dtype_of_the_array_in_the_same_call(array, number, dtype):
     specs = (WEAK[type(number)], array or WEAK[type(number)])
-    assert CATALOGUE["add"].number_dtype(0, specs) is DTYPES[dtype]
+    assert CATALOGUE["add"].number_dtypes(specs)[0] is DTYPES[dtype]
 
 
 def test_among_numbers_the_widest_decides():
-    assert CATALOGUE["add"].number_dtype(0, (WEAK[int], WEAK[float])) is DTYPES["float32"]
+    assert CATALOGUE["add"].number_dtypes((WEAK[int], WEAK[float]))[0] is DTYPES["float32"]
 
 
 @pytest.mark.parametrize(("array", "number"), [(INTS, 2.5), (VECTOR, 2j), (VECTOR, True)])
 def test_a_number_that_the_dtype_of_the_array_cannot_hold(array, number):
     with pytest.raises(InvalidArgumentError, match=r"op 'add', input .*: a Python \w+ cannot take the dtype"):
-        CATALOGUE["add"].number_dtype(1, (array, WEAK[type(number)]))
+        CATALOGUE["add"].number_dtypes((array, WEAK[type(number)]))
 
 
 # ---------------------------------------------------------------------------------------------------------------- plans

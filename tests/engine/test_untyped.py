@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from counting import calls
 from teletape_engine.catalogue.op import CATALOGUE, Op, Sample
 from teletape_engine.commands import (
     Assign,
@@ -172,7 +173,8 @@ def test_an_op_says_which_of_its_inputs_are_integers() -> None:
 def test_the_dtype_of_a_number(specs: Any, dtypes: list[str | None]) -> None:
     specs = [each if isinstance(each, Spec) else each.spec for each in specs]
     taken = [
-        None if isinstance(spec, Spec) else CATALOGUE["mul"].number_dtype(i, specs).name for i, spec in enumerate(specs)
+        None if isinstance(spec, Spec) else CATALOGUE["mul"].number_dtypes(specs)[i].name
+        for i, spec in enumerate(specs)
     ]
     assert taken == dtypes
 
@@ -321,6 +323,23 @@ def test_an_input_that_is_used_as_indices_is_of_integers() -> None:
     )
     assert (rows.dtype, rows.tolist()) == (F32, [6, 7])
     assert [each.dtype for each in session.typed_inputs("rows", [bare([5, 6]), bare([0])])] == [F32, I32]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("number", [bare(1e39), bare([1e39, 1.0])])
+def test_a_number_that_is_too_large_for_the_dtype_is_refused(number: Any) -> None:
+    """JSON has infinity as a string: a number that became it would be a silent error."""
+    answer = run(MakeVariable("v", number))
+    assert answer.failure is not None
+    assert "1e+39 does not fit dtype float32" in answer.failure.message
+    assert run(MakeVariable("v", number.with_alone(F64))).failure is None
+
+
+def test_many_numbers_in_one_call_cost_each_the_same() -> None:
+    def cost(count: int) -> int:
+        specs = [bare(1.5).spec] * count
+        return calls(lambda: CATALOGUE["add_n"].number_dtypes(specs))
+
+    assert cost(800) < 2.5 * cost(400)
 
 
 def test_a_function_runs_alike_step_by_step_and_as_a_plan() -> None:

@@ -281,40 +281,57 @@ class Op:
             InvalidArgumentError: Too many or too few inputs, or a number that does not fit the dtype of the arrays.
         """
         self.check_count(len(specs))
-        return tuple(
-            Spec.of(spec.shape, self.number_dtype(i, specs)) if isinstance(spec, Weak) else spec
-            for i, spec in enumerate(specs)
-        )
+        dtypes = self.number_dtypes(specs)
+        return tuple(Spec.of(spec.shape, dtypes[i]) if isinstance(spec, Weak) else spec for i, spec in enumerate(specs))
 
-    def number_dtype(self, i: int, specs: Sequence[Spec | Weak]) -> DType:
-        """The dtype that the number or untyped list at input `i` takes among inputs of these specs.
+    def number_dtypes(self, specs: Sequence[Spec | Weak]) -> dict[int, DType]:
+        """The dtype that each number or untyped list takes among inputs of these specs, by the number of the input.
 
         That of the arrays in its group of `like`. Without an array there the widest number of the group decides for
         all; a JSON number, or a list of them, is then an integer where only integers fit, and else has the dtype of
         another differentiable array of the call, or float32.
 
         Raises:
-            InvalidArgumentError: The number does not fit the dtype of the arrays.
+            InvalidArgumentError: A number does not fit the dtype of the arrays.
         """
-        weak = specs[i]
-        assert isinstance(weak, Weak)
-        group = [j for j in range(len(specs)) if self.variadic or self.like[j] == self.like[i]]
-        array_dtype = next((other.dtype for j in group if isinstance(other := specs[j], Spec)), None)
-        if array_dtype is None:
-            numbers = [number for j in group if isinstance(number := specs[j], Weak)]
-            order = (bool, int, float, complex)
-            widest = max(numbers, key=lambda number: (order.index(number.kind), number.untyped))
-            if not widest.untyped:
-                return widest.alone
-            if i in self.integers:
-                array_dtype = max([number.integer for number in numbers], key=lambda dtype: dtype.itemsize)
-            else:
-                others = (spec.dtype for spec in specs if isinstance(spec, Spec) and spec.differentiable)
-                array_dtype = next(others, widest.alone)
-        try:
-            return weak_dtype(weak, array_dtype)
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"op {self.name!r}, input {self.input_name(i)}: {error}", op=self.name) from None
+        groups: dict[tuple[int, bool], tuple[DType, bool]] = {}
+        dtypes = {}
+        for i, weak in enumerate(specs):
+            if not isinstance(weak, Weak):
+                continue
+            like, integer = 0 if self.variadic else self.like[i], i in self.integers
+            if (like, integer) not in groups:
+                group = [spec for j, spec in enumerate(specs) if self.variadic or self.like[j] == like]
+                groups[like, integer] = self._group_dtype(group, specs, integer)
+            dtype, decided = groups[like, integer]
+            try:
+                dtypes[i] = dtype if decided else weak_dtype(weak, dtype)
+            except InvalidArgumentError as error:
+                text = f"op {self.name!r}, input {self.input_name(i)}: {error}"
+                raise InvalidArgumentError(text, op=self.name) from None
+        return dtypes
+
+    @staticmethod
+    def _group_dtype(group: Sequence[Spec | Weak], specs: Sequence[Spec | Weak], integer: bool) -> tuple[DType, bool]:
+        """The dtype of numbers that have one, and whether the widest of them has decided it, which all others fit.
+
+        Args:
+            group: The inputs that have that dtype.
+            specs: All inputs.
+            integer: Whether the numbers can only be integers.
+        """
+        array = next((spec.dtype for spec in group if isinstance(spec, Spec)), None)
+        if array is not None:
+            return array, False
+        numbers = [spec for spec in group if isinstance(spec, Weak)]
+        order = (bool, int, float, complex)
+        widest = max(numbers, key=lambda number: (order.index(number.kind), number.untyped))
+        if not widest.untyped:
+            return widest.alone, True
+        if integer:
+            return max([number.integer for number in numbers], key=lambda dtype: dtype.itemsize), False
+        others = (spec.dtype for spec in specs if isinstance(spec, Spec) and spec.differentiable)
+        return next(others, widest.alone), False
 
 
 class Catalogue(dict[str, Op]):

@@ -86,12 +86,13 @@ class Rows(Runtime):
         """The arguments of a composite, where numbers have to be arrays."""
         specs = [arg.value.spec if isinstance(arg, Operand) else Literal(arg).spec for arg in args]
         xp = namespace([arg.value.below for arg in args if isinstance(arg, Operand)])
+        dtypes = op.number_dtypes(specs)
         whole = []
         for i, arg in enumerate(args):
             if isinstance(arg, Operand):
                 whole.append(arg)
                 continue
-            dtype = op.number_dtype(i, specs)
+            dtype = dtypes[i]
             if self.recorder is None:
                 whole.append(self.shared(xp.asarray(arg, dtype)))
             else:

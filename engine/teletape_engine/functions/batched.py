@@ -130,10 +130,9 @@ def _operands(rows: Rows, recorder: Recorder, op: Op, inputs: Sequence[Any]) -> 
     specs = [operand.spec if operand.__class__ is Literal else operand.value.spec for operand in inputs]
     if op.takes_numbers(specs) or not any(literal.spec.untyped for literal in literals):
         return [operand.array if operand.__class__ is Literal else operand for operand in inputs]
+    dtypes = op.number_dtypes(specs)
     return [
-        rows.shared(_below(rows, recorder.typed(operand, op.number_dtype(i, specs))))
-        if operand.__class__ is Literal
-        else operand
+        rows.shared(_below(rows, recorder.typed(operand, dtypes[i]))) if operand.__class__ is Literal else operand
         for i, operand in enumerate(inputs)
     ]
 

@@ -84,11 +84,11 @@ class _Meetings(SpecRecorder):
             return super().apply(op, inputs, attrs, where)
         specs = [value.spec for value in inputs]
         meets_array = any(isinstance(spec, Spec) and spec.differentiable for spec in specs)
+        dtypes = op.number_dtypes(specs)
         alone: list[_Dtype] = []
         for i, number in numbers.items():
-            taken = op.number_dtype(i, specs)
-            if meets_array or taken is not specs[i].alone:
-                number.meet(taken)
+            if meets_array or dtypes[i] is not specs[i].alone:
+                number.meet(dtypes[i])
             else:
                 alone.append(number)
         result = super().apply(op, inputs, attrs, where)

@@ -21,8 +21,8 @@ from teletape_engine.recording.cotangents import Arrays
 from teletape_engine.recording.memory import EXACT_COUNTS, Memory
 from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.recorder import Recorder, Share
-from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid
-from teletape_engine.spec import BFLOAT16, DTYPES, STRING, DType, Shape, Spec, element, native
+from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid, typed_array
+from teletape_engine.spec import BFLOAT16, DTYPES, STRING, DType, Shape, Spec, native
 
 R = TypeVar("R")
 
@@ -220,7 +220,7 @@ class Executor(Recorder):
 
     def number(self, number: Literal, dtype: DType) -> Value:
         """A 0-d array."""
-        return self.constant(element(number.array, dtype, "the number"))
+        return self.constant(typed_array(number, dtype))
 
     def full(self, spec: Spec, number: int) -> Value:
         """Zeros or ones on the device."""

@@ -268,9 +268,9 @@ class Recorder(Runtime):
         specs = tuple([value.spec for value in inputs])
         op.check_count(len(specs))
         if not op.takes_numbers(specs):
+            dtypes = op.number_dtypes(specs)
             inputs = [
-                self.typed(value, op.number_dtype(i, specs)) if isinstance(value, Literal) else value
-                for i, value in enumerate(inputs)
+                self.typed(value, dtypes[i]) if isinstance(value, Literal) else value for i, value in enumerate(inputs)
             ]
             specs = tuple([value.spec for value in inputs])
         return inputs, bind(op, specs, attrs)

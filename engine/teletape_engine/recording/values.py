@@ -116,7 +116,9 @@ def typed_array(literal: Literal, dtype: DType) -> np.ndarray[Any, Any]:
     Raises:
         InvalidArgumentError: It does not fit.
     """
-    return elements(literal.array, dtype) if literal.spec.shape else element(literal.array, dtype, "the number")
+    if literal.spec.untyped:
+        return elements(np.asarray(literal.array), dtype)
+    return element(literal.array, dtype, "the number")
 
 
 class SpecValue:

@@ -28,13 +28,13 @@ from teletape_engine.plans.lowering import MOST_INSTRUCTIONS
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.tracing.templates import Diverged
 from teletape_engine.recording.provenance import Event, Record, Return, is_plain
-from teletape_engine.recording.values import Literal, Uid, Value, Variable, new_uid
+from teletape_engine.recording.values import Literal, Uid, Value, Variable, new_uid, typed_array
 from teletape_engine.session.clients import FIRST_CLIENT_ID
 from teletape_engine.session.handlers.values import fetched, note_fetch
 from teletape_engine.session.state import MAIN, State
 from teletape_engine.session.step_needs import Needs, needs_of
 from teletape_engine.session.step_plan import ATTEMPTS, Build, Step, StepPlan, Taken
-from teletape_engine.spec import DType, Spec, element, native
+from teletape_engine.spec import DType, Spec, native
 
 _MOST_STRUCTURES: Final = 128  #: Structures that a session remembers.
 _LONGEST_TEXT: Final = 1 << 18  #: Characters of the text of a structure that may run as a plan.
@@ -337,7 +337,7 @@ def _value(array: np.ndarray[Any, Any]) -> Value:
 def _elements(numbers: Sequence[Literal], free: Sequence[int], dtypes: Sequence[DType]) -> list[Value]:
     values = []
     for position, dtype in zip(free, dtypes, strict=True):
-        array = element(numbers[position].array, dtype, "the number")
+        array = typed_array(numbers[position], dtype)
         values.append(Value(array, Spec.of((), dtype), new_uid()))
     return values
 
