@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import logging
+import multiprocessing.connection
 import multiprocessing.forkserver
 import os
 import signal
@@ -96,6 +97,24 @@ def test_a_forkserver_that_does_not_answer_is_replaced(
     monkeypatch.setattr(forkserver, "_START_LIMIT", SECONDS)
     start_and_end()
     assert is_alive(forkserver_pid())
+
+
+def test_a_start_does_not_touch_a_process_that_has_ended_and_that_its_owner_reads_and_closes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    process, sockets = start_process(main.main)
+    sockets.close()
+    assert multiprocessing.connection.wait([process.sentinel], SECONDS)
+    with monkeypatch.context() as amid_close:  # close() lets go of this before it lets go of the process
+        amid_close.setattr(process, "_popen", None)
+        start_and_end()
+    popen = process._popen  # type: ignore[attr-defined]
+    with monkeypatch.context() as watched:
+        watched.setattr(popen, "poll", lambda: pytest.fail("the status was read by the start of another process"))
+        start_and_end()
+    process.join(SECONDS)
+    assert process.exitcode == 0
+    process.close()
 
 
 def test_a_forkserver_that_starts_nothing_is_not_ended() -> None:

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import multiprocessing
 import multiprocessing.forkserver
+import multiprocessing.process
 import os
 import signal
 import threading
@@ -64,6 +65,7 @@ def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BasePro
         limit.start()
         try:
             process.start()
+            _disown(process)
         except EOFError:
             ours.close()
             raise ChildProcessError("the forkserver ended before it started the process; a new one begins") from None
@@ -74,6 +76,16 @@ def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BasePro
             limit.cancel()
             limit.join()  # or it could end the forkserver of the next start
     return process, ours
+
+
+def _disown(process: BaseProcess) -> None:
+    """Takes a process from those that multiprocessing knows: its caller alone reads its status, and closes it.
+
+    The start of another process reads the status of all that multiprocessing knows, in its own thread: it would meet
+    one that is just being closed, or take away a status before the caller has read it.
+    """
+    children: set[BaseProcess] = getattr(multiprocessing.process, "_children")  # noqa: B009  # not in the stubs
+    children.discard(process)
 
 
 def end_stuck_start(reason: str) -> None:
