@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 import walk
@@ -12,6 +13,8 @@ from serving import ok
 from teletape_engine.session import names
 from teletape_engine.session.session import Session
 from teletape_server import export
+from teletape_server.worker.bodies import lasting_ids
+from teletape_server.worker.models.base import Results
 
 REST = "/v1/sessions/demo"
 EXPLAINED = ("tapes-sparse_hessian", "tapes-explain", "tapes-node_gradient", "tapes-node_explain", "functions-explain")
@@ -42,6 +45,27 @@ def least(http: Client, *numbers: int) -> dict[str, int]:
     """The fewest calls that each example takes in some lives: now and then one of them builds a plan."""
     lives = [life(http, number) for number in numbers]
     return {operation: min([counted[operation] for counted in lives]) for operation in lives[0]}
+
+
+class Compared(str):
+    """An id that counts how often it is compared with another one."""
+
+    count = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.count += 1
+        return str(self) == other
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize("fields", [{}, {"keep": [f"y{i}" for i in range(1000)]}])
+def test_which_results_of_a_request_stay_takes_no_comparison_of_all_with_all(fields: dict[str, Any]) -> None:
+    Compared.count = 0
+    ids = [Compared(f"y{i}") for i in range(1000)]
+    lasting = lasting_ids(ids, Results(**fields))
+    assert [id for id in ids if id not in lasting] == []
+    assert Compared.count <= 3 * len(ids)
 
 
 def work(http: Client, requests: int, first: int) -> None:

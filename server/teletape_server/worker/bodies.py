@@ -132,15 +132,15 @@ def new_id() -> str:
     return GENERATED + secrets.token_hex(6)
 
 
-def lasting_ids(outputs: Iterable[Id], body: Results) -> list[Id]:
-    """Returns the ids of a request's results that stay after it, each once.
+def lasting_ids(outputs: Iterable[Id], body: Results) -> dict[Id, None]:
+    """Returns the ids of a request's results that stay after it, each once, in their order.
 
     Raises:
         InvalidRequestError: `keep` names what is no result.
     """
     created = dict.fromkeys(outputs)
     if body.keep is None:
-        return [] if body.scratch else list(created)
+        return {} if body.scratch else created
     unknown = [id for id in body.keep if id not in created]
     if unknown:
         names = [str(id) for id in created if not str(id).startswith(GENERATED)]
@@ -149,4 +149,4 @@ def lasting_ids(outputs: Iterable[Id], body: Results) -> list[Id]:
             f"{', '.join(unknown[:20])}"
         )
         raise InvalidRequestError(f"keep: {text}", fields=[{"field": "keep", "message": text}])
-    return list(dict.fromkeys(body.keep))
+    return dict.fromkeys(body.keep)

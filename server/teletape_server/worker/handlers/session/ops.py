@@ -61,8 +61,9 @@ def run_recorded(
     Raises:
         TeletapeError: The first command that failed; or, before anything runs, an id in `fetch` that names nothing.
     """
+    created = set(outputs)
     for id in fetch:
-        if id not in outputs:
+        if id not in created:
             session.describe(id)
     lasting = lasting_ids(outputs, body)
     before, after = recording(session, tape)

@@ -50,9 +50,10 @@ def run(session: Session, request: Request) -> Result:
     body = read(request, Run)
     with wire.numbers_alone(body.dtype):
         commands = wire.batch_from_json({"commands": body.commands}).commands
-    created = [*body.tensors, *_created(commands)]
+    created = dict.fromkeys([*body.tensors, *_created(commands)])
+    known = created.keys() | {command.id for command in commands if isinstance(command, Fetch)}
     for position, id in enumerate(body.fetch):
-        if id not in created and not any(isinstance(command, Fetch) and command.id == id for command in commands):
+        if id not in known:
             names = ", ".join(map(str, created)) or "none"
             raise UnknownIdError(f"fetch: no command makes {id!r}; they make {names}", id=id, fetch=position)
     execute(session, request, constants(body.tensors))
@@ -136,6 +137,7 @@ def _answers(
     values: dict[Id, Any] = {}
     why: dict[Id, Any] = {}
     questions: dict[Id, Any] = {}
+    wanted = set(fetch)
     fetched = fetched_values(request, answer)
     for result in answer.results:
         if isinstance(result, Fetched):
@@ -145,7 +147,7 @@ def _answers(
             ids = command.outputs if isinstance(command, _MAY_BE_NONE) else ()
             reasons = result.why or (None,) * len(ids)
             for id, kind, reason in zip(ids, result.kinds, reasons, strict=False):
-                if kind == "none" and id is not None and id in fetch:
+                if kind == "none" and id is not None and id in wanted:
                     values[id] = None
                     why[id] = reason
         elif isinstance(result, Facts):
@@ -153,7 +155,7 @@ def _answers(
             command = commands[result.index - first]
             if isinstance(command, SparseJacobian | SparseHessian) and result.facts["kind"] == "none":
                 for id in command.outputs:
-                    if id is not None and id in fetch:
+                    if id is not None and id in wanted:
                         values[id], why[id] = None, result.facts.get("why")
         elif isinstance(result, Specs):
             specs = [{"dtype": spec.dtype.name, "shape": list(spec.shape)} for spec in result.specs]
