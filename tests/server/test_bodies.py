@@ -121,6 +121,16 @@ def test_a_tensor_is_no_variable_and_no_tape(rest: Rest) -> None:
     assert rest.data("tensors/x") == 1.5
 
 
+@pytest.mark.parametrize("place", ["/v1/sessions", "/v1/run", "ops", "batch"])
+def test_a_compressed_body_is_refused_by_its_header(rest: Rest, place: str) -> None:
+    url = place if place.startswith("/") else f"{rest.path}/{place}"
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    refusal = problem(rest.http.post(url, content=b"\x1f\x8b\x08", headers=headers), 415, "unsupported_media_type")
+    assert "Content-Encoding 'gzip' is not supported: send the body uncompressed" in refusal["detail"]
+    headers["Content-Encoding"] = "identity"
+    problem(rest.http.post(url, content=b"\x1f\x8b\x08", headers=headers), 400, "malformed_json")
+
+
 def test_content_types_that_are_not_known(rest: Rest) -> None:
     response = rest.http.post(f"{rest.path}/tensors", content=b"x", headers={"Content-Type": "text/csv"})
     assert problem(response, 415, "unsupported_media_type")["details"]["known"] == [

@@ -235,6 +235,7 @@ REFUSED: dict[str, tuple[int, str, bytes, dict[str, Any]]] = {
     "a session of another": (404, "unknown_session", GOOD, {"Authorization": f"Bearer {KEYS['bob']}"}),
     "no type": (400, "malformed_json", GOOD, {"Content_Type": None}),
     "another type": (415, "unsupported_media_type", GOOD, {"Content_Type": "text/csv"}),
+    "compressed": (415, "unsupported_media_type", GOOD, {"Content_Encoding": "gzip"}),
     "another answer": (406, "not_acceptable", GOOD, {"Accept": "image/png"}),
     "an empty key": (422, "invalid_request", GOOD, {"Idempotency_Key": ""}),
     "too large": (413, "body_too_large", b"", {"Content_Length": str(64 * MIB + 1)}),

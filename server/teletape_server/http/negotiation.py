@@ -37,8 +37,16 @@ def body_type(headers: Headers, supported: Sequence[str]) -> str:
     """Returns the body's content type, one of `supported`; the last of them if the headers name none.
 
     Raises:
-        Problem: unsupported_media_type.
+        Problem: unsupported_media_type, also of a body that is compressed.
     """
+    coding = headers.get("content-encoding", "").strip().lower()
+    if coding not in ("", "identity"):
+        raise Problem(
+            "unsupported_media_type",
+            f"Content-Encoding {coding[:60]!r} is not supported: send the body uncompressed, without this header",
+            headers={"Accept-Encoding": "identity"},
+            known=["identity"],
+        )
     header = headers.get("content-type")
     if header is None:
         return supported[-1]
