@@ -12,15 +12,17 @@ import numpy as np
 
 # Where an error came from, as TensorFlow's kernels add it; the message is between them.
 _KERNEL = re.compile(r"^\{\{function_node .*?\}\} ")
+# What Teletape adds to TensorFlow's message about a word that is almost an allowed one.
+_QUESTION = re.compile(r": did you mean '[^\n]*'\?$")
 _OP = re.compile(r"(\n\t; NodeDef: .*)? \[Op:\w+\]( name: \S*)?$", re.DOTALL)
 
 
 def message(call: Callable[[], Any]) -> dict[str, str]:
-    """The type name and the whole text of the error that ``call`` raises."""
+    """The type name and the text of the error that ``call`` raises, without a question about another word."""
     try:
         value = call()
     except Exception as error:
-        return {"error": type(error).__name__, "text": _OP.sub("", _KERNEL.sub("", str(error)))}
+        return {"error": type(error).__name__, "text": _QUESTION.sub("", _OP.sub("", _KERNEL.sub("", str(error))))}
     return {"returned": type(value).__name__}
 
 

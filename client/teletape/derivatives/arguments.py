@@ -20,6 +20,7 @@ from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape.tensors.variable_wrapper import unwrapped
 from teletape.variables.variable import Variable
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.suggestions import with_nearest
 
 
 class UnconnectedGradients(enum.Enum):
@@ -43,7 +44,9 @@ def wants_zeros(unconnected: Any) -> bool:
     try:
         return UnconnectedGradients(unconnected) is UnconnectedGradients.ZERO
     except ValueError:
-        raise ValueError(f"Unknown value for unconnected_gradients: {unconnected!r}") from None
+        refusal = f"Unknown value for unconnected_gradients: {unconnected!r}"
+        words = [option.value for option in UnconnectedGradients]
+        raise ValueError(with_nearest(refusal, unconnected, words)) from None
 
 
 # ------------------------------------------------------------------------------------------------ targets and sources

@@ -1,5 +1,6 @@
 """Arguments of questions to tapes: what is a target or source, how many rows go at once, and TensorFlow's errors."""
 
+import re
 from typing import Any
 
 import pytest
@@ -41,6 +42,24 @@ def test_what_is_no_tensor_is_refused(value: Any, text: str) -> None:
 )
 def test_unconnected_gradients_by_name_or_value(unconnected: Any, zeros: bool) -> None:
     assert wants_zeros(unconnected) is zeros
+
+
+@pytest.mark.parametrize(
+    ("mistake", "text"),
+    [
+        (lambda: wants_zeros("zeros"), "Unknown value for unconnected_gradients: 'zeros': did you mean 'zero'?"),
+        (lambda: wants_zeros("NONE"), "Unknown value for unconnected_gradients: 'NONE': did you mean 'none'?"),
+        (lambda: wants_zeros(0), "Unknown value for unconnected_gradients: 0"),
+        (
+            lambda: tf.pad([[1.0]], [[1, 1], [1, 1]], mode="REFLECTT"),
+            'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
+            "Received `mode` = REFLECTT: did you mean 'REFLECT'?",
+        ),
+    ],
+)
+def test_a_word_that_is_almost_allowed_is_asked_about(mistake: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
+        mistake()
 
 
 def chunk(arguments: dict[str, Any], *, persistent: bool = True) -> Any:

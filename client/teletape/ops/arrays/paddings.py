@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,8 +14,11 @@ from teletape.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import INTEGER
+from teletape_engine.suggestions import with_nearest
 
 __all__ = ["pad", "required_space_to_batch_paddings"]
+
+_MODES: Final = ("CONSTANT", "REFLECT", "SYMMETRIC")
 
 
 def pad(
@@ -42,11 +45,12 @@ def pad(
         tf.pad([1.0, 2.0], [[1, 2]])
     """
     mode = mode.upper()
-    if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
-        raise ValueError(
+    if mode not in _MODES:
+        refusal = (
             'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
             f"Received `mode` = {mode}"
         )
+        raise ValueError(with_nearest(refusal, mode, _MODES))
     table = np.asarray(paddings.numpy() if isinstance(paddings, TensorLike) else paddings)
     if table.ndim != 2 or table.shape[1] != 2:
         raise InvalidArgumentError(f"paddings must be a matrix with 2 columns: {list(table.shape)} [Op:Pad]")
