@@ -78,7 +78,7 @@ from teletape.ops.static_values import get_static_value
 from teletape.profiling.annotations import Trace
 from teletape.program import registered_conversions
 from teletape.program.remedies import remedy
-from teletape.program.tracebacks import report, reports, reports_construction, retries
+from teletape.program.tracebacks import report, reports, reports_construction, reports_methods, retries
 from teletape.ragged_tensors import functions as ragged
 from teletape.ragged_tensors import methods as ragged_methods
 from teletape.ragged_tensors.forms import of_functions
@@ -381,6 +381,9 @@ def publish(package: str) -> list[str]:
     for value in [*names().values(), *listed_classes, functions.Function, Session]:
         if isinstance(value, type) and value.__module__.startswith("teletape."):
             reports_construction(value)
+            for base in value.__mro__:
+                if base.__module__.startswith("teletape."):
+                    reports_methods(base)
             if _is_closed(value):
                 answer_for_objects(value)
     finders.install()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -24,6 +23,7 @@ from teletape.errors import (
 from teletape.functions.not_traceable import NotTraceable
 from teletape.ops import dispatch
 from teletape.print_op import values
+from teletape.program.tracebacks import text_in_program
 from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, nest
@@ -195,9 +195,7 @@ def _call(func: Callable[..., Any], args: Sequence[Tensor], result_dtypes: Seque
         raise
     except Exception as error:
         kind = next((ours for theirs, ours in _ERRORS.items() if isinstance(error, theirs)), UnknownError)
-        own = error.__traceback__.tb_next if error.__traceback__ is not None else None  # from the function on
-        text = "".join(traceback.format_exception(type(error), error, own))
-        raise kind(f"{type(error).__name__}: {error}\n{text}") from error
+        raise kind(text_in_program(error)) from error
     if len(results) < len(result_dtypes):
         label = getattr(func, "__name__", "func")
         raise InvalidArgumentError(

@@ -40,7 +40,6 @@ from teletape.data.traits import Traits
 from teletape.errors import InvalidArgumentError, UnimplementedError
 from teletape.functions.tensor_spec import TensorSpec, spec_of
 from teletape.ops.dispatch import call, constant, convert_to_tensor
-from teletape.program.tracebacks import reports_methods
 from teletape.sessions.current import current
 from teletape.tensors import dtypes
 from teletape.tensors.tensor import Tensor, TensorLike
@@ -79,7 +78,6 @@ class DatasetSpec:
         return hash(DatasetSpec)
 
 
-@reports_methods
 class Dataset:
     """A sequence of elements: tensors, or tuples, named tuples and dicts of tensors.
 

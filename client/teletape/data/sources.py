@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import itertools
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
@@ -17,6 +16,7 @@ from teletape.data.elements.mapped import Element
 from teletape.data.elements.specs import NoneTensorSpec
 from teletape.errors import InvalidArgumentError, OpError, UnimplementedError, UnknownError
 from teletape.functions.tensor_spec import TensorSpec
+from teletape.program.tracebacks import text_in_program
 from teletape.tensors import dtypes
 from teletape.tensors.composite import TypeSpec
 from teletape.tensors.tensor import TensorLike
@@ -136,8 +136,7 @@ def generated(generator: Callable[..., Any], arguments: Sequence[Any], signature
             kind = InvalidArgumentError
         elif isinstance(error, NotImplementedError):
             kind = UnimplementedError
-        text = "".join(traceback.format_exception(error))
-        raise kind(f"{type(error).__name__}: {error}\n{text}") from error
+        raise kind(text_in_program(error)) from error
 
 
 def _checked(value: Any, signature: Any, specs: Sequence[Any]) -> list[Any]:

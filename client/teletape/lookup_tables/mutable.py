@@ -13,7 +13,6 @@ from teletape.errors import InvalidArgumentError
 from teletape.files.host import array_of
 from teletape.lookup_tables.table import Table
 from teletape.ops.dispatch import convert_to_tensor
-from teletape.program.tracebacks import reports_methods
 from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import Tensor
 from teletape_engine.spec import shape_text
@@ -21,7 +20,6 @@ from teletape_engine.spec import shape_text
 __all__ = ["DenseHashTable", "MutableHashTable"]
 
 
-@reports_methods
 class MutableHashTable(Table):
     """A table from keys to values, at first empty.
 
@@ -127,7 +125,6 @@ class MutableHashTable(Table):
         return convert_to_tensor(keys, self._key_dtype), convert_to_tensor(values, self._value_dtype)
 
 
-@reports_methods
 class DenseHashTable(MutableHashTable):
     """A MutableHashTable with two keys that cannot be used.
 

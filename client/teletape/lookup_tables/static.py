@@ -15,14 +15,12 @@ from teletape.files.host import array_of
 from teletape.lookup_tables.entries import Initializer
 from teletape.lookup_tables.table import Table
 from teletape.ops.dispatch import convert_to_tensor
-from teletape.program.tracebacks import reports_methods
 from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import Tensor
 
 __all__ = ["StaticHashTable"]
 
 
-@reports_methods
 class StaticHashTable(Table):
     """A table from keys to values that does not change.
 

@@ -13,7 +13,6 @@ from teletape.lookup_tables.entries import Initializer
 from teletape.lookup_tables.static import StaticHashTable
 from teletape.lookup_tables.table import Table
 from teletape.ops.dispatch import convert_to_tensor
-from teletape.program.tracebacks import reports_methods
 from teletape.tensors import dtypes
 from teletape.tensors.composite import Composite
 from teletape.tensors.tensor import Tensor
@@ -22,7 +21,6 @@ from teletape.text.hashes import farmhash64
 __all__ = ["StaticVocabularyTable"]
 
 
-@reports_methods
 class StaticVocabularyTable(Table):
     """A table from words to their numbers; words that are not there share `num_oov_buckets` numbers, by FarmHash.
 

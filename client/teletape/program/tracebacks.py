@@ -2,7 +2,7 @@
 
 A public function reports what it raises in its own `except` clause (the generated ones, and what runs often), or is
 wrapped by `reports`. Where a program waits, the clause is for interrupts too. Without an exception it costs nothing.
-`namespace.publish` wraps the functions that are written by hand.
+`namespace.publish` wraps the functions that are written by hand, and the methods of public classes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import inspect
 import os
 import re
 import threading
+import traceback
 from collections.abc import Callable
 from types import FunctionType, TracebackType
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -44,6 +45,9 @@ _CONVERSIONS: Final = frozenset(
     __len__ __hash__ __reduce__ __repr__ __str__ __bool__ numpy
     """.split()
 )
+#: Methods that Python calls for `f(x)`, `x[i]`, `with` and `for`.
+_PROTOCOLS: Final = frozenset(("__call__", "__enter__", "__exit__", "__getitem__", "__next__"))
+_AT_EACH_OP: Final = frozenset(("operand", "of", "standing_for", "check_session", "parts", "is_compatible_with"))
 _LIBRARY: Final = os.path.dirname(os.__file__) + os.sep
 _INSTALLED: Final = ("site-packages", "dist-packages")  #: Folders of the standard library's that are the program's.
 
@@ -125,14 +129,28 @@ def retries(function: Callable[..., Any], refusal: type[Exception], form: Callab
     return retrying
 
 
-def reports_methods(cls: type[T]) -> type[T]:
-    """Wraps the public methods that a class defines, static ones too, by `reports`."""
+def reports_methods(cls: type) -> None:
+    """Wraps the public methods that a class defines, static and class methods too, by `reports`, once.
+
+    Those that report by themselves stay as they are, and so do those that run at each op.
+    """
     for name, method in list(vars(cls).items()):
-        if isinstance(method, FunctionType) and not name.startswith("_"):
+        if (name.startswith("_") and name not in _PROTOCOLS) or name in _AT_EACH_OP:
+            continue
+        if isinstance(method, staticmethod | classmethod):
+            if _is_silent(method.__func__):
+                setattr(cls, name, type(method)(reports(method.__func__)))
+        elif _is_silent(method):
             setattr(cls, name, reports(method))
-        elif isinstance(method, staticmethod) and not name.startswith("_"):
-            setattr(cls, name, staticmethod(reports(method.__func__)))
-    return cls
+
+
+def _is_silent(method: object) -> TypeGuard[FunctionType]:
+    """Whether a method does not report what it raises."""
+    return (
+        isinstance(method, FunctionType)
+        and method.__code__ not in _WRAPPERS
+        and report.__name__ not in method.__code__.co_names
+    )
 
 
 def reports_conversions(cls: type[T]) -> type[T]:
@@ -145,7 +163,7 @@ def reports_conversions(cls: type[T]) -> type[T]:
 def reports_construction(cls: type) -> None:
     """Wraps the `__init__` that a class defines by `reports`, once."""
     method = vars(cls).get("__init__")
-    if isinstance(method, FunctionType) and method.__code__ not in _WRAPPERS:
+    if _is_silent(method):
         setattr(cls, "__init__", reports(method))  # noqa: B010  # an assignment is an error to mypy
 
 
@@ -170,6 +188,17 @@ def report(error: BaseException) -> None:
         if cause is not None and _is_own(cause) and isinstance(error, InvalidArgumentError | ResourceExhaustedError):
             error.__cause__ = None  # an exception of NumPy, which the message has translated
         error.__traceback__ = _frames_of_program(error.__traceback__)
+
+
+def text_in_program(error: BaseException) -> str:
+    """Returns an exception of the program's and its traceback, for the message of the error that it becomes.
+
+    The traceback loses Teletape's frames for good: the program sees the exception as the cause of that error.
+    """
+    if _filter.enabled:
+        error.__traceback__ = _frames_of_program(error.__traceback__)
+    text = f"{type(error).__name__}: {error}"
+    return text if error.__traceback__ is None else f"{text}\n{''.join(traceback.format_exception(error))}"
 
 
 _WRAPPERS: Final = (reports(report).__code__, retries(report, Exception, report).__code__)

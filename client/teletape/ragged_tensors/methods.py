@@ -8,7 +8,7 @@ from typing import Any, Final
 from teletape.ops.derived.elementwise.arithmetic import truediv
 from teletape.ops.derived.elementwise.logic import logical_xor
 from teletape.ops.dispatch import call, constant
-from teletape.program.tracebacks import reports, reports_methods
+from teletape.program.tracebacks import reports
 from teletape.ragged_tensors import conversions, factories
 from teletape.ragged_tensors.forms.of_ops import form_of
 from teletape.ragged_tensors.indexing import item
@@ -166,4 +166,3 @@ def give_methods() -> None:
     }
     for python, value in special.items():
         setattr(cls, python, value)
-    reports_methods(cls)

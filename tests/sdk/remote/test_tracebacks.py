@@ -248,6 +248,41 @@ def test_an_error_in_a_function_of_the_program_is_its_own(session):
     assert len(entries) <= 4
 
 
+def failing(*_):
+    raise OSError("no disk")
+    yield 1.0
+
+
+def failing_at_once(*_):
+    raise OSError("no disk")
+
+
+#: What calls a function of the program's that raises.
+CALLERS = {
+    "a dataset": lambda: list(tf.data.Dataset.from_generator(failing, output_signature=tf.TensorSpec([]))),
+    "a mapped dataset": lambda: list(
+        tf.data.Dataset.range(2).map(lambda x: tf.py_function(failing_at_once, [x], tf.int64))
+    ),
+    "py_function": lambda: tf.py_function(failing_at_once, [1.0], tf.float32),
+    "numpy_function": lambda: tf.numpy_function(failing_at_once, [1.0], tf.float32),
+}
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_a_function_of_the_program_that_raises_shows_its_lines_alone(session, caller):
+    with pytest.raises((tf.errors.UnknownError, OSError)) as caught:
+        CALLERS[caller]()
+    shown = "".join(traceback.format_exception(caught.value))
+    assert 'raise OSError("no disk")' in shown
+    assert [package for package in PACKAGES if package in shown] == []
+
+
+def test_a_generator_that_yields_another_dtype_shows_no_line_of_teletape(session):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="yielded an element") as caught:
+        list(tf.data.Dataset.from_generator(lambda: iter([np.ones(2)]), output_signature=tf.TensorSpec([], tf.int32)))
+    assert [package for package in PACKAGES if package in "".join(traceback.format_exception(caught.value))] == []
+
+
 def test_every_public_function_reports_its_errors():
     functions = [getattr(module, name) for module in public_modules() for name in module.__all__]
     own = [each for each in functions if isinstance(each, FunctionType)]
@@ -255,6 +290,45 @@ def test_every_public_function_reports_its_errors():
     assert [each for each in own if tracebacks.report.__name__ not in each.__code__.co_names] == []
     for function in own:
         assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301  # made here
+
+
+def test_every_public_method_reports_its_errors():
+    classes = {getattr(module, name) for module in public_modules() for name in module.__all__}
+    bases = {base for value in classes if isinstance(value, type) for base in value.__mro__}
+    methods = {
+        f"{base.__qualname__}.{name}": method
+        for base in bases
+        if base.__module__.startswith("teletape.")
+        for name, value in vars(base).items()
+        if not name.startswith("_")
+        and isinstance(method := getattr(value, "__func__", value), FunctionType)
+        and name not in tracebacks._AT_EACH_OP
+    }
+    assert {"Checkpoint.restore", "Checkpoint.write", "CheckpointManager.save", "Generator.from_seed"} <= methods.keys()
+    assert [name for name, value in methods.items() if "report" not in value.__code__.co_names] == []
+
+
+#: Mistakes in files.
+MISTAKES_IN_FILES = {
+    "restore": lambda folder: tf.train.Checkpoint(v=tf.Variable(1.0)).restore(str(folder / "none")),
+    "read": lambda folder: tf.train.Checkpoint(v=tf.Variable(1.0)).read(str(folder / "none")),
+    "save": lambda folder: tf.train.Checkpoint(v=tf.Variable(1.0)).save(str(folder / "file" / "x")),
+    "a manager": lambda folder: tf.train.CheckpointManager(tf.train.Checkpoint(), str(folder / "file"), 1).save(),
+    "a manager that keeps none": lambda folder: tf.train.CheckpointManager(tf.train.Checkpoint(), str(folder), -1),
+    "a variable": lambda folder: tf.train.load_variable(str(folder / "none"), "v"),
+    "a file": lambda folder: tf.io.gfile.GFile(str(folder / "none")).read(),
+    "records": lambda folder: tf.io.TFRecordWriter(str(folder / "file" / "x")),
+    "a summary": lambda folder: tf.summary.create_file_writer(str(folder / "file")).flush(),
+    "a saved model": lambda folder: tf.saved_model.load(str(folder / "none")),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES_IN_FILES)
+def test_a_mistake_in_a_file_shows_the_lines_of_the_program(tmp_path, mistake):
+    (tmp_path / "file").write_text("a file, not a folder")
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # of each its own
+        MISTAKES_IN_FILES[mistake](tmp_path)
+    assert only_lines_of_the_program(caught.value)
 
 
 def public_modules():
