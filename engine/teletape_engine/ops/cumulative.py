@@ -285,7 +285,7 @@ def running_logsumexp(xp: Any, x: Any, *, axis: Axis = 0, reverse: bool = False)
     if xp is np:
         x = np.flip(x, axis) if reverse else x
         sums = np.logaddexp.accumulate(x.astype(wide(x.dtype), copy=False), axis).astype(x.dtype, copy=False)
-        return np.flip(sums, axis) if reverse else sums
+        return np.ascontiguousarray(np.flip(sums, axis) if reverse else sums)
     out = xp.moveaxis(x.astype(wide(x.dtype)), axis, 0)
     last = None
     for i in _steps(len(out), reverse):
