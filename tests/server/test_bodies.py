@@ -1,10 +1,12 @@
 """Bodies and content types that are refused, each with the field that is wrong."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
+from pydantic import BaseModel, ValidationError
 from rest_client import RAW, Rest
 
 import teletape_server.app  # noqa: F401  # its routes declare their models
@@ -12,8 +14,10 @@ from serving import ok, problem
 from teletape_engine.errors import TeletapeError
 from teletape_server.http.declarations import DECLARED
 from teletape_server.http.schemas import Extension, NewSession
-from teletape_server.worker.bodies import validated
+from teletape_server.worker.bodies import InvalidRequestError, validated
 from teletape_server.worker.models.base import Body
+from teletape_server.worker.models.session.batches import SessionRun
+from teletape_server.worker.models.session.ops import OpCalls
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 
@@ -119,6 +123,28 @@ def test_a_tensor_is_no_variable_and_no_tape(rest: Rest) -> None:
         assert "tensors/x" in problem(response, 404, "unknown_id")["detail"]
     assert "variables/w" in problem(rest.get("tensors/w"), 404, "unknown_id")["detail"]
     assert rest.data("tensors/x") == 1.5
+
+
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        (NewSession, lambda many: many),
+        (SessionRun, lambda many: many | {"commands": 1}),
+        (OpCalls, lambda many: {"ops": [many | {"op": "exp"}]}),
+    ],
+)
+def test_many_unknown_fields_are_few_faults(model: type[BaseModel], fields: Callable[[Any], Any]) -> None:
+    body = fields({f"f{i}": 1 for i in range(1000)})
+    with pytest.raises(ValidationError) as refusal:
+        model.model_validate(body)
+    assert refusal.value.error_count() < 10
+    with pytest.raises(InvalidRequestError, match="f0: is no field of this request"):
+        validated(model, body)
+
+
+def test_too_many_members_of_an_object_are_counted() -> None:
+    with pytest.raises(InvalidRequestError, match="tensors: must have at most 16,384 members; found 20000"):
+        validated(SessionRun, {"commands": [], "tensors": {f"x{i}": 1 for i in range(20_000)}})
 
 
 @pytest.mark.parametrize("place", ["/v1/sessions", "/v1/run", "ops", "batch"])

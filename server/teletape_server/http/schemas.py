@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from teletape_server.hosts.protocols import Running
 from teletape_server.settings import DEVICE_PATTERN, DEVICES
-from teletape_server.worker.models.base import FloatDtype, component
+from teletape_server.worker.models.base import Body, FloatDtype, component
 
 
 def _is_device(text: str) -> str:
@@ -31,13 +31,7 @@ Device = Annotated[
 ]
 
 
-class _RequestBody(BaseModel):
-    """Accepts the fields that it names, and no others."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class NewSession(_RequestBody):
+class NewSession(Body):
     """A session to create."""
 
     model_config = ConfigDict(
@@ -64,7 +58,7 @@ class NewSession(_RequestBody):
     ] = False
 
 
-class Extension(_RequestBody):
+class Extension(Body):
     """How long to keep a session."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"x-examples": {"example": {"seconds": 3600}}})
@@ -301,7 +295,7 @@ class Op(BaseModel):
     documentation: str
 
 
-class ExpressionText(_RequestBody):
+class ExpressionText(Body):
     """A text to parse."""
 
     model_config = ConfigDict(

@@ -18,7 +18,7 @@ from teletape_server.tensor_files.metadata import REQUEST
 from teletape_server.tensor_files.requests import request_fields
 from teletape_server.worker.faults import described_faults, path_text, text_of
 from teletape_server.worker.methods import Request
-from teletape_server.worker.models.base import GENERATED, Results
+from teletape_server.worker.models.base import GENERATED, MAX_FAULTS, Results
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 from teletape_wire.safetensors.reader import read_file
 from teletape_wire.tensors import MAX_DIMS
@@ -26,7 +26,6 @@ from teletape_wire.tensors import MAX_DIMS
 RAW_TYPE: Final = "application/octet-stream"
 DTYPE_HEADER: Final = "Tensor-Dtype"
 SHAPE_HEADER: Final = "Tensor-Shape"
-_MAX_FAULTS: Final = 5  # that a message lists
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -78,7 +77,7 @@ def _invalid(
     if isinstance(cause, TeletapeError):
         place = path_text(*path, *errors[0]["loc"])
         return type(cause)(f"{place}: {cause.message}", **cause.details)
-    faults = described_faults(errors[:_MAX_FAULTS], path, model=model)
+    faults = described_faults(errors[:MAX_FAULTS], path, model=model)
     if is_empty and any(fault["kind"] == "missing" for fault in faults):
         return InvalidRequestError(f"the body is empty; {text_of(faults)}", fields=faults)
     return InvalidRequestError(text_of(faults), fields=faults)

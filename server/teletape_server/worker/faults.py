@@ -116,7 +116,7 @@ def _sentence(error: Facts, known: Iterable[str]) -> str:
         return str(error["msg"]).removeprefix("Value error, ")
     if kind in _NOTHING_SENT:
         return sentence(facts)
-    actual = facts["actual_length"] if kind in _COUNTED else _shown(error.get("input"))
+    actual = len(error["input"]) if kind in _COUNTED else _shown(error.get("input"))
     choices = _QUOTED.findall(facts["expected"]) if kind in _CHOICES else ()
     return with_nearest(f"{sentence(facts)}; found {actual}", error.get("input"), choices)
 

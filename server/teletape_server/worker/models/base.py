@@ -6,6 +6,7 @@ A field of type `Id`, `Input`, … is read into the engine's form when its body 
 
 from __future__ import annotations
 
+import itertools
 import json
 import typing
 from typing import Annotated, Any, Final, Self
@@ -28,6 +29,7 @@ from teletape_engine.recording.values import Literal
 
 #: First character of ids that the server generates; a caller's own ids cannot begin with it.
 GENERATED: Final = "_"
+MAX_FAULTS: Final = 5  #: Faults of a request that a message lists.
 #: Key of a JSON Schema that refers to a component; `http.openapi` replaces it by `$ref`.
 COMPONENT: Final = "component"
 #: Key of a request's examples by name; `http.openapi` shows them with the operations.
@@ -206,6 +208,15 @@ class Body(BaseModel):
     """A request: the fields that it names, and no others."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_few_unknown(cls, fields: Any) -> Any:
+        """Drops unknown fields after the first ones: each is a fault of its own, and a message lists few of them."""
+        if not isinstance(fields, dict) or len(fields) <= len(cls.model_fields) + MAX_FAULTS:
+            return fields
+        unknown = itertools.islice((name for name in fields if name not in cls.model_fields), MAX_FAULTS)
+        return {name: fields[name] for name in [*cls.model_fields.keys() & fields.keys(), *unknown]}
 
 
 class NumbersBody(Body):
