@@ -88,6 +88,6 @@ def test_remedies_are_of_names_that_tensorflow_has_or_had() -> None:
     known = {*TENSORFLOW["names"], *TENSORFLOW["v1"]}
     modules = {path for name in known for path in [name.rpartition(".")[0]]}
     modules |= {path.partition(".")[0] for path in modules}
-    first_version = {"app", "dtensor", "estimator", "flags", "to_double", "to_float", "to_int32", "to_int64"}
+    first_version = {"app", "contrib", "dtensor", "estimator", "flags", "to_double", "to_float", "to_int32", "to_int64"}
     in_train = {name for name in REMEDIES if name.startswith("train.")}  # of tf.compat.v1.train
     assert not REMEDIES.keys() - known - modules - first_version - in_train

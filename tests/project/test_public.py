@@ -128,6 +128,7 @@ def test_internal_modules_are_not_listed() -> None:
         ("strings.splt", "the nearest name is tf.strings.split. docs"),
         ("nn.reluu", "the nearest names are tf.nn.relu, tf.nn.relu6, tf.nn.crelu"),
         ("to_float", "tf.to_float is not in Teletape. Instead: tf.cast(x, tf.float32)"),
+        ("contrib", "tf.contrib is not in Teletape. Instead: TensorFlow 2 has none either"),
         ("signal.ftt", "the nearest name is tf.signal.fft"),
         ("compat.v1.audio", "tf.compat.v1.audio is not in Teletape; the nearest name is tf.audio. docs"),
         ("compat.v1.matmull", "the nearest name is tf.matmul. docs"),

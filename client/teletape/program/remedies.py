@@ -51,6 +51,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "app": "call main() under `if __name__ == '__main__':`",
     "approx_top_k": "tf.math.approx_max_k and tf.math.approx_min_k",
     "check_pinned": "leave it out: where arrays lie in memory is not for programs to see",
+    "contrib": "TensorFlow 2 has none either: what was kept is in tf, tf.nn and tf.keras, mostly under its old name",
     "conv2d_backprop_filter_v2": "the gradient of tf.nn.conv2d by its filters",
     "conv2d_backprop_input_v2": "tf.nn.conv2d_transpose, or the gradient of tf.nn.conv2d by its input",
     "debugging.disable_check_numerics": _CHECKED_NUMBERS,
