@@ -231,6 +231,7 @@ def test_a_number_that_is_finite_is_read_however_it_is_written(number: str) -> N
         ({"commands": [], "realease": []}, "found also realease"),
         ({"commands": ["fetch"]}, 'command 0: a command is an object with its name under "do"'),
         ({"commands": [{"do": "fetsch", "id": "x"}]}, "command 0: unknown command 'fetsch'"),
+        ({"commands": [{"do": "tensr"}]}, "command 0: unknown command 'tensr': did you mean 'tensor'"),
         ({"commands": [{"do": "fetch"}]}, "command 0: command 'fetch' needs the field 'id'"),
         ({"commands": [{"do": "fetch", "id": "x", "as": 1}]}, "has no field 'as'"),
         ({"commands": [{"do": "fetch", "id": {"id": "x"}}]}, "field 'id' must be an id"),

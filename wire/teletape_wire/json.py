@@ -185,7 +185,7 @@ def _command_from(value: Any) -> Command:
             f'a command is an object with its name under "do", found {json.dumps(value, default=str):.60}'
         )
     verb = "constant" if value["do"] == "tensor" else value["do"]  # as REST calls what it creates
-    schema.fields(verb)
+    schema.fields(verb, also=("tensor",))
     fields = schema.FIELDS[verb]
     members = {name: member for name, member in value.items() if name != "do"}
     return schema.make(

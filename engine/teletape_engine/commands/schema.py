@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from types import ModuleType
 from typing import Any, Final
@@ -148,14 +148,18 @@ def _shown(value: Any) -> str:
     return kinds.get(type(value), type(value).__name__)
 
 
-def fields(verb: str) -> tuple[str, ...]:
+def fields(verb: str, also: Iterable[str] = ()) -> tuple[str, ...]:
     """The names of a command's fields, in the order of the wire's positional form.
+
+    Args:
+        verb: The command's name.
+        also: Further names that its caller takes for commands.
 
     Raises:
         BadCommandError: There is no such command.
     """
     if verb not in FIELDS:
-        hint = did_you_mean(verb, COMMANDS) or f"the commands are {', '.join(COMMANDS)}"
+        hint = did_you_mean(verb, names := [*also, *COMMANDS]) or f"the commands are {', '.join(names)}"
         raise BadCommandError(f"unknown command {verb!r}: {hint}")
     return tuple(FIELDS[verb])
 
