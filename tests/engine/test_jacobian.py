@@ -326,7 +326,7 @@ def test_the_callers_bound_holds():
     finally:
         tracemalloc.stop()
     answer = width * width * 8
-    # The bound is of cotangents; an op's rule has arrays of its own beside them, tanh in float64 two.
+    # The bound is of cotangents; an op's rule also has arrays of its own, tanh in float64 two.
     assert answer < most < answer + 2.25 * bound
     np.testing.assert_allclose(value(session, "J"), value(session, "whole"), rtol=1e-12, atol=1e-15)
 

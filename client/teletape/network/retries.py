@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from teletape.network.frame_socket import Response
+if TYPE_CHECKING:  # a program without a server loads no HTTP
+    from teletape.network.frame_socket import Response
 
 _LONGEST_WAIT: Final = 10.0  #: Seconds between two attempts, at most, whatever the server names.
 _RETRIED: Final = frozenset((429, 502, 503, 504))

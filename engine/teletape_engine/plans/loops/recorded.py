@@ -118,13 +118,13 @@ class RecordedPlan(Plan):
         for number, value in enumerate(started):
             if value.__class__ is not Literal:
                 numbers.setdefault(value.uid, number)
-        kept = {
+        residuals_by_uid = {
             value.uid: value
             for *_, residuals, _ in nodes
             for value in residuals
             if value.__class__ is not Literal and value.uid not in numbers and value.uid >= first
         }
-        self._count, self.expected = len(results), [*results, *kept.values()]
+        self._count, self.expected = len(results), [*results, *residuals_by_uid.values()]
         super().__init__(lowering, started, started, self.expected)
         by_uid = {argument.uid: number for number, argument in enumerate(arguments)}
         self._reads = [
@@ -212,9 +212,9 @@ class RecordedPlan(Plan):
         for uid, value in self._fixed:
             uids.append(uid)
             table.append(value)
-        names, kept = tuple(uids), tuple(table)
+        names, values_by_number = tuple(uids), tuple(table)
         tape.nodes += [
-            (plan, inputs(names), names[output], residuals(kept), here if where is _CALL else where)
+            (plan, inputs(names), names[output], residuals(values_by_number), here if where is _CALL else where)
             for plan, inputs, output, residuals, where in self._nodes
         ]
         tape.tracked.update(dict.fromkeys([names[node.output] for node in self._nodes]))
