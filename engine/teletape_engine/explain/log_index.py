@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any
 
+from teletape_engine.locks import ReentrantLock
 from teletape_engine.recording.provenance import LENGTH, Event, Record, Records, expanded
 from teletape_engine.recording.values import Uid
 
-_UPDATES = Lock()  #: Threads of a program share logs.
+_UPDATES = ReentrantLock()  #: Threads of a program share logs.
 
 
 class LogIndex:
