@@ -168,7 +168,8 @@ def error_of(status: int, body: bytes) -> TeletapeError:
 def error_for(code: str, message: str, **details: Any) -> TeletapeError:
     """The exception for a code; RequestError for one that a program can do nothing particular about."""
     error = tree().get(code)
-    if error is None or error is RequestError:
+    # A server may run in this process, and has errors of its own.
+    if error is None or error is RequestError or error.__module__.startswith("teletape_server."):
         return RequestError(message, code=code, **details)
     return error(message, **details)
 

@@ -1,6 +1,7 @@
 """HTTP: what is sent, what is tried again and for how long, and how a refusal becomes an exception."""
 
 import json
+from importlib import import_module
 
 import httpx
 import pytest
@@ -347,3 +348,10 @@ def test_every_code_has_its_class(code):
     assert (error.code, str(error), error.details["op"]) == (code, "words", "add")
     if code != "internal":
         assert type(error) is tree()[code]
+
+
+@pytest.mark.parametrize("code", ["body_too_large", "invalid_request"])
+def test_a_server_in_this_process_changes_no_error_of_the_sdk(code: str) -> None:
+    import_module("teletape_server.tensor_files.errors")
+    error = error_for(code, "too large", status=413)
+    assert (type(error), error.code) == (RequestError, code)
