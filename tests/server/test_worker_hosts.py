@@ -324,7 +324,7 @@ def end(pid: int) -> None:
 def status_of(pid: int) -> str:
     try:
         return proc(pid, "status")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it is gone, or goes while it is read
         return ""
 
 
