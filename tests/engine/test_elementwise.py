@@ -122,8 +122,8 @@ def test_derivatives_of_sigmoids_are_right_where_the_result_is_rounded_to_1(name
         for tape in reversed(tapes):
             [y] = gradient(context, GradientQuery(tape, [y], [value]))
             derivatives.append(y.array)
-    wanted = exact_derivatives(x.astype("f8"))
+    exact_values = exact_derivatives(x.astype("f8"))
     limits = np.finfo(dtype)
-    for result, exact in zip(derivatives[order - 1 :], wanted, strict=False):
+    for result, exact in zip(derivatives[order - 1 :], exact_values, strict=False):
         exact = exact.astype(dtype)
         np.testing.assert_allclose(result, exact, rtol=16 * limits.eps, atol=8 * limits.smallest_subnormal)

@@ -56,7 +56,7 @@ class Iterator(Trackable):
         if session.tracing and session is not self._session:
             return self._next_at_each_call(session)
         element = self._taken()
-        self._position.taken += 1
+        self._position.count += 1
         return element
 
     def _taken(self) -> Any:
@@ -98,7 +98,7 @@ class Iterator(Trackable):
         self._position.is_restored = False
         self._next.clear()
         self._elements = self._dataset._start_for_session(0)
-        for _ in itertools.islice(self._elements, self._position.taken):
+        for _ in itertools.islice(self._elements, self._position.count):
             pass
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
@@ -132,14 +132,14 @@ class Position(Trackable):
     dtype, shape, name = dtypes.int64, TensorShape([]), "position"
 
     def __init__(self) -> None:
-        self.taken, self.is_restored = 0, False
+        self.count, self.is_restored = 0, False
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
-        return {"VARIABLE_VALUE": np.array(self.taken, np.int64)}
+        return {"VARIABLE_VALUE": np.array(self.count, np.int64)}
 
     def _restore_from_tensors(self, restored_tensors: Any) -> None:
-        (taken,) = restored_tensors.values()
-        self.taken, self.is_restored = int(taken), True
+        (count,) = restored_tensors.values()
+        self.count, self.is_restored = int(count), True
 
 
 class _Next:

@@ -137,7 +137,7 @@ def _answers(
     values: dict[Id, Any] = {}
     why: dict[Id, Any] = {}
     questions: dict[Id, Any] = {}
-    wanted = set(fetch)
+    fetched_ids = set(fetch)
     fetched = fetched_values(request, answer)
     for result in answer.results:
         if isinstance(result, Fetched):
@@ -147,7 +147,7 @@ def _answers(
             ids = command.outputs if isinstance(command, _MAY_BE_NONE) else ()
             reasons = result.why or (None,) * len(ids)
             for id, kind, reason in zip(ids, result.kinds, reasons, strict=False):
-                if kind == "none" and id is not None and id in wanted:
+                if kind == "none" and id is not None and id in fetched_ids:
                     values[id] = None
                     why[id] = reason
         elif isinstance(result, Facts):
@@ -155,7 +155,7 @@ def _answers(
             command = commands[result.index - first]
             if isinstance(command, SparseJacobian | SparseHessian) and result.facts["kind"] == "none":
                 for id in command.outputs:
-                    if id is not None and id in wanted:
+                    if id is not None and id in fetched_ids:
                         values[id], why[id] = None, result.facts.get("why")
         elif isinstance(result, Specs):
             specs = [{"dtype": spec.dtype.name, "shape": list(spec.shape)} for spec in result.specs]
