@@ -116,12 +116,15 @@ class Program:
         frame = b"".join(wire.encode_batch(batch).buffers)
         return self.http.post(self.path, content=frame, headers={"Content-Type": wire.FRAME_TYPE, **headers})
 
-    def run(self, *commands: Any) -> Answer:
-        """Sends the next batch until it has run, and reads the answer: the servers of tests are not patient."""
-        batch = self.batch(*commands)
-        while (response := self.post(batch)).status_code == 202:
+    def outcome(self, batch: Batch, **headers: str) -> httpx.Response:
+        """Sends a batch until it has run or is refused: the servers of tests are not patient."""
+        while (response := self.post(batch, **headers)).status_code == 202:
             pass
-        answer, _ = wire.decode_answer(ok(response).content)
+        return response
+
+    def run(self, *commands: Any) -> Answer:
+        """Runs the next batch, and reads the answer."""
+        answer, _ = wire.decode_answer(ok(self.outcome(self.batch(*commands))).content)
         return answer
 
 

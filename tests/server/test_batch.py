@@ -72,7 +72,7 @@ def test_nan_and_infinities_in_json_both_ways(http: httpx.Client) -> None:
 def test_frames_and_what_they_report_with_the_answer(server: Server, program: Program) -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     batch = program.batch(Constant(7, x), Call("neg", (7,), (8,)), Fetch(8))
-    response = ok(program.post(batch))
+    response = ok(program.outcome(batch))
     assert response.headers["content-type"] == wire.FRAME_TYPE
     answer, served = wire.decode_answer(response.content)
     assert numbers(answer) == [(-x).tolist()]
@@ -85,7 +85,7 @@ def test_frames_and_what_they_report_with_the_answer(server: Server, program: Pr
 
 
 def test_a_frame_may_ask_for_json_and_json_for_a_frame(http: httpx.Client, program: Program) -> None:
-    readable = ok(program.post(program.batch(Constant(1, np.ones(2))), Accept="application/json"))
+    readable = ok(program.outcome(program.batch(Constant(1, np.ones(2))), Accept="application/json"))
     assert readable.json()["failure"] is None
     body = {"commands": [{"do": "fetch", "id": {"id": 1}}]}
     answer, _ = wire.decode_answer(
@@ -121,8 +121,8 @@ def test_large_tensors_go_through_shared_memory_unharmed(program: Program) -> No
 def test_a_retry_gets_the_first_answer_again(program: Program) -> None:
     program.run(MakeVariable("v", np.zeros((), np.float32)))
     batch = program.batch(Assign("v", Literal(1.0), "add"), Fetch("v"))
-    first = ok(program.post(batch)).content
-    again = ok(program.post(batch)).content
+    first = ok(program.outcome(batch)).content
+    again = ok(program.outcome(batch)).content
     assert numbers(wire.decode_answer(first)[0]) == numbers(wire.decode_answer(again)[0]) == [1.0]
     assert numbers(program.run(Fetch("v"))) == [1.0]
 
@@ -166,14 +166,14 @@ def test_two_senders_of_one_running_batch_get_one_answer(server: Server, program
 
 def test_another_batch_of_the_same_seq_is_a_conflict(program: Program) -> None:
     first = program.batch(Constant(1, np.ones(2)))
-    ok(program.post(first))
+    ok(program.outcome(first))
     other = Batch((Constant(2, np.ones(2)),), (), first.client, first.seq, b"another nonce...")
-    problem(program.post(other), 409, "sequence_conflict")
+    problem(program.outcome(other), 409, "sequence_conflict")
 
 
 def test_out_of_turn_is_refused_with_the_expected_seq(program: Program) -> None:
     late = Batch((), (), program.client, 9, b"n" * 16)
-    assert problem(program.post(late), 409, "out_of_turn")["details"]["expected"] == 1
+    assert problem(program.outcome(late), 409, "out_of_turn")["details"]["expected"] == 1
 
 
 def test_an_idempotency_key_makes_json_safe_to_repeat(http: httpx.Client) -> None:
@@ -268,7 +268,7 @@ def test_a_lying_frame_is_refused_and_consumes_nothing(program: Program, spoil: 
     frame = b"".join(wire.encode_batch(good).buffers)
     bad = program.http.post(program.path, content=spoil(frame), headers={"Content-Type": wire.FRAME_TYPE})
     assert problem(bad, bad.status_code, code)["status"] in (400, 413)
-    ok(program.post(good))
+    ok(program.outcome(good))
     assert numbers(program.run(Fetch(1))) == [[7.0] * 100]
 
 
@@ -279,7 +279,7 @@ def test_a_body_cut_in_the_middle_consumes_nothing(program: Program) -> None:
         program.http, program.path, frame[: len(frame) // 2], length=len(frame), Content_Type=wire.FRAME_TYPE
     ):
         pass
-    ok(program.post(batch))
+    ok(program.outcome(batch))
     assert numbers(program.run(Fetch(1))) == [[7.0] * 100_000]
 
 
@@ -291,7 +291,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(program: Program) ->
     assert response.status == 413
     assert body["code"] == "body_too_large"
     assert body["details"] == {"found": 1 << 40, "limit": 16 << 20}
-    ok(program.post(program.batch()))
+    ok(program.outcome(program.batch()))
 
 
 def test_a_body_without_a_length_is_refused(http: httpx.Client) -> None:
