@@ -3,6 +3,7 @@
 import gc
 import sys
 import sysconfig
+import threading
 import types
 import weakref
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from teletape_engine.recording import executor, memory
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory, footprint
 from teletape_engine.recording.tape import Tape
-from teletape_engine.recording.values import Value, Variable
+from teletape_engine.recording.values import Value, Variable, new_uid
 
 
 def in_generator(target: Any) -> Any:
@@ -117,6 +118,51 @@ def test_an_array_that_nothing_holds_is_changed_in_place() -> None:
         add_row(recorder, variable)
     assert address(variable) == before
     assert variable.value.array.tolist() == [[4, 4], [0, 0], [0, 0]]
+
+
+def test_a_thread_that_reads_during_a_change_waits_for_its_end() -> None:
+    _, variable = a_variable()
+    half, seen = threading.Event(), list[Any]()
+    reader = threading.Thread(target=lambda: (half.wait(30), seen.append(variable.value)))
+
+    def compute() -> Value:
+        value = variable.changing
+        value.array[0] = 7
+        half.set()
+        reader.join(0.05)
+        assert not seen
+        value.array[1:] = 7
+        return Value(value.array, value.spec, new_uid())
+
+    reader.start()
+    changed = variable.change(compute)
+    reader.join(30)
+    assert seen == [changed]
+    assert changed.array.tolist() == [[7, 7], [7, 7], [7, 7]]
+
+
+def test_a_read_within_a_change_gets_a_copy_of_what_is_there() -> None:
+    _, variable = a_variable()
+    reads = list[Value]()
+
+    def compute() -> Value:
+        reads.append(variable.value)
+        variable.changing.array[:] = 5
+        return variable.changing
+
+    before = variable.value.array.tolist()
+    variable.change(compute)
+    assert reads[0].array.tolist() == before
+
+
+def test_a_change_that_fails_leaves_the_value() -> None:
+    _, variable = a_variable()
+    before = variable.value
+    with pytest.raises(ZeroDivisionError):
+        variable.change(lambda: 1 // 0)
+    assert variable.value is before
+    with pytest.raises(AttributeError, match="no attribute 'values'"):
+        variable.values  # noqa: B018
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -321,6 +321,13 @@ def end(pid: int) -> None:
         pass
 
 
+def stop(pid: int) -> None:
+    """Stops a process; when this returns, it runs no more."""
+    os.kill(pid, signal.SIGSTOP)
+    while not re.search(r"^State:\s+T", status_of(pid), re.M):
+        pass
+
+
 def status_of(pid: int) -> str:
     try:
         return proc(pid, "status")
@@ -340,7 +347,7 @@ def test_a_process_that_cannot_be_ended_keeps_no_caller_waiting(
         request, process = post(host, long()), host._process
         with monkeypatch.context() as patch:
             patch.setattr(process, "kill", refuse)
-            os.kill(process.pid or 0, signal.SIGSTOP)
+            stop(process.pid or 0)
             host.channel.sock.shutdown(socket.SHUT_RDWR)
             with pytest.raises(HostGone, match="how it ended is not known"):
                 await request.reply

@@ -190,21 +190,28 @@ class Executor(Recorder):
         """Changes the variable's own array if nothing else can see it, else a copy."""
         on_host = mode == "slice" or variable.spec.dtype == STRING
         at = self.backend.get(indices.array) if on_host else indices.array
-        self._quietly(self._change, variable, value.array, at, mode)
-        return Value(variable.value.array, variable.spec, new_uid())  # whoever read the old version keeps it
+        return self._quietly(self._changed, variable, value.array, at, mode)
 
-    def _change(self, variable: Variable, array: Any, at: Any, mode: str) -> None:
+    def _changed(self, variable: Variable, array: Any, at: Any, mode: str) -> Value:
         xp = np if variable.spec.dtype == STRING else self.xp
         change = change_of(xp, variable.spec.shape, array, at, mode)
-        change(self._own(variable))
+
+        def compute() -> Value:
+            own = self._own(variable)
+            change(own)
+            return Value(own, variable.changing.spec, new_uid())  # whoever read the old version keeps it
+
+        return variable.change(compute)  # type: ignore[no-any-return]  # a Value
 
     def _own(self, variable: Variable) -> Any:
-        """The variable's array, to be written into; copied first if anything else refers to it, or may do so."""
-        if not EXACT_COUNTS or references(variable) > _OWN or not _writable(variable.value.array):
-            self.memory.spend(variable.spec.nbytes, "an assignment to a part of a variable")
-            variable.value = Value(variable.value.array.copy(), variable.spec, new_uid())
-        checks.forget_bounds(variable.value.array)
-        return variable.value.array
+        """The array of the value that changes, to be written into; a copy if anything else refers to it, or may."""
+        is_own = EXACT_COUNTS and references(variable) <= _OWN and _writable(variable.changing.array)
+        array = variable.changing.array
+        if not is_own:
+            self.memory.spend(variable.changing.spec.nbytes, "an assignment to a part of a variable")
+            array = array.copy()
+        checks.forget_bounds(array)
+        return array
 
     def _compact(self, array: Any) -> Any:
         # A view keeps its whole base alive: one smaller than an eighth of it is worth a copy, which takes a block too.
@@ -315,8 +322,8 @@ def _at(axis: int, ndim: int, part: slice) -> tuple[Any, ...]:
 
 
 def references(variable: Variable) -> int:
-    """How often the variable's value and its array are referred to, in all."""
-    return sys.getrefcount(variable.value) + sys.getrefcount(variable.value.array)
+    """How often the value that changes and its array are referred to, in all."""
+    return sys.getrefcount(variable.changing) + sys.getrefcount(variable.changing.array)
 
 
 def _writable(array: Any) -> bool:
@@ -324,8 +331,20 @@ def _writable(array: Any) -> bool:
     return bool(flags.c_contiguous and flags.owndata and getattr(flags, "writeable", True))  # CuPy's arrays all are
 
 
+def _own_references() -> int:
+    variable = Variable(Value(np.zeros(1), Spec.of((1,), DTYPES["float64"]), 0), trainable=False)
+    counts: list[int] = []
+
+    def compute() -> Value:
+        counts.append(references(variable))
+        return variable.changing  # type: ignore[no-any-return]  # a Value
+
+    variable.change(compute)
+    return counts[0]
+
+
 #: What `references` counts of a variable whose value nothing else refers to.
-_OWN: Final = references(Variable(Value(np.zeros(1), Spec.of((1,), DTYPES["float64"]), 0), trainable=False))
+_OWN: Final = _own_references()
 
 
 def translated(error: Exception, bound: Bound) -> TeletapeError:

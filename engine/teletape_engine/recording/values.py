@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any, Final, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue
+from teletape_engine.locks import ReentrantLock
 from teletape_engine.spec import DTYPES, WEAK, DType, Number, Spec, Weak, element, elements
 
 Uid: TypeAlias = int
@@ -179,14 +180,16 @@ class Variable:
         trainable: Whether tapes watch it when it is read.
         name: A label for people.
         owner: A weak reference to the program's own object for the variable, if there is any.
+        changing: The value while `change` has it; there is no `value` then.
     """
 
-    __slots__ = ("__weakref__", "name", "owner", "trainable", "uid", "value", "version")
+    __slots__ = ("__weakref__", "changing", "name", "owner", "trainable", "uid", "value", "version")
 
     def __init__(self, value: Any, *, trainable: bool, name: str | None = None, uid: Uid | None = None) -> None:
         self.value = value
         self.name = name
         self.owner: Callable[[], Any] | None = None
+        self.changing: Any = None
         self.trainable = trainable
         self.version = 0
         self.uid = new_uid() if uid is None else uid
@@ -200,3 +203,32 @@ class Variable:
         """Replaces the value and raises the version."""
         self.value = value
         self.version += 1
+
+    def change(self, compute: Callable[[], Any]) -> Any:
+        """Replaces the value by what `compute()` makes of `changing`, perhaps in place; and returns it.
+
+        Other threads that read the variable meanwhile wait.
+        """
+        with _CHANGES:
+            self.changing = self.value
+            del self.value
+            try:
+                self.changing = compute()
+            finally:
+                self.value, self.changing = self.changing, None
+            return self.value
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The value, to a thread that reads it while another one changes it: as soon as that is done."""
+            if name != "value":
+                raise AttributeError(f"a variable has no attribute {name!r}", name=name, obj=self)
+            with _CHANGES:
+                if self.changing is None:
+                    return self.value
+                return Value(self.changing.array.copy(), self.changing.spec, new_uid())  # a signal handler
+
+
+#: Held while a variable's value is changed in place.
+_CHANGES: Final = ReentrantLock()

@@ -31,8 +31,7 @@ class Exclusive:
         except RuntimeError:
             if entered:
                 raise
-            return False
-        return True
+        return bool(entered)
 
     @property
     def mine(self) -> bool:
