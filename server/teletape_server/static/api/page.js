@@ -78,10 +78,28 @@ function opsFilter(taggedOps, phrase) {
     .filter((tag) => tag.get("operations").size);
 }
 
+/** A part of the document with what its references lead to in their places, but for those that lead into themselves. */
+function inlined(document, part, above = []) {
+  if (Array.isArray(part)) return part.map((entry) => inlined(document, entry, above));
+  if (part === null || typeof part !== "object") return part;
+  const { $ref: reference, ...beside } = part;
+  if (typeof reference !== "string") {
+    return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, inlined(document, value, above)]));
+  }
+  if (above.includes(reference)) return part;
+  const target = reference.slice(2).split("/").reduce((value, key) => value[key], document);
+  return inlined(document, { ...target, ...beside }, [...above, reference]);
+}
+
+/** What an operation needs, once it is opened. Swagger UI's own function reads the whole document, for two seconds. */
+async function resolveSubtree(document, path) {
+  return { errors: [], spec: inlined(document, path.reduce((value, key) => value?.[key], document)) };
+}
+
 function TeletapePlugin({ React }) {
   const Picture = picture(React);
   return {
-    fn: { opsFilter },
+    fn: { opsFilter, resolveSubtree },
     wrapComponents: {
       parameterRow: (Original) => binaryParameter(React, Original),
       response: (Original) => (props) =>
