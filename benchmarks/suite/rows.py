@@ -76,6 +76,8 @@ class Table:
 MLP = {"batch": 128}
 CHAIN = {"unit": "µs", "program": "chain"}
 BEST = ("torch", "tf-function")
+#: Of programs that are written for TensorFlow alone: with its loops, or with Keras's layers.
+TENSORFLOW = ("eager", "function", "tf", "tf-function")
 
 TABLES = (
     Table(
@@ -160,6 +162,27 @@ TABLES = (
             ),
             "gradient-penalty": Row(
                 "gradient penalty", "gradient_penalty", {"batch": 64}, goals=(Goal("function", 1, BEST),)
+            ),
+            "neural-ode": Row(
+                "neural ODE, 20 steps in a while loop",
+                "neural_ode",
+                {"batch": 16},
+                TENSORFLOW,
+                goals=(Goal("function", 1, ("tf-function",)),),
+            ),
+            "neural-ode-adaptive": Row(
+                "neural ODE that chooses its steps",
+                "neural_ode",
+                {"batch": 1, "adaptive": True},
+                TENSORFLOW,
+                goals=(Goal("function", 1, ("tf-function",)),),
+            ),
+            "diffusion": Row(
+                "denoising diffusion, a step of Adam",
+                "diffusion",
+                {"batch": 4},
+                TENSORFLOW,
+                goals=(Goal("eager", 1, ("tf",)), Goal("function", 1, ("tf-function",))),
             ),
             "hessian": Row(
                 "Hessian, 50 parameters",
