@@ -61,7 +61,7 @@ def test_nothing_is_registered_that_no_row_uses() -> None:
     assert set(SYSTEMS) == {system for row in ROWS.values() for system in row.systems}
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "hop"])
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("hop", "diffusion")])
 def test_a_program_computes_what_numpy_computes(name: str) -> None:
     module = program(name)
     step, arguments = module.by_hand(module.inputs(**module.SMALL))
@@ -75,6 +75,22 @@ def test_a_program_computes_what_numpy_computes(name: str) -> None:
             assert len(results) == len(expected)
             for result, array in zip(results, expected, strict=True):
                 np.testing.assert_allclose(result.numpy(), array, rtol=1e-4, atol=1e-6)
+
+
+def test_diffusion_begins_with_the_loss_that_numpy_computes_and_a_function_trains_as_eager_steps_do() -> None:
+    module = program("diffusion")
+    data = module.inputs(**module.SMALL)
+    step, arguments = module.by_hand(data)
+    [loss] = step(*arguments)
+    with tf.connect(local=True):
+        step, _ = module.tensorflow(tf, data)
+        eager = [step(*map(tf.constant, arguments))[0].numpy() for _ in range(4)]
+        step, _ = module.tensorflow(tf, data)
+        function = tf.function(step)
+        compiled = [function(*map(tf.constant, arguments))[0].numpy() for _ in range(4)]
+    np.testing.assert_allclose(eager[0], loss, rtol=1e-5)
+    np.testing.assert_allclose(compiled, eager, rtol=1e-5)
+    assert eager[3] < eager[0]
 
 
 def test_an_update_changes_the_weights_as_numpy_does() -> None:

@@ -84,3 +84,44 @@ def tensorflow(tf, data):
         return [loss]
 
     return step, [data["images"], data["noise"], data["times"]]
+
+
+def by_hand(data):
+    """The loss alone, before the first update."""
+    w = data["weights"]
+
+    def dense(x, name):
+        return x @ w[name] + w.get(f"{name}_bias", 0)
+
+    def silu(x):
+        return x / (1 + np.exp(-x))
+
+    def conv(x, name):
+        padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
+        return np.einsum("nhwcij,ijco->nhwo", windows, w[name]) + w[f"{name}_bias"]
+
+    def normalized(x):
+        axes = (1, 2, 3)
+        return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + 1e-5)
+
+    def halved(x):
+        n, h, width, c = x.shape
+        return x.reshape(n, h // 2, 2, width // 2, 2, c).mean((2, 4))
+
+    def denoised(x, times):
+        angles = times[:, None] * np.exp(-np.log(10_000) * np.arange(16) / 16)
+        t = silu(dense(silu(dense(np.concatenate([np.sin(angles), np.cos(angles)], 1), "time_1")), "time_2"))
+        x = conv(x, "enter")
+        skip = x + conv(silu(normalized(x)), "low") + dense(t, "time_low")[:, None, None]
+        x = conv(halved(skip), "down")
+        x = x + conv(silu(normalized(x)), "middle") + dense(t, "time_middle")[:, None, None]
+        x = conv(silu(x), "up").repeat(2, axis=1).repeat(2, axis=2)
+        return conv(silu(conv(silu(normalized(np.concatenate([x, skip], 3))), "join")), "leave")
+
+    def step(images, noise, times):
+        share = np.cumprod(1 - np.linspace(1e-4, 0.02, LEVELS))[times][:, None, None, None]
+        noisy = np.sqrt(share) * images + np.sqrt(1 - share) * noise
+        return [np.mean(np.square(denoised(noisy, times) - noise))]
+
+    return step, [data["images"], data["noise"], data["times"]]
