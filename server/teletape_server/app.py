@@ -39,18 +39,18 @@ from teletape_server.middleware.origins import OriginsMiddleware
 from teletape_server.middleware.queries import check_query
 from teletape_server.middleware.templates import PathTemplates
 from teletape_server.middleware.validators import ValidatorsMiddleware
+from teletape_server.models.faults import described_faults, text_of
 from teletape_server.pages import api_page, console, files, guide, playground, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
-from teletape_server.quotas import Quota
-from teletape_server.registry import Boot, Registry
 from teletape_server.retries import Retries
 from teletape_server.routes.functions import function_questions, functions, loops, training
 from teletape_server.routes.server import expressions, info, metrics
 from teletape_server.routes.session import batch, ops, run, sessions, tensors, variables
 from teletape_server.routes.session.session_events import SessionFeed
 from teletape_server.routes.tapes import tapes
+from teletape_server.sessions.quotas import Quota
+from teletape_server.sessions.registry import Boot, Registry
 from teletape_server.settings import Settings
-from teletape_server.worker.faults import described_faults, text_of
 
 ROUTERS: Final = tuple(
     module.router

@@ -16,9 +16,9 @@ from typing import Final
 from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server import version
 from teletape_server.connections.listener import address_of, listening
+from teletape_server.ipc.confinement import hide, machine_memory, scrub
 from teletape_server.middleware.access_log import LogFormatter, write_to_stderr
 from teletape_server.settings import Settings, SettingsError
-from teletape_server.worker.confinement import hide, machine_memory, scrub
 
 _END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
 _LATE_STATUS: Final = 70

@@ -1,6 +1,6 @@
 """Requests under an Idempotency-Key that the front answers: a retry gets the first answer again, also while it runs.
 
-Other requests with a key are a session's: its process knows their answers (`worker.idempotency`).
+Other requests with a key are a session's: its process knows their answers (`handlers.idempotency`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from teletape_server.handlers.idempotency import Entry, ReplyStore, conflict
 from teletape_server.hosts.protocols import Running
 from teletape_server.problems import Problem
-from teletape_server.worker.idempotency import Entry, ReplyStore, conflict
 
 _MAX_KEYS: Final = 10_000  # of one owner
 _MAX_BYTES: Final = 32 << 20  # of one owner's answers

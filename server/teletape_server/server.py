@@ -19,7 +19,7 @@ from fastapi import FastAPI
 
 from teletape_server.connections.config import server_config
 from teletape_server.connections.open_connections import Connections
-from teletape_server.registry import Registry
+from teletape_server.sessions.registry import Registry
 from teletape_server.settings import Settings
 
 _ANSWER_SECONDS: Final = 1.0  # in which the last answers are sent, and then again for callers that send or read nothing

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from teletape_server.auth import Network, is_loopback
-from teletape_server.worker.confinement import User
+from teletape_server.ipc.confinement import User
 
 
 class SettingsError(ValueError):

@@ -13,14 +13,14 @@ import numpy as np
 import safetensors
 from safetensors.numpy import save
 
-import teletape_server.worker.handlers  # noqa: F401  # it registers the methods
+import teletape_server.handlers  # noqa: F401  # it registers the methods
 import teletape_wire as wire
 from fuzz.sessions import check_alive, new_session, run_program
 from fuzz.target import Finding
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
+from teletape_server.handlers.methods import METHODS, Request
 from teletape_server.problems import PROBLEMS
-from teletape_server.worker.methods import METHODS, Request
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 BODIES: Final = 20  #: Bodies of a case: they share a session.

@@ -4,7 +4,7 @@ import pytest
 
 from fuzz.target import Finding, bounded, corpus, in_time, run
 from fuzz.tensor_files import BODIES, TensorFiles
-from teletape_server.worker.methods import METHODS
+from teletape_server.handlers.methods import METHODS
 
 
 def test_mutated_bodies_are_refused_or_executed():

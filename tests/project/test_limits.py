@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from teletape_server.http.schemas import Limits
-from teletape_server.leases import Reason
+from teletape_server.ipc.leases import Reason
 from teletape_server.problems import PROBLEMS
 from teletape_server.settings import Settings
 

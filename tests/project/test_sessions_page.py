@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from teletape_server import registry
-from teletape_server.leases import Reason
+from teletape_server.ipc.leases import Reason
 from teletape_server.problems import PROBLEMS
-from teletape_server.quotas import Quota
+from teletape_server.sessions import registry
+from teletape_server.sessions.quotas import Quota
 from teletape_server.settings import Settings
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sessions.md").read_text(encoding="utf-8")

@@ -12,13 +12,13 @@ import httpx
 from teletape_engine.arrays.cpu import DeviceFacts, cpu_facts
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
+from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.app import create_app
+from teletape_server.handlers.methods import METHODS, Request
 from teletape_server.hosts.handed_connections import HandedConnections
 from teletape_server.hosts.protocols import BodyBuffer, Reply, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.settings import Settings
-from teletape_server.worker import handlers  # noqa: F401  # it registers the methods
-from teletape_server.worker.methods import METHODS, Request
 
 
 class Memory:

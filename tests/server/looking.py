@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from teletape_server import cli
+from teletape_server.handlers.methods import METHODS, Result, json_result, method
 from teletape_server.worker import main  # noqa: F401  # it registers the methods
-from teletape_server.worker.methods import METHODS, Result, json_result, method
 
 
 def readable(pid: int) -> list[str]:

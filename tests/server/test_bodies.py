@@ -12,12 +12,12 @@ from rest_client import RAW, Rest
 import teletape_server.app  # noqa: F401  # its routes declare their models
 from serving import ok, problem
 from teletape_engine.errors import TeletapeError
+from teletape_server.handlers.bodies import InvalidRequestError, validated
 from teletape_server.http.declarations import DECLARED
 from teletape_server.http.schemas import Extension, NewSession
-from teletape_server.worker.bodies import InvalidRequestError, validated
-from teletape_server.worker.models.base import Body
-from teletape_server.worker.models.session.batches import SessionRun
-from teletape_server.worker.models.session.ops import OpCalls
+from teletape_server.models.base import Body
+from teletape_server.models.session.batches import SessionRun
+from teletape_server.models.session.ops import OpCalls
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 

@@ -14,10 +14,10 @@ import httpx
 import pytest
 
 from serving import KEYS, Server, ok, problem, unread_post, until
+from teletape_server.ipc.shared_memory import MessageBody
 from teletape_server.problems import Problem
-from teletape_server.quotas import Quota
+from teletape_server.sessions.quotas import Quota
 from teletape_server.settings import Settings
-from teletape_server.worker.shared_memory import MessageBody
 
 MIB = 1 << 20
 STEP = {"op": "add", "inputs": ["x", 1.0], "outputs": ["y"]}
@@ -223,7 +223,7 @@ def test_a_large_body_does_not_stay_mapped_in_the_server(
     limited: Server, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the kernel counts as the server's own memory; the body itself is whole in the session."""
-    monkeypatch.setattr("teletape_server.hosts.counted_bodies._MOST_MAPPED", MIB)
+    monkeypatch.setattr("teletape_server.sessions.counted_bodies._MOST_MAPPED", MIB)
     mapped: list[int] = []
     let_go = MessageBody.let_go
 

@@ -12,8 +12,8 @@ import pytest
 import teletape_wire as wire
 from serving import open_files
 from teletape_server.hosts.protocols import Start
-from teletape_server.worker.channel import INLINE, Channel
-from teletape_server.worker.shared_memory import MAX_IDLE, IdleMemory
+from teletape_server.ipc.channel import INLINE, Channel
+from teletape_server.ipc.shared_memory import MAX_IDLE, IdleMemory
 
 START = Start("cpu", 64 << 20, 16 << 20)
 BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "terms": (60.0, 600.0, 0.0)}

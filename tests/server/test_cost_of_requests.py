@@ -13,8 +13,8 @@ from serving import ok
 from teletape_engine.session import names
 from teletape_engine.session.session import Session
 from teletape_server import export
-from teletape_server.worker.bodies import lasting_ids
-from teletape_server.worker.models.base import Results
+from teletape_server.handlers.bodies import lasting_ids
+from teletape_server.models.base import Results
 
 REST = "/v1/sessions/demo"
 EXPLAINED = ("tapes-sparse_hessian", "tapes-explain", "tapes-node_gradient", "tapes-node_explain", "functions-explain")

@@ -17,8 +17,8 @@ import pytest
 from serving import KEYS, Server, ok, problem
 from teletape_server.hosts import forkserver
 from teletape_server.hosts.forkserver import end_stuck_start, start_process
+from teletape_server.ipc.processes import ProcessKind
 from teletape_server.settings import Settings
-from teletape_server.worker import main
 
 SECONDS = 60.0  # for what has to happen, however slow this machine is
 
@@ -77,7 +77,7 @@ def until_spare(server: Server) -> None:
 
 def start_and_end() -> None:
     """Starts a process, and ends it."""
-    process, sockets = start_process(main.main)
+    process, sockets = start_process(ProcessKind.SESSION)
     sockets.close()
     process.join(SECONDS)
     assert process.exitcode == 0
@@ -91,7 +91,7 @@ def test_a_forkserver_that_does_not_answer_is_replaced(
     with stopped(stuck):
         monkeypatch.setattr(forkserver, "_START_LIMIT", 0.1)
         with pytest.raises(OSError, match="a new one begins"):
-            start_process(main.main)
+            start_process(ProcessKind.SESSION)
         assert not is_alive(stuck)
     assert f"the forkserver, process {stuck}, did not start a process in 0.1 s" in caplog.text
     monkeypatch.setattr(forkserver, "_START_LIMIT", SECONDS)
@@ -102,7 +102,7 @@ def test_a_forkserver_that_does_not_answer_is_replaced(
 def test_a_start_does_not_touch_a_process_that_has_ended_and_that_its_owner_reads_and_closes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    process, sockets = start_process(main.main)
+    process, sockets = start_process(ProcessKind.SESSION)
     sockets.close()
     assert multiprocessing.connection.wait([process.sentinel], SECONDS)
     with monkeypatch.context() as amid_close:  # close() lets go of this before it lets go of the process

@@ -19,12 +19,13 @@ from test_settings import children
 from test_shutdown import ENDLESS
 
 from serving import ok, open_files, problem, until
-from teletape_server.gpu.processes import GpuProcesses
-from teletape_server.gpu.seats import Seat
-from teletape_server.gpu.sharing import SessionOver, main
-from teletape_server.gpu.turns import Turns
 from teletape_server.hosts.forkserver import start_process
-from teletape_server.worker.control import Sockets
+from teletape_server.hosts.gpu_processes import GpuProcesses
+from teletape_server.hosts.gpu_seats import Seat
+from teletape_server.ipc.control import Sockets
+from teletape_server.ipc.processes import ProcessKind
+from teletape_server.worker.gpu_process import SessionOver
+from teletape_server.worker.turns import Turns
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 
@@ -211,7 +212,7 @@ def test_a_request_whose_session_has_ended_leaves_the_queue_while_another_comput
 
 def test_a_process_that_has_ended_leaves_no_file_open() -> None:
     async def start() -> tuple[BaseProcess, Sockets]:
-        return start_process(main)
+        return start_process(ProcessKind.GPU)
 
     async def taken(processes: GpuProcesses, ends: Callable[[Seat, Sockets], None]) -> None:
         """Takes a seat, ends its session or process, and gives the seat back."""
@@ -234,7 +235,7 @@ def test_a_process_that_has_ended_leaves_no_file_open() -> None:
             await asyncio.sleep(0)
         assert open_files() == before
 
-    process, sockets = start_process(main)  # begins the forkserver, whose files stay
+    process, sockets = start_process(ProcessKind.GPU)  # begins the forkserver, whose files stay
     sockets.close()
     process.join(60)
     process.close()

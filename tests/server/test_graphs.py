@@ -74,8 +74,8 @@ def test_an_unknown_form_type_or_tape_is_refused(tape, server_url):
 def test_without_graphviz_the_other_forms_still_come(monkeypatch):
     from teletape_engine.diagram import graphviz
     from teletape_engine.session.session import Session
-    from teletape_server.worker.handlers.tapes import graphs
-    from teletape_server.worker.methods import METHODS, Request
+    from teletape_server.handlers.methods import METHODS, Request
+    from teletape_server.handlers.tapes import graphs
 
     def ask(accept):
         params = {"id": "t", "accept": accept, "targets": [], "sources": [], "nodes": 10, "first": None}

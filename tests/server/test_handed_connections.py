@@ -21,11 +21,11 @@ from serving import KEYS, Program, Server, ok
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.recording.values import Literal
 from teletape_server.connections import direct_connection
-from teletape_server.handover.heads import Approval
-from teletape_server.handover.page import SLOTS
-from teletape_server.handover.process import DirectConnections
 from teletape_server.hosts import handed_connections
+from teletape_server.ipc.heads import Approval
+from teletape_server.ipc.page import SLOTS
 from teletape_server.settings import Settings
+from teletape_server.worker.direct_connections import DirectConnections
 
 MIB = 1 << 20
 #: A batch that runs for some tenths of a second, and is small enough for a process to read it itself.

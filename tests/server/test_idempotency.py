@@ -14,10 +14,10 @@ from rest_client import Rest
 from serving import KEYS, Program, Server, ok, problem, unread_post, until
 from teletape_engine.commands import Constant
 from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, UnimplementedError
+from teletape_server.handlers.idempotency import IdempotencyConflictError, Once, Refusal, ReplyStore
+from teletape_server.handlers.methods import METHODS, Request, Result, method
 from teletape_server.retries import Retries, Stored
 from teletape_server.settings import Settings
-from teletape_server.worker.idempotency import IdempotencyConflictError, Once, Refusal, ReplyStore
-from teletape_server.worker.methods import METHODS, Request, Result, method
 
 WINDOW = 3600.0
 REPLAYED = "idempotent-replayed"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from teletape_server.worker.confinement import name_kernel_folder
+from teletape_server.ipc.confinement import name_kernel_folder
 
 
 @pytest.fixture

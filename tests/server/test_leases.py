@@ -2,7 +2,7 @@
 
 import pytest
 
-from teletape_server.leases import Lease, Reason, Terms
+from teletape_server.ipc.leases import Lease, Reason, Terms
 
 START = 1000.0
 

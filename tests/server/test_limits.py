@@ -15,10 +15,10 @@ from serving import KEYS, Program, Server, ok, problem
 from teletape_engine.commands import Call, Constant, Fetch
 from teletape_engine.errors import tree
 from teletape_engine.recording.values import Literal
+from teletape_server.handlers.idempotency import IdempotencyConflictError
 from teletape_server.problems import PROBLEMS, Problem
-from teletape_server.quotas import Quota, RunQueue
+from teletape_server.sessions.quotas import Quota, RunQueue
 from teletape_server.settings import Settings
-from teletape_server.worker.idempotency import IdempotencyConflictError
 from teletape_wire.errors import WireError
 
 

@@ -14,7 +14,7 @@ import teletape_wire as wire
 from serving import ok, problem
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.session.session import Session
-from teletape_server.worker.faults import plain
+from teletape_server.models.faults import plain
 
 #: What a caller who knows neither Python nor TensorFlow cannot read.
 FOREIGN = re.compile(

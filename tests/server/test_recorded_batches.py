@@ -13,7 +13,7 @@ from teletape_engine.commands import Batch
 from teletape_engine.commands.results import Answer
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
-from teletape_server.worker.methods import METHODS, Request
+from teletape_server.handlers.methods import METHODS, Request
 
 KINDS = ("tensor", "slices", "variable", "tape", "function")
 

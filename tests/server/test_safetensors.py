@@ -10,12 +10,12 @@ import pytest
 from rest_client import RAW, Rest, op
 from tensor_bodies import Arrays, answered, packed, send, unpacked
 
-import teletape_server.worker.handlers  # noqa: F401  # it registers the methods
+import teletape_server.handlers  # noqa: F401  # it registers the methods
 import teletape_wire as wire
 from serving import ok, problem
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES
-from teletape_server.worker.methods import METHODS, Request, Result
+from teletape_server.handlers.methods import METHODS, Request, Result
 from teletape_wire.safetensors.errors import MalformedSafetensorsError
 from teletape_wire.safetensors.layout import DTYPE_OF, MAX_HEADER, MAX_TENSORS, SAFETENSORS_TYPE
 from teletape_wire.safetensors.reader import read_file

@@ -16,8 +16,8 @@ import pytest
 
 from serving import ok
 from teletape_server import cli
+from teletape_server.ipc.confinement import User, machine_memory
 from teletape_server.settings import Settings, SettingsError
-from teletape_server.worker.confinement import User, machine_memory
 
 TELETAPE = [sys.executable, "-m", "teletape_server.cli"]
 
@@ -190,7 +190,7 @@ def test_a_server_that_ignores_the_end_of_its_terminal_goes_on() -> None:
 def test_the_orderly_end_has_one_limit_whatever_it_waits_for() -> None:
     endless = """
 import asyncio
-from teletape_server.registry import Registry
+from teletape_server.sessions.registry import Registry
 async def drain(self, grace): await asyncio.Event().wait()
 Registry.drain, cli._END_SECONDS = drain, 0.1
 """

@@ -109,7 +109,7 @@ def test_new_requests_are_refused_while_running_ones_have_their_grace(server: Se
 
 @pytest.mark.parametrize("server", [0.1], indirect=True)
 def test_running_requests_are_cancelled_after_the_grace(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("teletape_server.registry._CANCEL_SECONDS", 60.0)  # however slow this machine is
+    monkeypatch.setattr("teletape_server.sessions.registry._CANCEL_SECONDS", 60.0)  # however slow this machine is
     callers = Callers(server)
     with server.client() as http:
         for name in ("one", "two"):

@@ -16,9 +16,9 @@ from teletape_server.hosts.protocols import HostGone, Start
 from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.hosts.worker_pool import WorkerPool
-from teletape_server.leases import Reason
-from teletape_server.worker.channel import Channel
-from teletape_server.worker.control import Sockets, socket_pairs
+from teletape_server.ipc.channel import Channel
+from teletape_server.ipc.control import Sockets, socket_pairs
+from teletape_server.ipc.leases import Reason
 
 START = Start("cpu", 64 << 20, 16 << 20, time_limit=5.0)
 

@@ -35,11 +35,12 @@ from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.hosts.worker_pool import WorkerPool
-from teletape_server.leases import Reason
+from teletape_server.ipc.channel import Channel
+from teletape_server.ipc.confinement import User
+from teletape_server.ipc.control import Sockets, Watcher, socket_pairs
+from teletape_server.ipc.leases import Reason
+from teletape_server.ipc.processes import ProcessKind
 from teletape_server.worker import main
-from teletape_server.worker.channel import Channel
-from teletape_server.worker.confinement import User
-from teletape_server.worker.control import Sockets, Watcher, socket_pairs
 
 START = Start("cpu", 64 << 20, 16 << 20)
 BATCH = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "now": 0.0, "terms": (60.0, 600.0, 0.0)}
@@ -477,7 +478,7 @@ def test_a_process_whose_server_is_gone_ends_when_it_sends(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("closed", [0, 1])
 def test_a_process_ends_when_the_server_closes_either_socket_even_while_it_computes(closed: int) -> None:
-    process, sockets = start_process(main.main)
+    process, sockets = start_process(ProcessKind.SESSION)
     channel = Channel(sockets.requests)
     channel.transmit(*channel.encode(("open", dataclasses.asdict(START))))
     assert (channel.receive() or ((), None))[0] == ("ready",)

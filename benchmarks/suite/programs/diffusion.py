@@ -1,4 +1,4 @@
-"""A training step of a small denoising diffusion model: noised images, a U-Net that is told the time, Adam by hand."""
+"""A training step of a small denoising diffusion model: noised images, a U-Net that takes the time, Adam by hand."""
 
 import numpy as np
 

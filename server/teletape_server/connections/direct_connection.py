@@ -1,7 +1,7 @@
 """A connection that goes to its session's process while small frames come quickly one after the other.
 
-The process then reads, runs and answers them (`handover.process`), and this process sleeps. Whatever else the caller
-sends, and whatever takes long, comes back here (`hosts.handed_connections`), and goes on as in the class above.
+The process then reads, runs and answers them (`worker.direct_connections`), and this process sleeps. Whatever else the
+caller sends, and whatever takes long, comes back here (`hosts.handed_connections`), and goes on as in the class above.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from teletape_server.connections.connection import Stage
 from teletape_server.connections.exchange import FrameExchange
 from teletape_server.connections.frame_connection import FrameConnection
 from teletape_server.connections.heads import KnownHead
-from teletape_server.handover.heads import Approval, answer_pattern
-from teletape_server.handover.page import RunningFrame
-from teletape_server.handover.process import MOST
 from teletape_server.hosts.handed_connections import Handover
 from teletape_server.hosts.running import Running
-from teletape_server.hosts.session_entry import SessionEntry
 from teletape_server.http.dispatch import LargeResponse
-from teletape_server.leases import Lease
+from teletape_server.ipc.heads import MOST, Approval, answer_pattern
+from teletape_server.ipc.leases import Lease
+from teletape_server.ipc.page import RunningFrame
+from teletape_server.sessions.entry import SessionEntry
 
 _QUICK: Final = 0.02  # seconds that a frame may take before its connection is handed over
 _FIRST: Final = 2  # such frames before it is handed over

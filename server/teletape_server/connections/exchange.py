@@ -17,13 +17,13 @@ import teletape_wire as wire
 from teletape_server.connections.caller_memory import ANSWER_HEADER, FrameMemory
 from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.guard import new_request_id
-from teletape_server.hosts.counted_bodies import CountedBody
 from teletape_server.hosts.protocols import Running
 from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.http.dispatch import answer, still_running
 from teletape_server.http.frames import FrameBatch
 from teletape_server.problems import error_response
-from teletape_server.registry import SessionEntry
+from teletape_server.sessions.counted_bodies import CountedBody
+from teletape_server.sessions.registry import SessionEntry
 
 _PIECE: Final = 4 << 20  # bytes that are copied at once
 _LARGE: Final = 1 << 20  # bytes from which an answer is put into the caller's memory

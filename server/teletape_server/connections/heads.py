@@ -15,14 +15,14 @@ from starlette.datastructures import Headers, State
 import teletape_wire as wire
 from teletape_server.auth import Keys
 from teletape_server.guard import Guard, sent_request_id
-from teletape_server.handover.heads import HeadBytes
 from teletape_server.http.access import owner_of
 from teletape_server.http.bodies import check_length, declared_length
 from teletape_server.http.frames import TYPES, batch_params
 from teletape_server.http.negotiation import body_type, wants_events
+from teletape_server.ipc.heads import HeadBytes
 from teletape_server.middleware.metrics import Metrics
 from teletape_server.problems import Problem
-from teletape_server.registry import Registry, SessionEntry
+from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
 
 #: The URL of a plain frame: no query, nothing that would have to be decoded.

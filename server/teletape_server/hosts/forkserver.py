@@ -15,14 +15,13 @@ import multiprocessing.process
 import os
 import signal
 import threading
-from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 from teletape_engine.arrays.cpu import DeviceFacts, cpu_facts
-from teletape_server.worker import main as worker_process
-from teletape_server.worker.channel import Channel
-from teletape_server.worker.control import Sockets, socket_pairs
+from teletape_server.ipc.channel import Channel
+from teletape_server.ipc.control import Sockets, socket_pairs
+from teletape_server.ipc.processes import ProcessKind, run
 
 _DEVICES_SECONDS: Final = 60.0  # a GPU's driver can take long to start
 _START_LIMIT: Final = 30.0  # seconds that a start may take: the first one loads the worker's modules
@@ -41,12 +40,12 @@ log = logging.getLogger("teletape")
 _fork_lock = threading.Lock()  # locked while a process starts
 
 
-def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Sockets]:
-    """Starts a process that runs `target` on its ends of two socket pairs; returns the process and the other ends.
+def start_process(kind: ProcessKind, *arguments: Any) -> tuple[BaseProcess, Sockets]:
+    """Starts a process on its ends of two socket pairs; returns the process and the other ends.
 
     Args:
-        target: What the process runs; its first argument is its `Sockets`.
-        arguments: Further arguments of it.
+        kind: What the process runs.
+        arguments: What it takes besides its `Sockets`.
 
     Raises:
         OSError: There are too many files or processes, or the forkserver ended or did not answer in time.
@@ -56,10 +55,10 @@ def start_process(target: Callable[..., None], *arguments: Any) -> tuple[BasePro
     for name in _ONE_THREAD:
         os.environ.setdefault(name, "1")  # the forkserver inherits it when it starts
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([worker_process.__name__, *_INHERITED])
+    context.set_forkserver_preload([ProcessKind.SESSION.module, *_INHERITED])
     ours, theirs = socket_pairs()
     with contextlib.closing(theirs), _fork_lock:
-        process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
+        process = context.Process(target=run, args=(kind, theirs, *arguments), daemon=True)
         limit = threading.Timer(_START_LIMIT, end_stuck_start, (f"did not start a process in {_START_LIMIT:g} s",))
         limit.daemon = True
         limit.start()
@@ -134,7 +133,7 @@ def _end(pid: int | None, reason: str) -> None:
 
 def present_devices() -> list[DeviceFacts]:
     """Returns what a process of its own finds of this machine's devices: this one never loads a GPU's driver."""
-    process, sockets = start_process(worker_process.devices)
+    process, sockets = start_process(ProcessKind.DEVICES)
     sockets.requests.settimeout(_DEVICES_SECONDS)
     channel = Channel(sockets.requests)
     try:

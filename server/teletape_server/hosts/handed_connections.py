@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from teletape_server.handover.heads import Approval
-from teletape_server.handover.page import SLOTS, Page, RunningFrame
-from teletape_server.handover.token import Token
 from teletape_server.hosts.running import Running
-from teletape_server.leases import Lease
+from teletape_server.ipc.heads import Approval
+from teletape_server.ipc.leases import Lease
+from teletape_server.ipc.page import SLOTS, Page, RunningFrame
+from teletape_server.ipc.token import Token
 
 _LOOK_SECONDS: Final = 0.05  # between two looks
 _LONG_SECONDS: Final = 0.05  # that a request may run before its connection is taken back

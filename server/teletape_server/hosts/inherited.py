@@ -6,7 +6,7 @@ Nothing else may import this module.
 
 from __future__ import annotations
 
-from teletape_server.worker.confinement import be_the_first_to_end, hide
+from teletape_server.ipc.confinement import be_the_first_to_end, hide
 
 be_the_first_to_end()  # first: what is hidden may not change this any more
 hide()

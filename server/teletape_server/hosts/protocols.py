@@ -1,7 +1,7 @@
 """What the front needs from a place where sessions run; today that is a worker process on this machine.
 
 A request is a method's name, parameters and a body; its answer is progress, then one reply. The method
-(`worker.methods`) reads the body, so that the front neither parses bodies nor runs engine code.
+(`handlers.methods`) reads the body, so that the front neither parses bodies nor runs engine code.
 """
 
 from __future__ import annotations

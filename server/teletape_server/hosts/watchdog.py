@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 from typing import Final, NamedTuple
 
-from teletape_server.leases import Reason
+from teletape_server.ipc.leases import Reason
 
 _PINGS: Final = 4  # in the time after which a process counts as stuck
 _STILL_SECONDS: Final = 30.0  # that a request may wait for another process at least: the layout of a graph does

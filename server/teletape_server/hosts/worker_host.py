@@ -17,10 +17,10 @@ from teletape_engine.errors import TeletapeError, tree
 from teletape_server.hosts.handed_connections import HandedConnections
 from teletape_server.hosts.protocols import BodyBuffer, HostGone, Reply, Running, Start
 from teletape_server.hosts.watchdog import Ending, Watchdog, died
-from teletape_server.leases import Reason
-from teletape_server.worker.channel import Channel, close_files, is_full
-from teletape_server.worker.control import Control, Sockets
-from teletape_server.worker.shared_memory import IdleMemory, MessageBody
+from teletape_server.ipc.channel import Channel, close_files, is_full
+from teletape_server.ipc.control import Control, Sockets
+from teletape_server.ipc.leases import Reason
+from teletape_server.ipc.shared_memory import IdleMemory, MessageBody
 
 _GRACE: Final = 2.0  # seconds that a process may take to end by itself
 _SHARED_GRACE: Final = 30.0  # likewise, of a session that shares its process: the others end with it

@@ -11,23 +11,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 from teletape_engine.arrays.cpu import DeviceFacts
-from teletape_server.gpu import sharing
-from teletape_server.gpu.processes import GpuProcesses
 from teletape_server.hosts.forkserver import end_stopped, end_stuck_start, is_stopped, present_devices, start_process
+from teletape_server.hosts.gpu_processes import GpuProcesses
 from teletape_server.hosts.protocols import Host, HostGone, Start
 from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.hosts.worker_host import WorkerHost
-from teletape_server.leases import Reason
-from teletape_server.worker import main as worker_process
-from teletape_server.worker.confinement import User
-from teletape_server.worker.control import Sockets
-from teletape_server.worker.shared_memory import IdleMemory
+from teletape_server.ipc.confinement import User
+from teletape_server.ipc.control import Sockets
+from teletape_server.ipc.leases import Reason
+from teletape_server.ipc.processes import ProcessKind
+from teletape_server.ipc.shared_memory import IdleMemory
 
 _SHUT_DOWN: Final = Ending(Reason.SHUTDOWN, "the server shut down")
 _MAX_IDLE: Final = 256 << 20  # bytes of free shared memory for requests, and of shared memory with answers
@@ -65,7 +63,7 @@ class WorkerPool:
         self._starts_end: asyncio.Task[None] | None = None
         self._closed = False
         self._idle_memory = IdleMemory(_MAX_IDLE)
-        self._gpus = GpuProcesses(functools.partial(self._started, sharing.main))
+        self._gpus = GpuProcesses(functools.partial(self._started, ProcessKind.GPU))
 
     def prepare(self) -> None:
         """Begins to start the spare process; see `Hosts`."""
@@ -149,7 +147,7 @@ class WorkerPool:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _launch(self) -> WorkerHost:
-        process, sockets = await self._started(worker_process.main)
+        process, sockets = await self._started(ProcessKind.SESSION)
         return self._watched(WorkerHost(process, sockets, self._watchdog(), self._idle_memory))
 
     def _watchdog(self) -> Watchdog:
@@ -160,9 +158,9 @@ class WorkerPool:
         host.gone.add_done_callback(lambda _: self.hosts.discard(host))
         return host
 
-    async def _started(self, target: Callable[..., None]) -> tuple[BaseProcess, Sockets]:
-        """Starts a process that runs `target`, in a thread."""
-        starting = self._threads.submit(start_process, target, self._user)
+    async def _started(self, kind: ProcessKind) -> tuple[BaseProcess, Sockets]:
+        """Starts a process in a thread."""
+        starting = self._threads.submit(start_process, kind, self._user)
         self._starting.add(starting)
         starting.add_done_callback(self._starting.discard)
         try:

@@ -9,8 +9,8 @@ from starlette.datastructures import Headers
 
 from teletape_server.auth import Keys, presented_key
 from teletape_server.problems import Problem
-from teletape_server.registry import Registry, SessionEntry
 from teletape_server.retries import Retries
+from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
 
 #: The operations that need no key, by path.

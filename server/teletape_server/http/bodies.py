@@ -13,15 +13,15 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 import teletape_wire as wire
-from teletape_server.hosts.counted_bodies import CountedBody
+from teletape_server.handlers.idempotency import REPLAYED, request_hash
+from teletape_server.handlers.methods import SEND_BYTES
 from teletape_server.http.access import authenticated_owner, find_session, registry_of, retries_of
 from teletape_server.http.negotiation import body_type
 from teletape_server.http.parameters import idempotency_key
 from teletape_server.problems import Problem
-from teletape_server.registry import SessionEntry
 from teletape_server.retries import Stored
-from teletape_server.worker.idempotency import REPLAYED, request_hash
-from teletape_server.worker.methods import SEND_BYTES
+from teletape_server.sessions.counted_bodies import CountedBody
+from teletape_server.sessions.registry import SessionEntry
 
 _MAX_JSON: Final = 48 << 20  # bytes of JSON: to read more takes two seconds
 _SMALL: Final = 1 << 20  # bytes of the largest body that the front parses

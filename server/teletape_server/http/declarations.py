@@ -10,11 +10,11 @@ from typing import Any, Final, get_args
 from pydantic import BaseModel, WithJsonSchema
 
 import teletape_wire as wire
+from teletape_server.handlers.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
 from teletape_server.http.schemas import Problem
+from teletape_server.models.base import component
 from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
 from teletape_server.tensor_files.metadata import ANSWER, REQUEST
-from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
-from teletape_server.worker.models.base import component
 from teletape_wire.safetensors.layout import METADATA, SAFETENSORS_TYPE
 
 REFERENCE: Final = "#/components/schemas/{model}"

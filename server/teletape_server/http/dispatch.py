@@ -1,6 +1,6 @@
 """The path of a request to a session's process and back: `dispatch` calls a method, `respond` makes the response.
 
-Nothing here reads what a body says: the method (`worker.methods`) does, in the session's process.
+Nothing here reads what a body says: the method (`handlers.methods`) does, in the session's process.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 import teletape_wire as wire
+from teletape_server.handlers.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
+from teletape_server.handlers.idempotency import DIGEST, conflict, request_hash
 from teletape_server.hosts.protocols import HostGone, Running
 from teletape_server.http.access import registry_of, settings_of
 from teletape_server.http.bodies import declared_length, hash_body, read_body
@@ -22,10 +24,8 @@ from teletape_server.http.negotiation import answer_type, answer_types, body_typ
 from teletape_server.http.parameters import idempotency_key
 from teletape_server.http.schemas import Progress
 from teletape_server.problems import Problem
-from teletape_server.registry import Registry, SessionEntry
+from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.tensor_files.metadata import REQUEST
-from teletape_server.worker.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
-from teletape_server.worker.idempotency import DIGEST, conflict, request_hash
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 
@@ -47,7 +47,7 @@ async def dispatch(
     Args:
         request: The request; its body goes to the process unread.
         session: The session.
-        method: The method's name; see `worker.methods`.
+        method: The method's name; see `handlers.methods`.
         id: The id in the path.
         full: Whether JSON shows every element of large tensors.
         status: Of a successful response.

@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 from starlette.datastructures import Headers
 
 import teletape_wire as wire
-from teletape_server.hosts.counted_bodies import CountedBody
 from teletape_server.hosts.protocols import Running
 from teletape_server.http.negotiation import answer_type
 from teletape_server.http.parameters import idempotency_key
-from teletape_server.registry import Registry, SessionEntry
+from teletape_server.sessions.counted_bodies import CountedBody
+from teletape_server.sessions.registry import Registry, SessionEntry
 
 TYPES: Final = (wire.FRAME_TYPE, wire.JSON_TYPE)  #: What a batch may be sent and answered as.
 

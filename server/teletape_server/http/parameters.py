@@ -11,8 +11,8 @@ from starlette.datastructures import Headers
 from teletape_engine.diagram.histogram import MAX_BINS
 from teletape_engine.spec import DTYPES
 from teletape_engine.suggestions import with_nearest
+from teletape_server.handlers.bodies import DTYPE_HEADER, SHAPE_HEADER
 from teletape_server.problems import Problem
-from teletape_server.worker.bodies import DTYPE_HEADER, SHAPE_HEADER
 
 _KEY_LENGTH: Final = 255
 MOST_LISTED: Final = 10_000  #: Items that a page of a listing may have; without a limit it has all.

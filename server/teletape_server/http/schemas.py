@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from teletape_server.hosts.protocols import Running
+from teletape_server.models.base import Body, FloatDtype, component
 from teletape_server.settings import DEVICE_PATTERN, DEVICES
-from teletape_server.worker.models.base import Body, FloatDtype, component
 
 
 def _is_device(text: str) -> str:

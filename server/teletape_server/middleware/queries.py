@@ -8,8 +8,8 @@ from fastapi import Request
 
 from teletape_engine.suggestions import did_you_mean
 from teletape_server.http.access import KEYLESS, authenticated_owner
+from teletape_server.models.faults import text_of
 from teletape_server.problems import Problem
-from teletape_server.worker.faults import text_of
 
 _REPORTED: Final = 8  # parameters of one request
 

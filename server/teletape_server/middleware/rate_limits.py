@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from starlette.datastructures import MutableHeaders
 
-from teletape_server.registry import Registry, SessionEntry
+from teletape_server.sessions.registry import Registry, SessionEntry
 
 _BATCHES: Final = "/batch"  # without these headers: connections answer most of them past the framework
 _OF_SESSIONS: Final = "/v1/sessions"

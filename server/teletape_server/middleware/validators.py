@@ -1,6 +1,6 @@
 """Validators: an ETag for what a browser may keep, and 304 without a body for what it has already (RFC 9110, 13.1.2).
 
-Answers of sessions have ETags of their own, which the session's process compares: see `worker.handlers.preconditions`.
+Answers of sessions have ETags of their own, which the session's process compares: see `handlers.session.preconditions`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The process of one session: it receives requests from the front and executes them on the engine."""
+"""What runs in a session's process, and in that of a GPU: they receive requests and execute them on the engine."""

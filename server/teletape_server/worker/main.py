@@ -31,15 +31,15 @@ from teletape_engine.errors import (
 )
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
-from teletape_server.handover.heads import Approval
-from teletape_server.handover.process import DirectConnections
-from teletape_server.worker import handlers  # noqa: F401  # it registers the methods
-from teletape_server.worker.channel import INLINE, Channel
-from teletape_server.worker.confinement import User, confine, limit_memory, name_kernel_folder
-from teletape_server.worker.control import Sockets, Watcher
-from teletape_server.worker.idempotency import REPLAYED, Once, Refusal
-from teletape_server.worker.methods import METHODS, Reporter, Request, Result
-from teletape_server.worker.shared_memory import MessageBody
+from teletape_server import handlers  # noqa: F401  # it registers the methods
+from teletape_server.handlers.idempotency import REPLAYED, Once, Refusal
+from teletape_server.handlers.methods import METHODS, Reporter, Request, Result
+from teletape_server.ipc.channel import INLINE, Channel
+from teletape_server.ipc.confinement import User, confine, limit_memory, name_kernel_folder
+from teletape_server.ipc.control import Sockets, Watcher
+from teletape_server.ipc.heads import Approval
+from teletape_server.ipc.shared_memory import MessageBody
+from teletape_server.worker.direct_connections import DirectConnections
 from teletape_wire import Structures
 
 BROKEN_STATUS: Final = 70  #: Of a process that ends because its device can no longer be used.
@@ -84,7 +84,7 @@ def devices(sockets: Sockets) -> None:
 
 
 class Process:
-    """The process that a session runs in: here its own. `gpu.sharing` has one that several sessions share."""
+    """The process that a session runs in: here its own. `gpu_process` has one that several sessions share."""
 
     is_shared: ClassVar = False
 

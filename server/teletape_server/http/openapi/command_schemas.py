@@ -9,7 +9,7 @@ from teletape_engine.commands import COMMANDS, Command, FieldKind
 from teletape_engine.commands.fields import Field
 from teletape_engine.commands.meanings import meaning
 from teletape_engine.commands.schema import FIELDS
-from teletape_server.worker.models.base import component
+from teletape_server.models.base import component
 
 #: The schema of a field, or of each member of a list, by what it holds.
 _SCHEMAS: Final[dict[FieldKind, dict[str, Any]]] = {

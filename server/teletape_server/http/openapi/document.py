@@ -20,9 +20,9 @@ import teletape_wire as wire
 from teletape_server.http.declarations import DECLARED, REFERENCE
 from teletape_server.http.openapi.command_schemas import command_components
 from teletape_server.http.openapi.links import add_links
+from teletape_server.models.base import COMPONENT, COMPONENTS, EXAMPLES
+from teletape_server.models.tapes.questions import ASK
 from teletape_server.problems import PROBLEM_TYPE
-from teletape_server.worker.models.base import COMPONENT, COMPONENTS, EXAMPLES
-from teletape_server.worker.models.tapes.questions import ASK
 
 _LAST: Final = "delete"  # the section of all deletions
 _SESSION_PATH: Final = "/v1/sessions/{session}"

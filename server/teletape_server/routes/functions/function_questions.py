@@ -12,9 +12,8 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import Full, IdempotencyKey
-from teletape_server.routes.functions.functions import FunctionId
-from teletape_server.worker.models.explanations import Explanations
-from teletape_server.worker.models.functions.function_questions import (
+from teletape_server.models.explanations import Explanations
+from teletape_server.models.functions.function_questions import (
     FunctionCheck,
     FunctionDerivatives,
     FunctionExplainQuestion,
@@ -31,7 +30,8 @@ from teletape_server.worker.models.functions.function_questions import (
     FunctionVjpQuestion,
     ValueAndGradientQuestion,
 )
-from teletape_server.worker.models.tapes.checks import CheckReport
+from teletape_server.models.tapes.checks import CheckReport
+from teletape_server.routes.functions.functions import FunctionId
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
 

@@ -11,15 +11,15 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import After, All, Full, IdempotencyKey, Limit, Prefix, Several, path_id_of
-from teletape_server.worker.models.functions.functions import (
+from teletape_server.models.functions.functions import (
     Function,
     FunctionCall,
     FunctionList,
     NewFunction,
     NewFunctionAnswer,
 )
-from teletape_server.worker.models.listings import Deleted
-from teletape_server.worker.models.session.ops import OpResults
+from teletape_server.models.listings import Deleted
+from teletape_server.models.session.ops import OpResults
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
 

@@ -9,9 +9,9 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import Full, IdempotencyKey
+from teletape_server.models.functions.loops import ScanLoop, WhileLoop
+from teletape_server.models.session.ops import OpResults
 from teletape_server.routes.functions.functions import FunctionId
-from teletape_server.worker.models.functions.loops import ScanLoop, WhileLoop
-from teletape_server.worker.models.session.ops import OpResults
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
 

@@ -9,8 +9,8 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import Full, IdempotencyKey
+from teletape_server.models.functions.training import Training, TrainingAnswer
 from teletape_server.routes.functions.functions import FunctionId
-from teletape_server.worker.models.functions.training import Training, TrainingAnswer
 
 router = APIRouter(prefix="/sessions/{session}/functions", tags=["functions"])
 

@@ -10,7 +10,7 @@ from starlette.datastructures import State
 
 from teletape_server.http.access import Owner
 from teletape_server.middleware.metrics import Metrics, counter, gauge
-from teletape_server.registry import Registry
+from teletape_server.sessions.registry import Registry
 
 router = APIRouter(include_in_schema=False)
 

@@ -16,8 +16,8 @@ from teletape_server.http.frames import TYPES, FrameBatch, batch_params
 from teletape_server.http.negotiation import body_type
 from teletape_server.http.parameters import Full, IdempotencyKey
 from teletape_server.http.schemas import Progress
-from teletape_server.registry import SessionEntry
-from teletape_server.worker.models.session.batches import Batch, BatchAnswer, SessionRun, SessionRunAnswer
+from teletape_server.models.session.batches import Batch, BatchAnswer, SessionRun, SessionRunAnswer
+from teletape_server.sessions.registry import SessionEntry
 
 router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
 

@@ -17,9 +17,9 @@ from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answer
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import After, Full, IdempotencyKey, Limit
 from teletape_server.http.schemas import Op, OpList
+from teletape_server.models.listings import next_link, page
+from teletape_server.models.session.ops import OpCalls, OpResults
 from teletape_server.problems import Problem
-from teletape_server.worker.models.listings import next_link, page
-from teletape_server.worker.models.session.ops import OpCalls, OpResults
 
 router = APIRouter()
 

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 import teletape_wire as wire
-from teletape_server.hosts.counted_bodies import CountedBody
+from teletape_server.handlers.idempotency import REPLAYED, request_hash
 from teletape_server.hosts.protocols import Running
 from teletape_server.http.access import Owner, registry_of, retries_of, settings_of
 from teletape_server.http.bodies import declared_length, hash_body, read_body
@@ -23,12 +23,12 @@ from teletape_server.http.events import event_stream, late_events
 from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
 from teletape_server.http.parameters import Full, IdempotencyKey, idempotency_key
 from teletape_server.http.schemas import Device
-from teletape_server.leases import Reason
+from teletape_server.ipc.leases import Reason
+from teletape_server.models.session.batches import Run, RunAnswer
 from teletape_server.problems import Problem
-from teletape_server.registry import SessionEntry
 from teletape_server.retries import Stored
-from teletape_server.worker.idempotency import REPLAYED, request_hash
-from teletape_server.worker.models.session.batches import Run, RunAnswer
+from teletape_server.sessions.counted_bodies import CountedBody
+from teletape_server.sessions.registry import SessionEntry
 
 router = APIRouter(tags=["run"])
 

@@ -15,12 +15,12 @@ from typing import Final
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from teletape_server.hosts.session_entry import Key, SessionEntry
 from teletape_server.http.events import HEADERS, HEARTBEAT_SECONDS, event
 from teletape_server.http.negotiation import EVENTS_TYPE
 from teletape_server.http.schemas import Answered, EndedSession, Session, SessionProblem, Sessions, Work
 from teletape_server.problems import Problem
-from teletape_server.registry import Registry
+from teletape_server.sessions.entry import Key, SessionEntry
+from teletape_server.sessions.registry import Registry
 from teletape_wire import timestamp
 
 #: Seconds between two looks at the sessions: what changes in between is one event.

@@ -18,12 +18,12 @@ from teletape_server.http.events import HEADERS
 from teletape_server.http.negotiation import EVENTS_TYPE, wants_events
 from teletape_server.http.parameters import After, All, IdempotencyKey, Limit, Prefix, Several
 from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList
-from teletape_server.leases import Reason
+from teletape_server.ipc.leases import Reason
 from teletape_server.middleware.head_requests import HEAD_ONLY
+from teletape_server.models.listings import DeletedSessions, next_link, page
 from teletape_server.problems import Problem
-from teletape_server.registry import SessionEntry
 from teletape_server.routes.session.session_events import SessionEvents, described
-from teletape_server.worker.models.listings import DeletedSessions, next_link, page
+from teletape_server.sessions.registry import SessionEntry
 
 _ATTACH_SECONDS: Final = 0.25  # for the session's process to refuse a client; one that computes answers later
 

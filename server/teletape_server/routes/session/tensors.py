@@ -27,8 +27,8 @@ from teletape_server.http.parameters import (
     Shape,
     path_id_of,
 )
-from teletape_server.worker.models.listings import Deleted
-from teletape_server.worker.models.session.tensors import NewTensor, NewTensors, Tensor, TensorHistogram, TensorList
+from teletape_server.models.listings import Deleted
+from teletape_server.models.session.tensors import NewTensor, NewTensors, Tensor, TensorHistogram, TensorList
 
 router = APIRouter(prefix="/sessions/{session}/tensors", tags=["tensors"])
 

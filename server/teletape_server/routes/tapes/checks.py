@@ -9,8 +9,8 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import IdempotencyKey
+from teletape_server.models.tapes.checks import CheckReport, TapeCheck
 from teletape_server.routes.tapes.questions import STATE, TapeId
-from teletape_server.worker.models.tapes.checks import CheckReport, TapeCheck
 
 router = APIRouter()
 

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 import teletape_wire as wire
+from teletape_server.handlers.tapes.graphs import DOT_TYPE, SVG_TYPE
 from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import NAMED, SESSION, answers
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.negotiation import answer_type
+from teletape_server.models.tapes.graphs import Graph
 from teletape_server.routes.tapes.questions import TapeId
-from teletape_server.worker.handlers.tapes.graphs import DOT_TYPE, SVG_TYPE
-from teletape_server.worker.models.tapes.graphs import Graph
 
 router = APIRouter()
 

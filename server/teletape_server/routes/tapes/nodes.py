@@ -12,8 +12,8 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import NAMED, SESSION, WORK, answers
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import Bins
+from teletape_server.models.tapes.nodes import Node, NodeExplanations, NodeGradient
 from teletape_server.routes.tapes.questions import STATE, TapeId
-from teletape_server.worker.models.tapes.nodes import Node, NodeExplanations, NodeGradient
 
 router = APIRouter()
 

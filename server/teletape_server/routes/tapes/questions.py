@@ -12,8 +12,8 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import Full, IdempotencyKey, path_id_of
-from teletape_server.worker.models.explanations import ExplainQuestion, Explanations
-from teletape_server.worker.models.tapes.questions import (
+from teletape_server.models.explanations import ExplainQuestion, Explanations
+from teletape_server.models.tapes.questions import (
     BatchJacobianQuestion,
     DerivativeEstimate,
     Derivatives,

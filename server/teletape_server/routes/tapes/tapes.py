@@ -9,11 +9,11 @@ from teletape_server.http.access import LiveSession
 from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
 from teletape_server.http.dispatch import dispatch
 from teletape_server.http.parameters import After, All, Full, IdempotencyKey, Limit, Prefix, Several
+from teletape_server.models.listings import Deleted
+from teletape_server.models.session.ops import OpCalls, OpResults
+from teletape_server.models.tapes.tapes import NewTape, ResetTape, Tape, TapeList, WatchTensors
 from teletape_server.routes.tapes import checks, graphs, nodes, questions
 from teletape_server.routes.tapes.questions import STATE, TapeId
-from teletape_server.worker.models.listings import Deleted
-from teletape_server.worker.models.session.ops import OpCalls, OpResults
-from teletape_server.worker.models.tapes.tapes import NewTape, ResetTape, Tape, TapeList, WatchTensors
 
 router = APIRouter(prefix="/sessions/{session}/tapes", tags=["tapes"])
 

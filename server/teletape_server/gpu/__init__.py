@@ -1,1 +1,0 @@
-"""One process for each GPU, which several sessions share: each has a thread, a memory pool and a stream of its own."""

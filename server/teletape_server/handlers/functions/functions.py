@@ -1,0 +1,114 @@
+"""Functions: create, list, get, call, delete."""
+
+from __future__ import annotations
+
+import teletape_wire as wire
+from teletape_engine.commands import CallFunction, Command, Id
+from teletape_engine.errors import TeletapeError
+from teletape_engine.session.session import Session
+from teletape_server.expressions.compiler import Compiled, with_outputs
+from teletape_server.expressions.parser import parse
+from teletape_server.handlers.answers import created_result, deleted_result
+from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id, read
+from teletape_server.handlers.execution import command, described, execute
+from teletape_server.handlers.functions.bound_calls import in_order
+from teletape_server.handlers.listings import delete_several, listing
+from teletape_server.handlers.methods import Request, Result, json_result, method
+from teletape_server.handlers.session.ops import run_recorded
+from teletape_server.models.functions.functions import FunctionCall, InlineFunction, NewFunction
+from teletape_server.problems import Problem
+
+
+@method("function.create")
+def create(session: Session, request: Request) -> Result:
+    """Creates a function; checks its names and ops."""
+    body = read(request, NewFunction)
+    id = body.id or new_id()
+    values = None
+    if body.text is not None:
+        formulas = _parsed(body.text, body.dtype or request.params.get("alone") or "float32")
+        if body.outputs is not None:
+            formulas = with_outputs(formulas, body.outputs)
+        values = {"values": formulas.values}
+        with wire.numbers_alone(body.dtype):
+            steps = [wire.step_from_json(step) for step in formulas.steps]
+        body = body.model_copy(update={"inputs": formulas.inputs, "steps": steps, "outputs": formulas.outputs})
+    execute(session, request, [definition(id, body)], replace=body.replace)
+    return created_result(session, request, session.describe(id) | (values or {}))
+
+
+class InvalidExpressionError(TeletapeError):
+    """Raised for a text that is no expression."""
+
+    code = "invalid_expression"
+
+
+def _parsed(text: str, dtype: str) -> Compiled:
+    """Returns the function that a text means.
+
+    Raises:
+        InvalidExpressionError: It is no expression; the message says where.
+    """
+    try:
+        return parse(text, dtype)
+    except Problem as problem:
+        raise InvalidExpressionError(f"text: {problem.detail}", **problem.details) from None
+
+
+def definition(id: Id, body: NewFunction | InlineFunction) -> Command:
+    """Returns the command that defines a function under an id."""
+    dtype = body.dtype if isinstance(body, NewFunction) else None
+    return command("function", id=id, inputs=body.inputs, steps=body.steps, outputs=body.outputs, dtype=dtype)
+
+
+@method("function.list")
+def list_(session: Session, request: Request) -> Result:
+    """Lists all functions."""
+    return listing(session, request, "functions")
+
+
+@method("function.delete_several")
+def delete_several_(session: Session, request: Request) -> Result:
+    """Releases functions."""
+    return delete_several(session, request, "functions")
+
+
+@method("function.get")
+def get(session: Session, request: Request) -> Result:
+    """Returns a function."""
+    return json_result(described(session, path_id(request.params["id"]), "functions"))
+
+
+@method("function.call")
+def call(session: Session, request: Request) -> Result:
+    """Calls a function; a tape records its ops."""
+    body = read(request, FunctionCall)
+    function = path_id(request.params["id"])
+    facts = described(session, function, "functions")
+    inputs = in_order(function, facts, body.inputs)
+    count = len(facts["outputs"])
+    outputs: list[Id] = [new_id() for _ in range(count)] if body.outputs is None else list(body.outputs)
+    if len(outputs) != count:
+        raise InvalidRequestError(f"outputs: function {function!r} has {count}, found {len(outputs)} ids")
+    for id in body.fetch or ():
+        if id not in outputs and not session.knows(id):
+            raise InvalidRequestError(
+                f"fetch: {id!r} is neither an id in `outputs` nor in this session, and no output of function "
+                f"{function!r}: it has {', '.join(facts['outputs'])}. For a value inside it, create a function with "
+                "that name in its `outputs`"
+            )
+    return run_recorded(
+        session,
+        request,
+        [CallFunction(function, tuple(inputs), tuple(outputs))],
+        outputs,
+        body,
+        tape=body.tape,
+        fetch=outputs if body.fetch is None else body.fetch,
+    )
+
+
+@method("function.delete")
+def delete(session: Session, request: Request) -> Result:
+    """Releases a function."""
+    return deleted_result(session, request, "functions")

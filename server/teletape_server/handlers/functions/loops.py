@@ -1,0 +1,72 @@
+"""Loops over functions: while a condition holds, or once for each element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from teletape_engine.commands import Command, Id
+from teletape_engine.commands import outputs as outputs_of
+from teletape_engine.session.session import Session
+from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id, read
+from teletape_server.handlers.execution import command, described
+from teletape_server.handlers.functions.functions import definition
+from teletape_server.handlers.methods import Request, Result, method
+from teletape_server.handlers.session.ops import run_recorded
+from teletape_server.models.functions.functions import InlineFunction
+from teletape_server.models.functions.loops import Loop, ScanLoop, WhileLoop
+
+
+@method("function.while")
+def while_(session: Session, request: Request) -> Result:
+    """Calls the function on its own results until the condition is false."""
+    body = read(request, WhileLoop)
+    function = path_id(request.params["id"])
+    described(session, function, "functions")
+    carried = max(len(body.inputs) - body.captured, 0)
+    fields: dict[str, Any] = {"body": function, "maximum_iterations": body.maximum_iterations}
+    if not isinstance(body.cond, InlineFunction):
+        return _run_loop(session, request, "while", body, carried, cond=body.cond, **fields)
+    condition = new_id()
+    setup = definition(condition, body.cond)
+    return _run_loop(session, request, "while", body, carried, condition=setup, cond=condition, **fields)
+
+
+@method("function.scan")
+def scan(session: Session, request: Request) -> Result:
+    """Calls the function for each element; returns what it carries at the end, and its other results stacked."""
+    body = read(request, ScanLoop)
+    function = path_id(request.params["id"])
+    results = len(described(session, function, "functions")["outputs"])
+    fields: dict[str, Any] = {"carried": body.carried, "reverse": body.reverse, "length": body.length}
+    return _run_loop(session, request, "scan", body, results, body=function, **fields)
+
+
+def _run_loop(
+    session: Session,
+    request: Request,
+    verb: str,
+    loop: Loop,
+    results: int,
+    /,
+    condition: Command | None = None,
+    **fields: Any,
+) -> Result:
+    """Runs a loop with `results` results; a while loop may have the number of iterations as one more.
+
+    `condition` defines a function that ends with the request.
+    """
+    outputs: list[Id] = [new_id() for _ in range(results)] if loop.outputs is None else list(loop.outputs)
+    if len(outputs) not in ((results, results + 1) if verb == "while" else (results,)):
+        more = ", or one more for the number of iterations" if verb == "while" else ""
+        raise InvalidRequestError(f"outputs: the loop has {results} results{more}; found {len(outputs)} ids")
+    return run_recorded(
+        session,
+        request,
+        [command(verb, inputs=loop.inputs, outputs=outputs, captured=loop.captured, **fields)],
+        outputs,
+        loop,
+        tape=loop.tape,
+        fetch=outputs if loop.fetch is None else loop.fetch,
+        setup=() if condition is None else [condition],
+        temporaries=() if condition is None else outputs_of(condition),
+    )

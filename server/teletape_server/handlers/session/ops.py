@@ -1,0 +1,84 @@
+"""Ops: run in order, on a tape and its parents or without a tape; answered with specs and elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from teletape_engine.commands import Command, Id
+from teletape_engine.session.session import Session
+from teletape_server.handlers.answers import fetched_values, fetches
+from teletape_server.handlers.bodies import lasting_ids, new_id, path_id, read
+from teletape_server.handlers.execution import execute
+from teletape_server.handlers.methods import Request, Result, json_result, method
+from teletape_server.handlers.recording import owned, recording
+from teletape_server.models.base import Results
+from teletape_server.models.session.ops import OpCalls
+
+
+@method("ops")
+def run(session: Session, request: Request) -> Result:
+    """Runs ops; returns the last result's elements, or those of `fetch`."""
+    body = read(request, OpCalls)
+    calls = [call.command(new_id()) for call in body.ops]
+    outputs = [id for call in calls for id in call.outputs]
+    tape = request.params["id"]
+    return run_recorded(
+        session,
+        request,
+        calls,
+        outputs,
+        body,
+        tape=None if tape is None else path_id(tape),
+        fetch=outputs[-1:] if body.fetch is None else body.fetch,
+    )
+
+
+def run_recorded(
+    session: Session,
+    request: Request,
+    commands: Sequence[Command],
+    outputs: Sequence[Id],
+    body: Results,
+    *,
+    tape: Id | None,
+    fetch: Sequence[Id],
+    setup: Sequence[Command] = (),
+    temporaries: Sequence[Id] = (),
+) -> Result:
+    """Runs commands, recorded by a tape and its parents, and returns the outputs.
+
+    Args:
+        session: The session.
+        request: The request.
+        commands: The caller's commands.
+        outputs: The ids that they create.
+        body: Which of them stay.
+        tape: The tape that records them; None: no tape.
+        fetch: The ids whose elements are returned.
+        setup: The server's own commands that run first.
+        temporaries: Ids that end with the request.
+
+    Raises:
+        TeletapeError: The first command that failed; or, before anything runs, an id in `fetch` that names nothing.
+    """
+    created = set(outputs)
+    for id in fetch:
+        if id not in created:
+            session.describe(id)
+    lasting = lasting_ids(outputs, body)
+    before, after = recording(session, tape)
+    answer = execute(
+        session,
+        request,
+        commands,
+        before=[*setup, *before],
+        after=[*after, *owned(tape, lasting), *fetches(request, dict.fromkeys(fetch))],
+        temporaries=[*temporaries, *[id for id in outputs if id not in lasting]],
+        replace=body.replace,
+        name_command=len(commands) > 1,
+    )
+    facts = [session.describe(id) for id in lasting]
+    values = {str(id): value for id, value in fetched_values(request, answer).items()}
+    bytes_in_use = session.estimated_bytes()
+    specs = [{"id": fact["id"], "dtype": fact["dtype"], "shape": fact["shape"]} for fact in facts]
+    return json_result({"outputs": specs, "values": values, "bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)

@@ -1,0 +1,1 @@
+"""What the server and the processes of its sessions share: messages, sockets, memory, and the right to a connection."""

@@ -1,0 +1,257 @@
+"""Bodies of /functions/{function}/gradient, /jacobian, /hessian, /hvp, /sparse_hessian, /vjp, /jvp, /explain, …."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from teletape_engine.commands.schema import MAX_ITEMS
+from teletape_server.models.base import Answer, Body, Input, Name, Outputs, Replace, TensorValue, examples
+from teletape_server.models.explanations import Why
+from teletape_server.models.functions.functions import Inputs
+from teletape_server.models.tapes.checks import CheckSettings
+from teletape_server.models.tapes.questions import (
+    Derivative,
+    Format,
+    HessianBlock,
+    MaxBytes,
+    ProductBytes,
+    SparseDerivative,
+    SparseOutputs,
+    Unconnected,
+)
+
+OutputNames = Annotated[
+    list[str] | None,
+    Field(min_length=1, max_length=MAX_ITEMS, description="Names of outputs whose sum is differentiated; default: all"),
+]
+OneOutputName = Annotated[
+    list[str] | None,
+    Field(min_length=1, max_length=1, description="The name of the output to differentiate; default: the only one"),
+]
+InputNames = Annotated[
+    list[str] | None,
+    Field(
+        max_length=MAX_ITEMS,
+        description="What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs of "
+        "floats",
+    ),
+]
+FetchedOutputs = Annotated[
+    list[str] | None, Field(max_length=MAX_ITEMS, description="Names of outputs to return in `values`; default: none")
+]
+
+
+class FunctionGradientQuestion(Body):
+    """Asks for the gradient of the targets' sum with respect to each source."""
+
+    model_config = examples(
+        numbers={"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]},
+        names={"inputs": {"a": "w", "b": [1.5, 2.5]}, "targets": ["mean"]},
+    )
+
+    inputs: Inputs
+    targets: OutputNames = None
+    sources: InputNames = None
+    output_gradients: Annotated[
+        list[Input | None] | None,
+        Field(max_length=MAX_ITEMS, description="A weight for each target, of its shape; null: ones"),
+    ] = None
+    unconnected: Unconnected = "none"
+    outputs: Outputs = None
+    replace: Replace = False
+    fetch: FetchedOutputs = None
+
+
+class ValueAndGradientQuestion(FunctionGradientQuestion):
+    """Asks for a function's outputs and the gradient of the targets' sum with respect to each source."""
+
+    fetch: Annotated[
+        list[str] | None,
+        Field(max_length=MAX_ITEMS, description="Names of outputs to return in `values`; default: all"),
+    ] = None
+
+
+class FunctionVjpQuestion(FunctionGradientQuestion):
+    """Asks for output gradients times the Jacobian, with respect to each source."""
+
+    model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"], "output_gradients": [0.5]})
+
+    output_gradients: Annotated[
+        list[Input | None],
+        Field(max_length=MAX_ITEMS, description="A weight for each target, of its shape; null: ones"),
+    ]
+
+
+class FunctionJacobianQuestion(Body):
+    """Asks for the derivatives of each element of an output: shape [target, source] for each source."""
+
+    model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]]})
+
+    inputs: Inputs
+    targets: OneOutputName = None
+    sources: InputNames = None
+    unconnected: Unconnected = "none"
+    max_bytes: MaxBytes = None
+    outputs: Outputs = None
+    replace: Replace = False
+    fetch: FetchedOutputs = None
+
+
+class FunctionHessianQuestion(Body):
+    """Asks for the second derivatives of the targets' sum: shape [source i, source j] for each pair of sources."""
+
+    model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]})
+
+    inputs: Inputs
+    targets: OutputNames = None
+    sources: InputNames = None
+    unconnected: Unconnected = "none"
+    max_bytes: MaxBytes = None
+    outputs: Annotated[
+        list[list[Name | None]] | None,
+        Field(description="For each source a list with an id for each source, null for none"),
+    ] = None
+    replace: Replace = False
+    fetch: FetchedOutputs = None
+
+
+class FunctionHvpQuestion(Body):
+    """Asks for the Hessian of the targets' sum times a vector: the shape of the source for each source."""
+
+    model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"], "vectors": [[1.5, 0.5]]})
+
+    inputs: Inputs
+    targets: OutputNames = None
+    sources: InputNames = None
+    vectors: Annotated[
+        list[Input], Field(max_length=MAX_ITEMS, description="The vector's part for each source, of its shape")
+    ]
+    unconnected: Unconnected = "none"
+    outputs: Outputs = None
+    replace: Replace = False
+    fetch: FetchedOutputs = None
+
+
+OneInputName = Annotated[
+    list[str] | None,
+    Field(
+        min_length=1,
+        max_length=1,
+        description="What to differentiate by: the name of an input, or an id that `inputs` holds. Default: the only "
+        "input of floats",
+    ),
+]
+
+
+class FunctionSparseJacobianQuestion(Body):
+    """Asks for the entries of a Jacobian that may differ from zero: elements of an output by those of an input."""
+
+    model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]})
+
+    inputs: Inputs
+    targets: OneOutputName = None
+    sources: OneInputName = None
+    format: Format = "coo"
+    unconnected: Unconnected = "none"
+    max_bytes: ProductBytes = None
+    outputs: SparseOutputs = None
+    replace: Replace = False
+    fetch: FetchedOutputs = None
+
+
+class FunctionSparseHessianQuestion(FunctionSparseJacobianQuestion):
+    """Asks for the second derivatives of the targets' sum that may differ from zero, by the elements of an input."""
+
+    targets: OutputNames = None
+
+
+class FunctionJvpQuestion(Body):
+    """Asks for the Jacobian times tangents, in forward mode: the shape of the target for each target."""
+
+    model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"], "tangents": [[1.5, 0.5]]})
+
+    inputs: Inputs
+    targets: Annotated[
+        list[str] | None,
+        Field(min_length=1, max_length=MAX_ITEMS, description="Names of outputs to differentiate; default: all"),
+    ] = None
+    sources: InputNames = None
+    tangents: Annotated[
+        list[Input], Field(max_length=MAX_ITEMS, description="The direction of each source, of its shape")
+    ]
+    unconnected: Unconnected = "none"
+    outputs: Outputs = None
+    replace: Replace = False
+    fetch: FetchedOutputs = None
+
+
+class FunctionExplainQuestion(Body):
+    """Asks why the gradient of the targets' sum is what it is for each source."""
+
+    model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]})
+
+    inputs: Inputs
+    targets: OutputNames = None
+    sources: Annotated[
+        list[str] | None,
+        Field(
+            max_length=MAX_ITEMS,
+            description="What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs",
+        ),
+    ] = None
+
+
+# -------------------------------------------------------------------------------------------------------------- answers
+class FunctionAnswer(Answer):
+    """What every answer about a function has."""
+
+    values: Annotated[dict[str, TensorValue], Field(description="The outputs in `fetch`, by name")]
+    bytes_in_use: int
+
+
+class FunctionDerivatives(FunctionAnswer):
+    """A function's derivatives, in the order of the sources."""
+
+    derivatives: list[Derivative]
+
+
+class FunctionHessian(FunctionAnswer):
+    """A function's Hessian: for each source a list with a block for each source."""
+
+    derivatives: list[list[HessianBlock]]
+
+
+class FunctionSparseDerivative(FunctionAnswer):
+    """A function's sparse derivative."""
+
+    derivative: SparseDerivative
+
+
+class Tangent(Answer):
+    """The derivative of one output along the tangents."""
+
+    name: Annotated[str, Field(description="Of the output")]
+    kind: Annotated[
+        Literal["none", "dense", "slices"],
+        Field(description="none: the target does not depend on a source; slices: a sparse tangent"),
+    ]
+    id: Annotated[str | None, Field(description="The id that keeps it, if one was given")]
+    value: TensorValue | None
+    why: Annotated[Why | None, Field(description="Of a null: the reason; other derivatives have no such member")] = None
+
+
+class FunctionTangents(FunctionAnswer):
+    """A function's derivatives along the tangents, in the order of the targets."""
+
+    derivatives: list[Tangent]
+
+
+class FunctionCheck(Body):
+    """Asks whether a function's derivatives at these inputs are right."""
+
+    model_config = examples({"inputs": [[0.5, 1.5], [2.5, 0.25]], "settings": {"entries": 10}})
+
+    inputs: Inputs
+    settings: CheckSettings = CheckSettings()

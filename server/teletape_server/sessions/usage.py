@@ -1,0 +1,70 @@
+"""What the sessions of a server use, for those who watch it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from teletape_server.ipc.leases import Reason
+from teletape_server.sessions.entry import SessionEntry
+
+
+class Usage(NamedTuple):
+    """What the sessions use.
+
+    Attributes:
+        sessions: Live sessions.
+        runs: Requests without a session that run, and that wait for their turn.
+        created: Sessions created since the start.
+        bytes: That they use, as of their last answers.
+        body_bytes: Of request bodies under way.
+        requests: That are not answered yet.
+        ended: Sessions that have ended, by reason.
+        handed: Connections that their processes serve.
+        handed_frames: Frames that processes have read from such connections.
+    """
+
+    sessions: int
+    runs: tuple[int, int]
+    created: int
+    bytes: int
+    body_bytes: int
+    requests: int
+    ended: Mapping[Reason, int]
+    handed: int
+    handed_frames: int
+
+    @classmethod
+    def of(
+        cls,
+        entries: Collection[SessionEntry],
+        *,
+        sessions: int,
+        runs: tuple[int, int],
+        created: int,
+        ended: Mapping[Reason, int],
+        body_bytes: int,
+        handed_frames: int,
+    ) -> Usage:
+        """Returns what live sessions use.
+
+        Args:
+            entries: The live sessions, those of single requests too.
+            sessions: How many of them are none of single requests.
+            runs: Requests without a session that run, and that wait.
+            created: Sessions created since the start.
+            ended: Sessions that have ended, by reason.
+            body_bytes: Bytes of request bodies under way.
+            handed_frames: Of sessions that have ended.
+        """
+        return cls(
+            sessions=sessions,
+            runs=runs,
+            created=created,
+            bytes=sum(entry.bytes_in_use for entry in entries),
+            body_bytes=body_bytes,
+            requests=sum(len(entry.host.running) for entry in entries),
+            ended=ended,
+            handed=sum(len(entry.host.handed) for entry in entries),
+            handed_frames=handed_frames + sum(entry.host.handed.frames for entry in entries),
+        )
