@@ -17,7 +17,6 @@ from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server import version
 from teletape_server.connections.listener import address_of, listening
 from teletape_server.ipc.confinement import hide, machine_memory, scrub
-from teletape_server.middleware.access_log import LogFormatter, write_to_stderr
 from teletape_server.settings import Settings, SettingsError
 
 _END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
@@ -56,16 +55,12 @@ def serve(settings: Settings) -> int:
     """Serves until a signal stops it; returns the exit status."""
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
-        from teletape_server import app, server  # noqa: F401  # what `_serve` needs
+        from teletape_server import app, logs, server  # noqa: F401  # what `_serve` needs
         from teletape_server.hosts.forkserver import present_devices
     except ImportError as error:
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1
-    handler = logging.StreamHandler()
-    handler.setFormatter(LogFormatter())
-    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
-    if settings.logs_requests:
-        write_to_stderr()
+    logs.configure(settings.log_level, settings.log_format, logs_requests=settings.logs_requests)
     if settings.worker_user is not None and os.geteuid() != 0:
         print(
             f"teletape: --worker-user {settings.worker_user.uid} needs a server that root has started: it runs as user "

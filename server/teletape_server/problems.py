@@ -149,7 +149,7 @@ def error_response(error: Exception, request_id: str) -> Response:
         )
     if isinstance(error, TeletapeError):
         return problem_response(error.code, error.message, request_id=request_id, details=error.details)
-    log.error("request %s failed", request_id, exc_info=error)
+    log.error("request %s failed", request_id, exc_info=error, extra={"request_id": request_id})
     return problem_response(
         "internal",
         "this request met a defect of the server; the server's log has the details under the request's id",

@@ -93,6 +93,12 @@ def _level(text: str) -> str:
     return text.lower()
 
 
+def _log_format(text: str) -> str:
+    if text.lower() not in ("text", "json"):
+        raise ValueError("text or json")
+    return text.lower()
+
+
 def _on_off(text: str) -> str:
     choices = ("auto", "on", "off")
     if text.lower() not in choices:
@@ -282,7 +288,9 @@ class Settings:
         ),
     )
     log_level: str = field(default="warning", metadata=_setting(_level, "debug, info, warning or error", "LEVEL"))
-
+    log_format: str = field(
+        default="text", metadata=_setting(_log_format, "lines of the log: text, or json, an object each", "FORMAT")
+    )
     access_log: str = field(
         default="auto",
         metadata=_setting(

@@ -26,6 +26,7 @@ ROWS = [
 #: Settings that limit nothing.
 NOT_LIMITS = {
     "access_log",
+    "log_format",
     "admins",
     "allow_origins",
     "host",

@@ -1,5 +1,6 @@
 """The log of requests: a line for each, whoever answers it, and none that a caller can forge."""
 
+import json
 import logging
 import os
 import re
@@ -15,7 +16,7 @@ from test_frames import until
 from serving import KEYS, Program, Server, ok, problem, unread_post
 from teletape_engine.commands import Constant, Fetch
 from teletape_server.auth import caller_address
-from teletape_server.middleware.access_log import log_request
+from teletape_server.logs import JsonFormatter, log_request
 from teletape_server.settings import Settings, SettingsError
 
 LINE = re.compile(r"(\S+) (\S+) (\S+) (\d+) (\d+) (\d+\.\d{4}) (\S+) (\S+) (\S+)")
@@ -166,9 +167,10 @@ def test_another_choice_is_refused(text: str) -> None:
         Settings.load(["--access-log", text], {})
 
 
-def test_lines_go_to_stderr_as_they_are() -> None:
+def errors_of_a_server(*arguments: str) -> list[str]:
+    """The lines on stderr of a server that makes a session and ends it."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
-    command = [sys.executable, "-P", "-m", "teletape_server.cli", "serve", "--port", "0", "--log-level", "info"]
+    command = [sys.executable, "-P", "-m", "teletape_server.cli", "serve", "--port", "0", *arguments]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -177,11 +179,44 @@ def test_lines_go_to_stderr_as_they_are() -> None:
         ok(httpx.post(f"{url}/v1/sessions", json={"id": "demo"}, trust_env=False, timeout=60))
         ok(httpx.delete(f"{url}/v1/sessions/demo", trust_env=False, timeout=60))
         process.terminate()
-        errors = process.communicate(timeout=60)[1].splitlines()
+        return process.communicate(timeout=60)[1].splitlines()
+
+
+def test_lines_go_to_stderr_as_they_are() -> None:
+    errors = errors_of_a_server("--log-level", "info")
     assert [LINE.fullmatch(line)[2] for line in errors if LINE.fullmatch(line)] == ["POST", "DELETE"]  # type: ignore[index]  # it matches
     events = [line for line in errors if "INFO teletape: session demo of local" in line]
     assert ["created on cpu by request " in events[0], "ended: it was deleted" in events[1]] == [True, True]
     assert all(datetime.fromisoformat(line.split(" ")[0]).utcoffset() == timedelta() for line in errors)
+
+
+def test_each_line_can_be_an_object() -> None:
+    errors = [json.loads(line) for line in errors_of_a_server("--log-level", "info", "--log-format", "json")]
+    assert all(datetime.fromisoformat(line["time"]).utcoffset() == timedelta() for line in errors)
+    requests = [line for line in errors if line["logger"] == "teletape.access"]
+    assert [(line["method"], line["path"], line["status"]) for line in requests] == [
+        ("POST", "/v1/sessions", 201),
+        ("DELETE", "/v1/sessions/demo", 204),
+    ]
+    assert {(line["owner"], line["caller"], line["level"]) for line in requests} == {("local", "127.0.0.1", "info")}
+    created, ended = [line for line in errors if line.get("session")]
+    assert (created["session"], created["owner"]) == (ended["session"], ended["owner"]) == ("demo", "local")
+    assert [created["request_id"], ended["request_id"]] == [line["request_id"] for line in requests]
+    assert "message" not in requests[0]
+    assert created["message"].startswith("session demo of local created on cpu")
+
+
+def test_an_object_has_the_traceback_of_its_error() -> None:
+    try:
+        raise ValueError("two\nlines")
+    except ValueError:
+        record = logging.LogRecord("teletape", logging.ERROR, __file__, 1, "request %s failed", ("r",), sys.exc_info())
+    record.request_id = "r"
+    line = JsonFormatter().format(record)
+    assert "\n" not in line
+    fields = json.loads(line)
+    assert (fields["level"], fields["message"], fields["request_id"]) == ("error", "request r failed", "r")
+    assert fields["traceback"].endswith("ValueError: two\nlines")
 
 
 def test_the_command_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:

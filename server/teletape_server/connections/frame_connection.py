@@ -31,7 +31,7 @@ from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
 from teletape_server.connections.open_connections import Connections
 from teletape_server.connections.receiver import BodyReceiver
 from teletape_server.connections.writer import AnswerWriter
-from teletape_server.middleware.access_log import log_request
+from teletape_server.logs import log_request
 from teletape_server.sessions.registry import SessionEntry
 
 _DIRECT: Final = 64 << 10  # bytes from which the rest of a body is received without a copy

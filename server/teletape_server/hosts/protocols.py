@@ -36,6 +36,7 @@ class Host(Protocol):
 
     Attributes:
         name: What the log calls the session.
+        log_facts: What log lines about it have beside their text.
         device: Where the session computes.
         ended: Resolves to the reason as soon as the session has ended.
         running: Requests submitted and not yet answered.
@@ -43,6 +44,7 @@ class Host(Protocol):
     """
 
     name: str
+    log_facts: dict[str, str]
     device: str
     ended: asyncio.Future[Ending]
     running: set[Running]

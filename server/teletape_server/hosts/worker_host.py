@@ -27,6 +27,7 @@ _SHARED_GRACE: Final = 30.0  # likewise, of a session that shares its process: t
 _UNKNOWN_STATUS: Final = 255  # of a process whose forkserver has ended: it may still run
 _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
 _PAUSE: Final = 0.05  # seconds until sending is tried again if too many file descriptors are on their way
+_DEFECT: Final = "%s: request %s met a defect of the server\n%s"
 
 log = logging.getLogger("teletape")
 
@@ -85,7 +86,7 @@ class WorkerHost:
         is_shared: bool = False,
     ) -> None:
         self.device = ""
-        self.name = f"process {process.pid}"
+        self.name, self.log_facts = f"process {process.pid}", dict[str, str]()
         self.running: set[Running] = set()
         self.pid = process.pid
         self._process = process
@@ -300,9 +301,8 @@ class WorkerHost:
             case ("began", _):  # its turn has come
                 self._watchdog.begin(self._loop.time())
             case ("defect", number, text):
-                running = self._requests.get(number)
-                request_id = "-" if running is None else running.request_id
-                log.error("%s: request %s met a defect of the server\n%s", self.name, request_id, text.rstrip())
+                facts = {**self.log_facts, "request_id": getattr(self._requests.get(number), "request_id", "-")}
+                log.error(_DEFECT, self.name, facts["request_id"], text.rstrip(), extra=facts)
             case ("broken", why):
                 self._broken = why
             case ("back", id, unsent):

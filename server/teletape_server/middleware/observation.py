@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from teletape_server.auth import caller_address
 from teletape_server.guard import new_request_id, sent_request_id
 from teletape_server.hosts.running import REQUEST_ID
-from teletape_server.middleware.access_log import log_request
+from teletape_server.logs import log_request
 
 _METHODS: Final = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
 _LEFT: Final = 499  # the status of a request whose caller left before its answer began, as nginx has it

@@ -58,6 +58,11 @@ class SessionEntry:
         self.running_keys: dict[str, tuple[bytes, Running]] = {}
 
     @property
+    def log_facts(self) -> dict[str, str]:
+        """Whose log lines they are: `extra` of logging."""
+        return {"session": self.id, "owner": self.owner}
+
+    @property
     def lease(self) -> Lease:
         """When it ends."""
         self.host.handed.note_work()

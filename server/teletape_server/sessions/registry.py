@@ -300,8 +300,8 @@ class Registry:
         entry = SessionEntry(key, host, lease, memory_limit=limit, dtype=dtype, now=now)
         self._live[key] = entry
         self._created += 1
-        host.name = f"session {entry.id} of {entry.owner}"
-        log.info("%s created on %s by request %s", host.name, device, REQUEST_ID.get())
+        host.name, host.log_facts = f"session {entry.id} of {entry.owner}", entry.log_facts
+        log.info("%s created on %s by request %s", host.name, device, REQUEST_ID.get(), extra=entry.log_facts)
         self._ended.pop(key, None)
         host.handed.attach(lease, self.clock)
         host.ended.add_done_callback(lambda ended: self._on_host_ended(entry, ended.result()))
@@ -453,7 +453,7 @@ class Registry:
     def _on_host_ended(self, entry: SessionEntry, ending: Ending) -> None:
         if self._live.get((entry.owner, entry.id)) is entry:
             self._remove(entry, *ending)
-            log.warning("session %s of %s ended: %s", entry.id, entry.owner, ending.text)
+            log.warning("session %s of %s ended: %s", entry.id, entry.owner, ending.text, extra=entry.log_facts)
 
     def _remove(self, entry: SessionEntry, reason: Reason, text: str) -> None:
         key = (entry.owner, entry.id)
@@ -465,7 +465,7 @@ class Registry:
         self._reasons[reason] += 1
         self._handed_frames += entry.host.handed.frames
         if reason not in _FAULTS:  # those are warnings
-            log.info("session %s of %s ended: %s", entry.id, entry.owner, text)
+            log.info("session %s of %s ended: %s", entry.id, entry.owner, text, extra=entry.log_facts)
         if is_run and reason is Reason.DELETED:  # its caller has the answer
             return
         self._ended[key] = Ended(reason, text, self.clock())
