@@ -66,9 +66,20 @@ def test_a_tensor_whose_json_takes_seconds_is_refused_with_the_remedy(rest: Rest
     many = {"op": "broadcast_to", "inputs": [{"dtype": "int8", "data": 1}], "attrs": {"shape": [6_000_001]}}
     ok(rest.post("ops", {"ops": [many | {"outputs": ["many"]}]}))
     refusal = problem(rest.get("tensors/many?full=true"), 406, "not_acceptable")
-    assert "6,000,001 elements" in refusal["detail"]
+    assert "6,000,001 numbers" in refusal["detail"]
     assert ok(rest.get("tensors/many")).json()["value"]["complete"] is False
     assert len(ok(rest.get("tensors/many", Accept=RAW)).content) == 6_000_001
+    half = many | {"do": "op", "attrs": {"shape": [3_000_001]}}
+    halves = {"commands": [half | {"outputs": [id]} for id in ("a", "b")], "fetch": ["a", "b"]}
+    for refusal in (
+        rest.http.post("/v1/run?full=true", json=halves),
+        rest.post("run?full=true", halves | {"scratch": True}),
+        rest.post("ops?full=true", {"ops": [many | {"outputs": ["more"]}], "fetch": ["more"], "scratch": True}),
+    ):
+        assert "ask for safetensors" in problem(refusal, 406, "not_acceptable")["detail"]
+    beginnings = {"commands": [{"do": "fetch", "id": "many", "elements": 1000}] * 6001}
+    refusal = problem(rest.post("batch", beginnings), 406, "not_acceptable")
+    assert "the answer's 6,001 tensors together have 6,001,000 numbers" in refusal["detail"]
 
 
 def test_every_element_of_a_large_tensor_comes_as_json(rest: Rest) -> None:

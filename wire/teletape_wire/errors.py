@@ -15,7 +15,7 @@ from teletape_engine.errors import TeletapeError
 
 
 class NotInJsonError(TeletapeError):
-    """Raised for a tensor that is too large for JSON."""
+    """Raised for tensors that are together too large for JSON."""
 
     code = "not_acceptable"
 

@@ -339,7 +339,7 @@ def _fetched_to(result: Fetched, elements: int | None, options: Mapping[str, Any
         }
     if result.complete:
         return tensor_to_json(array, elements=elements, **options)
-    head = tensor_to_json(array if elements is None else array[:elements])
+    head = tensor_to_json(array if elements is None else array[:elements], unwritten=options["unwritten"])
     return _spec_to(result.spec) | {"complete": False, "data": head["data"]}
 
 

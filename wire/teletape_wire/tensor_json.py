@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Any, Final
@@ -28,8 +29,9 @@ from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
 #: What JSON has besides numbers and strings.
 _KINDS: Final = {list: "a list", dict: "an object", type(None): "null"}
 _ALONE: Final[ContextVar[np.dtype[Any]]] = ContextVar("alone", default=DTYPES["float32"])
-MAX_ELEMENTS: Final = 6_000_000  #: Of a tensor in a JSON answer: the text of more takes over two seconds.
-_SMALL: Final = 1000  #: Elements; the data of an array with more of them can be left to `write_json`.
+MAX_NUMBERS: Final = 6_000_000  #: Of the tensors in a JSON answer: the text of more can take over two seconds.
+_BASE64: Final = 32  #: Bytes whose base64 takes as long as the text of a number.
+_SMALL: Final = 16  #: Elements; the data of an array with more of them can be left to `write_json`.
 #: The strings for the numbers that JSON cannot write.
 NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -198,50 +200,72 @@ def tensor_to_json(
 ) -> dict[str, Any]:
     """Writes an array as JSON-able data, nested; floats in the shortest digits from which the same float is read.
 
-    Raises:
-        NotInJsonError: It is to be left unwritten, and has more than `MAX_ELEMENTS`.
-
     Args:
         array: Of any dtype in `teletape_engine.spec.DTYPES`.
         elements: At most this many: a larger array's first ones, flat, with "complete": false.
         encoding: None, or "base64" for the raw bytes.
         unwritten: Whether the data of a large array is the array itself, for `write_json`, and no list.
     """
-    facts = {"dtype": NAMES[array.dtype], "shape": list(array.shape)}
+    facts: dict[str, Any] = {"dtype": NAMES[array.dtype], "shape": list(array.shape)}
     if elements is not None and array.size > elements:
-        return facts | {"complete": False, "data": _nested(array.reshape(-1)[:elements])}
-    if encoding == "base64":
-        return facts | {"encoding": "base64", "data": base64.b64encode(raw(array)).decode()}
-    if not unwritten or array.size <= _SMALL:
-        return facts | {"data": _nested(array)}
-    if array.size > MAX_ELEMENTS:
-        raise NotInJsonError(
-            f"the tensor has {array.size:,} elements, one in JSON at most {MAX_ELEMENTS:,}: ask for safetensors "
-            "(Accept: application/vnd.safetensors) or, of a single tensor, for raw bytes (application/octet-stream); "
-            "what the request changed stays"
-        )
-    return facts | {"data": array}
+        facts, array = facts | {"complete": False}, array.reshape(-1)[:elements]
+    elif encoding == "base64":
+        data = _Base64(array)
+        return facts | {"encoding": "base64", "data": data if unwritten else data.text().decode()}
+    return facts | {"data": array if unwritten and array.size > _SMALL else _nested(array)}
+
+
+@dataclass(frozen=True)
+class _Base64:
+    """An array whose data in JSON is the base64 of its bytes."""
+
+    array: Array
+
+    def text(self) -> bytes:
+        """Returns the base64 of the raw little-endian row-major bytes."""
+        return base64.b64encode(raw(self.array))
 
 
 def write_json(value: Any) -> list[bytes]:
-    """Writes JSON-able data as UTF-8, in parts; an array in it as nested lists of what `tensor_to_json` has.
+    """Writes JSON-able data as UTF-8, in parts; what `tensor_to_json` left unwritten, as it writes it itself.
 
     Raises:
+        NotInJsonError: The unwritten arrays have more than `MAX_NUMBERS` together.
         ValueError: A number outside arrays is not finite.
     """
-    arrays: list[Array] = []
+    unwritten: list[Array | _Base64] = []
     mark = secrets.token_hex(16)
 
-    def marked(array: Any) -> str:
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"{type(array).__name__} is no JSON-able data")
-        arrays.append(array)
+    def marked(data: Any) -> str:
+        if not isinstance(data, np.ndarray | _Base64):
+            raise TypeError(f"{type(data).__name__} is no JSON-able data")
+        unwritten.append(data)
         return mark
 
     text = json.dumps(value, default=marked, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    _check_size(unwritten)
     parts = text.encode().split(f'"{mark}"'.encode())
-    between = [*map(_text, arrays), b""]
+    between = [*(b'"%b"' % data.text() if isinstance(data, _Base64) else _text(data) for data in unwritten), b""]
     return [part for pair in zip(parts, between, strict=True) for part in pair if part]
+
+
+def _check_size(unwritten: list[Array | _Base64]) -> None:
+    """Refuses arrays of which the text takes too long."""
+    total = sum(map(_count, unwritten))
+    if total <= MAX_NUMBERS:
+        return
+    subject = "the tensor has" if len(unwritten) == 1 else f"the answer's {len(unwritten):,} tensors together have"
+    raise NotInJsonError(
+        f"{subject} {total:,} numbers, an answer in JSON has at most {MAX_NUMBERS:,} (a complex one counts as two, "
+        f"{_BASE64} bytes in base64 as one): ask for safetensors (Accept: application/vnd.safetensors) or, of a single "
+        "tensor, for raw bytes (application/octet-stream); what the request changed stays"
+    )
+
+
+def _count(data: Array | _Base64) -> int:
+    if isinstance(data, _Base64):
+        return data.array.nbytes // _BASE64
+    return data.size * (2 if data.dtype in COMPLEX else 1)
 
 
 def _text(array: Array) -> bytes:
@@ -258,9 +282,18 @@ def _text(array: Array) -> bytes:
     text = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)
     if numbers.dtype.kind != "f" or (finite := np.isfinite(numbers)).all():
         return text
-    words = [json.dumps(word).encode() for word in worded(numbers[~finite].tolist())]
-    parts = text.split(b"null")  # orjson's word for each that is not finite
-    return b"".join(part for pair in zip(parts, [*words, b""], strict=True) for part in pair)
+    return _with_words(text, numbers[~finite])
+
+
+def _with_words(text: bytes, numbers: Array) -> bytes:
+    """Returns the text with the words of these numbers in place of orjson's null, by their last letter."""
+    letters = np.frombuffer(text, np.uint8).copy()
+    lasts = np.flatnonzero(letters == ord("n")) + 3
+    letters[lasts] = np.where(np.isnan(numbers), ord("N"), np.where(numbers > 0, ord("P"), ord("M")))
+    text = letters.tobytes()
+    for letter, word in zip("NPM", NOT_FINITE, strict=True):
+        text = text.replace(f"nul{letter}".encode(), json.dumps(word).encode())
+    return text
 
 
 @cache
