@@ -1,11 +1,20 @@
 """Derivatives of functions by name, in one request each: they are those of a tape, and leave nothing in the session."""
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from in_this_process import HostsHere, application
 from rest_client import Rest, op
 
-from serving import problem
+from serving import ok, problem
+from teletape_engine.commands import Batch
+from teletape_engine.commands.results import Answer
+from teletape_engine.session import session as session_module
+from teletape_engine.session.batches import run_batch
+from teletape_engine.session.session import Session
+from teletape_engine.session.state import State
 
 ERROR = {
     "id": "error",
@@ -237,3 +246,28 @@ def test_a_question_that_does_not_fit_leaves_nothing(
     refusal = problem(functions.post(f"functions/error/{question}", body), status, code)
     assert text in refusal["detail"]
     assert leaves_nothing(functions)
+
+
+def test_a_question_that_comes_again_runs_as_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With lists without a dtype, as most callers send them."""
+    one_by_one = list[Batch]()
+
+    def noted(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answer:
+        one_by_one.append(batch)
+        return run_batch(state, batch, cancelled)
+
+    monkeypatch.setattr(session_module, "run_batch", noted)
+    random = np.random.default_rng(3)
+    with application(HostsHere(Session)) as client:
+        ok(client.post("/v1/sessions", json={"id": "demo", "dtype": "float64"}))
+        ok(client.post("/v1/sessions/demo/functions", json={"id": "loss", "text": "sum((x @ w - y)**2)"}))
+        for time in range(8):
+            x, w, y = random.standard_normal((4, 2)), random.standard_normal(2), random.standard_normal(4)
+            one_by_one.clear()
+            inputs = {"x": x.tolist(), "w": w.tolist(), "y": y.tolist()}
+            body = {"inputs": inputs, "sources": ["w"]}
+            answer = ok(client.post("/v1/sessions/demo/functions/loss/value_and_gradient", json=body)).json()
+            np.testing.assert_allclose(answer["values"]["result"]["data"], np.sum((x @ w - y) ** 2), rtol=1e-4)
+            [derivative] = answer["derivatives"]
+            np.testing.assert_allclose(derivative["value"]["data"], 2 * x.T @ (x @ w - y), rtol=1e-4)
+            assert bool(one_by_one) is (time < 2), time

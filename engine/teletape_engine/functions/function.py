@@ -7,9 +7,9 @@ functions, a function's runs and what it remembers of them belong together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -411,8 +411,12 @@ class Function:
         self.run(recorder, spec_arguments(specs, self.assigns))
         return recorder.price
 
-    def facts(self) -> dict[str, Any]:
-        """JSON-able facts about it."""
+    def facts(self) -> Mapping[str, Any]:
+        """JSON-able facts about it, which never change."""
+        return self._facts
+
+    @cached_property
+    def _facts(self) -> Mapping[str, Any]:
         return {
             "inputs": self.inputs,
             "outputs": self.outputs,

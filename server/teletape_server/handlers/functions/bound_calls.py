@@ -130,8 +130,10 @@ def bound_call(
         chosen = [(name, at) for name, at in every if floats and _is_float(session, typed[at])] or every
     else:
         chosen = [(name, _number(function, names, values, name)) for name in dict.fromkeys(sources)]
-    for _, number in chosen:
-        values[number] = typed[number]  # a number that is no source stays one: its steps may take it in several dtypes
+    sourced = {number for _, number in chosen}
+    for number, value in enumerate(typed):  # a number that is no source stays one: steps may take it in several dtypes
+        if number in sourced or np.ndim(value):
+            values[number] = value
     arguments = list(values)
     constants: list[Command] = []
     copies: list[Call] = []

@@ -245,8 +245,8 @@ def _check_length(field: str | None, body: Any, each: str, names: Sequence[str])
 def _recorded(call: BoundCall, tape: Id, question: Command) -> list[Command]:
     """Returns the commands that run a call on a new tape, and then a question on that tape."""
     return [
-        *call.constants,
         ContextSwitch(CONTEXT),
+        *call.constants,
         TapeOpen(tape),
         TapeWatch(tape, _watched(call)),
         *call.copies,
