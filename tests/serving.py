@@ -32,12 +32,12 @@ class Clock:
 
 
 class Server:
-    """A server that runs, and the test's ways to it."""
+    """A server that runs, and the test's ways to it; `parts` are those of `create_app`, hosts and store."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, **parts: Any) -> None:
         self.settings = settings
         self.clock = Clock()
-        self.app = create_app(settings, clock=self.clock)
+        self.app = create_app(settings, clock=self.clock, **parts)
         self.listener = socket.create_server(("127.0.0.1", 0))
         # As the server's own listener: asyncio sets it for no listener made so, and each answer would wait 40 ms.
         self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -50,6 +50,8 @@ from teletape_server.routes.session.session_events import SessionFeed
 from teletape_server.routes.tapes import tapes
 from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.registry import Boot, Registry
+from teletape_server.sessions.starts import Starts
+from teletape_server.sessions.store import Store
 from teletape_server.settings import Settings
 
 ROUTERS: Final = tuple(
@@ -67,7 +69,11 @@ FEATURES: Final = (
 
 
 def create_app(
-    settings: Settings, *, clock: Callable[[], float] = time.time, hosts: Callable[[], Hosts] | None = None
+    settings: Settings,
+    *,
+    clock: Callable[[], float] = time.time,
+    hosts: Callable[[], Hosts] | None = None,
+    store: Store | None = None,
 ) -> FastAPI:
     """Returns the server's application.
 
@@ -75,6 +81,7 @@ def create_app(
         settings: The server's settings.
         clock: Returns Unix seconds.
         hosts: Returns what starts the hosts of sessions; None: worker processes.
+        store: Has the records of sessions; None: they end with the server.
     """
     boot = Boot.at(clock())
 
@@ -85,8 +92,15 @@ def create_app(
         else:
             session_hosts = WorkerPool(settings.worker_user, grace=settings.grace, stuck_after=settings.stuck_after)
         app.state.hosts = session_hosts
-        app.state.registry = registry = Registry(
+        app.state.starts = Starts(
             session_hosts,
+            max_body=settings.max_body,
+            max_iterations=settings.max_iterations,
+            time_limit=settings.time_limit,
+            idempotency_window=settings.idempotency_window,
+        )
+        app.state.registry = registry = Registry(
+            app.state.starts,
             Quota(
                 settings.sessions_per_key,
                 settings.sessions,
@@ -99,12 +113,9 @@ def create_app(
             boot=boot,
             idle=settings.idle_limit,
             max_age=settings.max_age,
-            max_body=settings.max_body,
-            max_iterations=settings.max_iterations,
-            time_limit=settings.time_limit,
             run_wait=settings.patience,
-            idempotency_window=settings.idempotency_window,
             clock=clock,
+            store=store,
         )
         app.state.retries = Retries(settings.idempotency_window, clock)
         app.state.session_feed = SessionFeed(registry)

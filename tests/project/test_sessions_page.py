@@ -5,7 +5,7 @@ from pathlib import Path
 
 from teletape_server.ipc.leases import Reason
 from teletape_server.problems import PROBLEMS
-from teletape_server.sessions import registry
+from teletape_server.sessions import ended_sessions
 from teletape_server.sessions.quotas import Quota
 from teletape_server.settings import Settings
 
@@ -29,4 +29,4 @@ def test_the_page_says_the_defaults() -> None:
     assert settings.idempotency_window == 3600
     assert "one hour after it was given" in PROSE
     assert f"Up to {Quota.waiting} may wait" in PROSE
-    assert f"the last {registry._MAX_ENDED:,} ended sessions" in PROSE
+    assert f"the last {ended_sessions._MAX_ENDED:,} ended sessions" in PROSE

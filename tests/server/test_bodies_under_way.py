@@ -98,7 +98,7 @@ def test_bodies_of_all_keys_are_counted(limited: Server, bob: httpx.Client) -> N
 def test_a_body_counts_until_its_request_is_answered(limited: Server, ann: httpx.Client) -> None:
     running = ann.build_request("POST", "/v1/sessions/demo/batch", json=LONG, headers={"Accept": "text/event-stream"})
     response = ann.send(running, stream=True)  # its answer is on the way: nothing is received any more
-    counts = limited.app.state.registry._body_bytes
+    counts = limited.app.state.registry.bodies.counts
     assert entry(limited).receiving == 0
     assert counts["ann"] == counts[None] == int(running.headers["content-length"])
     ok(ann.post("/v1/sessions/demo/cancel"))
@@ -119,7 +119,7 @@ def test_small_bodies_count_too(limited: Server, ann: httpx.Client) -> None:
     """Bodies that the server itself reads, without a session."""
     with unfinished(limited, 4 * MIB), unfinished(limited, 2 * MIB - 1):
         problem(ann.post("/v1/sessions", json={"id": "other"}), 429, "busy")
-    assert not limited.app.state.registry._body_bytes[None]
+    assert not limited.app.state.registry.bodies.counts[None]
 
 
 def test_one_body_is_always_admitted() -> None:
@@ -142,7 +142,7 @@ def test_a_session_that_ends_while_a_body_is_received(limited: Server, ann: http
         ok(ann.delete("/v1/sessions/short"))
         sock.sendall(b" " * MIB)
         assert sock.recv(12) == b"HTTP/1.1 410"
-    assert not limited.app.state.registry._body_bytes[None]
+    assert not limited.app.state.registry.bodies.counts[None]
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ECONNREFUSED])
@@ -151,7 +151,7 @@ def test_without_descriptors_or_processes_no_session_is_created(
 ) -> None:
     """Nothing listens at a forkserver that has died of such an error, until it is started again."""
     with monkeypatch.context() as patch:
-        patch.setattr(limited.app.state.registry._hosts, "start", failing(number))
+        patch.setattr(limited.app.state.hosts, "start", failing(number))
         refused = ann.post("/v1/sessions", json={"id": "other"})
         assert os.strerror(number) in problem(refused, 503, "overloaded")["detail"]
         assert refused.headers["Retry-After"] == "1"
@@ -177,7 +177,7 @@ def test_a_body_for_which_there_is_no_memory_or_descriptor(
     with monkeypatch.context() as patch:
         patch.setattr(entry(limited).host, "body_buffer", failing(number))
         assert os.strerror(number) in problem(send(ann, 100), status, code)["detail"]
-    assert not limited.app.state.registry._body_bytes[None]
+    assert not limited.app.state.registry.bodies.counts[None]
     ok(send(ann, 100))
 
 
@@ -191,7 +191,7 @@ def failing(number: int) -> Callable[..., Any]:
 
 
 def test_the_body_of_a_run_with_a_key_counts_until_the_answer(limited: Server, ann: httpx.Client) -> None:
-    counts = limited.app.state.registry._body_bytes
+    counts = limited.app.state.registry.bodies.counts
     content = json.dumps(LONG).encode() + b" " * MIB
     key = {"Idempotency-Key": "long", "Content-Type": "application/json"}
     with unread_post(ann, "/v1/run", content, Idempotency_Key="long"):
@@ -209,7 +209,7 @@ def test_a_run_with_a_key_that_did_not_come_in_full_is_begun_by_its_retry(limite
     content = json.dumps({"commands": [STEP | {"do": "op", "inputs": [1.0, 1.0]}], "fetch": ["y"]}).encode()
     headers = {"Idempotency-Key": "again", "Content-Type": "application/json"}
     with unread_post(ann, "/v1/run", content[:9], length=len(content), Idempotency_Key="again"):
-        until(lambda: limited.app.state.registry._body_bytes["ann"] == len(content))
+        until(lambda: limited.app.state.registry.bodies.counts["ann"] == len(content))
         answers: list[httpx.Response] = []
         retry = threading.Thread(target=lambda: answers.append(ann.post("/v1/run", content=content, headers=headers)))
         retry.start()

@@ -163,8 +163,8 @@ def under_way(server: Server) -> dict[str, int]:
     registry, host = server.app.state.registry, host_of(server)
     host.channel._take_back()
     counts = {
-        "bytes": registry._body_bytes[None],
-        "bytes of ann": registry._body_bytes["ann"],
+        "bytes": registry.bodies.counts[None],
+        "bytes of ann": registry.bodies.counts["ann"],
         "receiving": registry.find("ann", "demo").receiving,
         "requests": server.answering(),
         "segments": len(host.channel.pool.segments) - len(host.channel.pool.idle),
@@ -343,7 +343,7 @@ def test_too_many_bytes_are_refused_on_both_ways(framed: Server, program: Progra
     host = host_of(framed)
     with socket.create_connection(("127.0.0.1", framed.port), timeout=60) as sock:
         sock.sendall(head(60 * MIB) + beginning(60 * MIB))
-        until(lambda: bool(framed.app.state.registry._body_bytes["ann"]))
+        until(lambda: bool(framed.app.state.registry.bodies.counts["ann"]))
         segments = len(host.channel.pool.segments)
         first, second = both_ways(framed, head(30 * MIB), beginning(30 * MIB))
         assert first == second
@@ -374,7 +374,7 @@ def test_a_session_that_ends_while_a_frame_is_received(framed: Server, http: htt
         with socket.create_connection(("127.0.0.1", framed.port), timeout=60) as sock:
             body = frame(Batch((Constant(1, np.zeros(MIB)),), (), 0, 0, b""))
             sock.sendall(head(len(body), path=path) + body[:MIB])
-            until(lambda: bool(framed.app.state.registry._body_bytes["ann"]))
+            until(lambda: bool(framed.app.state.registry.bodies.counts["ann"]))
             ok(http.delete("/v1/sessions/short"))
             sock.sendall(body[MIB:])
             item = answer(sock)

@@ -86,7 +86,7 @@ class DirectConnection(FrameConnection):
         return len(data) <= _MAX_HEAD and not _PROXIED.search(data)
 
     def _hand_over(self, entry: SessionEntry) -> None:
-        if not self._can_be_handed_over():
+        if entry.host is None or not self._can_be_handed_over():
             return
         self._quick = 0
         file = self.transport.get_extra_info("socket").fileno()
@@ -160,7 +160,7 @@ class DirectConnection(FrameConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         """Takes the connection from the process, if it has it; see `Connection`."""
         handover, self._handover = self._handover, None
-        if handover is not None and self._session is not None:
+        if handover is not None and self._session is not None and self._session.host is not None:
             self._session.host.handed.abandon(handover)
         if self._was_handed:
             self._shut_down()

@@ -128,6 +128,8 @@ class FrameHeads:
             session = self.registry.find(head.owner, head.session)
         except Problem:
             return None
+        if session.host is None:  # the framework wakes it
+            return None
         session.host.handed.take_back_running()
         return session
 

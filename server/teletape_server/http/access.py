@@ -11,6 +11,7 @@ from teletape_server.auth import Keys, presented_key
 from teletape_server.problems import Problem
 from teletape_server.retries import Retries
 from teletape_server.sessions.registry import Registry, SessionEntry
+from teletape_server.sessions.starts import Starts
 from teletape_server.settings import Settings
 
 #: The operations that need no key, by path.
@@ -64,16 +65,31 @@ def find_session(request: Request, owner: str, name: str) -> SessionEntry:
     return registry_of(request).find(owner, name)
 
 
-async def live_session(request: Request, session: SessionId, owner: Owner) -> SessionEntry:
-    """Returns the live session that the path names; see `find_session`.
+async def known_session(request: Request, session: SessionId, owner: Owner) -> SessionEntry:
+    """Returns the session that the path names, which may be without a host; see `find_session`.
 
     Raises:
         Problem: unauthenticated, unknown_session, session_ended.
     """
     entry = find_session(request, owner, session)
     request.state.session = entry
-    entry.host.handed.take_back_running()
+    if entry.host is not None:
+        entry.host.handed.take_back_running()
     return entry
+
+
+KnownSession = Annotated[SessionEntry, Depends(known_session)]
+
+
+async def live_session(session: KnownSession) -> SessionEntry:
+    """Returns the session that the path names, with a host: one without waits until its host has started.
+
+    Raises:
+        Problem: As `known_session`, and overloaded.
+    """
+    if session.host is None:
+        await session.wake()
+    return session
 
 
 LiveSession = Annotated[SessionEntry, Depends(live_session)]
@@ -95,6 +111,12 @@ def registry_of(request: Request) -> Registry:
     """Returns the registry of the server's sessions."""
     registry: Registry = request.app.state.registry
     return registry
+
+
+def starts_of(request: Request) -> Starts:
+    """Returns what starts the hosts of sessions."""
+    starts: Starts = request.app.state.starts
+    return starts
 
 
 def retries_of(request: Request) -> Retries:

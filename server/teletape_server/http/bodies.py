@@ -100,7 +100,7 @@ class SmallBodyRoute(APIRoute):
             if not length:
                 return await _once(request, owner, b"", handle)
             body_type(request.headers, (wire.JSON_TYPE,))
-            with registry_of(request).admit_body(owner, length):
+            with registry_of(request).bodies.admit(owner, length):
                 request = _JsonRequest(request.scope, request.receive)
                 content = await whole_body(request, length)
                 request.content = wire.parse_json(content)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from typing import Final, Protocol
 
-from teletape_server.hosts.protocols import BodyBuffer, Running
+from teletape_server.hosts.protocols import BodyBuffer, Host, Running
+from teletape_server.problems import Problem, overloaded
+from teletape_server.sessions.quotas import Quota
 
 _MOST_MAPPED: Final = 64 << 20  # bytes of a body that stay mapped while the rest of it comes
 
@@ -40,9 +43,14 @@ class Admission:
 
 
 class _Entry(Protocol):
-    """What a body needs of its session: the number of requests whose body is being received."""
+    """What a body needs of its session: owner, host, and the number of requests whose body is being received."""
 
+    owner: str
     receiving: int
+
+    @property
+    def awake_host(self) -> Host:
+        """The host."""
 
 
 class CountedBody:
@@ -87,3 +95,43 @@ class CountedBody:
         self._entry.receiving -= 1
         self._admission.close()
         self.buffer.discard()
+
+
+class Bodies:
+    """The bodies that are under way.
+
+    Args:
+        quota: How many bytes they may have.
+
+    Attributes:
+        counts: Their bytes by owner; None is all owners.
+    """
+
+    def __init__(self, quota: Quota) -> None:
+        self.counts: Counter[str | None] = Counter()
+        self._quota = quota
+
+    def admit(self, owner: str, length: int) -> Admission:
+        """Counts a body of an owner before any of it is received; closing the admission ends that.
+
+        Raises:
+            Problem: busy, resource_exhausted.
+        """
+        self._quota.body(length, self.counts[owner], self.counts[None])
+        return Admission(self.counts, owner, length)
+
+    def buffer(self, entry: _Entry, length: int) -> CountedBody:
+        """Returns memory of a session's host for a body, to be submitted or discarded.
+
+        Raises:
+            Problem: busy, resource_exhausted, overloaded.
+            HostGone: The host has ended.
+        """
+        self._quota.body(length, self.counts[entry.owner], self.counts[None])
+        try:
+            buffer = entry.awake_host.body_buffer(length)
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise overloaded(f"there is no file descriptor left for the body ({error})") from error
+            raise Problem("resource_exhausted", f"too little memory for a body of {length} bytes: {error}") from error
+        return CountedBody(entry, buffer, Admission(self.counts, entry.owner, length))

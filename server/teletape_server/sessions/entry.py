@@ -1,14 +1,17 @@
-"""A live session: whose it is, where it runs, when it ends."""
+"""A session as the server has it in memory: its record, perhaps a host, and what has come from its requests."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from teletape_server.hosts.protocols import Host, Reply, Running
+from teletape_server.hosts.protocols import BodyBuffer, Host, Reply, Running
 from teletape_server.ipc.leases import Lease
-
-Key: TypeAlias = tuple[str, str]  #: Owner and id of a session.
+from teletape_server.problems import Problem, shutting_down
+from teletape_server.sessions.record import SessionRecord
 
 
 class LastProblem(NamedTuple):
@@ -25,14 +28,18 @@ class LastProblem(NamedTuple):
 
 
 class SessionEntry:
-    """One live session.
+    """One session.
+
+    Args:
+        record: What is known of it without a host.
+        start: Starts a host for it.
+        now: The time of its last work, in Unix seconds, as far as that is known.
 
     Attributes:
-        id, owner: Its name, and whose it is.
-        host: Where it runs.
-        memory_limit: Bytes that its arrays may take.
-        dtype: Of numbers without one that meet no tensor.
-        created_at: Unix seconds.
+        record: See above; it is replaced when something of it changes.
+        owner, id: Whose it is, and its name.
+        host: Where it runs; None: nowhere. `wake` starts one.
+        waking: The start of a host; None: none starts.
         problems: Number of requests that were answered with a problem.
         last_problem: The last of these problems.
         receiving: Number of requests whose body is being received.
@@ -41,13 +48,14 @@ class SessionEntry:
         running_keys: Running requests by their Idempotency-Key, each with its hash, likewise.
     """
 
-    def __init__(self, key: Key, host: Host, lease: Lease, *, memory_limit: int, dtype: str, now: float) -> None:
-        self.owner, self.id = key
-        self.host = host
-        self._lease = lease
-        self.memory_limit = memory_limit
-        self.dtype = dtype
-        self.created_at = now
+    def __init__(self, record: SessionRecord, start: Callable[[SessionEntry], Awaitable[Host]], *, now: float) -> None:
+        self.record = record
+        self.owner, self.id = record.key
+        self.host: Host | None = None
+        self._start = start
+        self.waking: asyncio.Task[Host] | None = None
+        self._stopped: Problem | None = None
+        self._lease = Lease(record.terms, now)
         self._bytes_in_use = 0
         self._answers = 0
         self.problems = 0
@@ -57,6 +65,73 @@ class SessionEntry:
         self.running_frames: dict[Any, Running] = {}
         self.running_keys: dict[str, tuple[bytes, Running]] = {}
 
+    # --------------------------------------------------------------------------------------------------------- waking
+    async def wake(self) -> Host:
+        """Returns the host; if there is none, all who call this wait for one that starts.
+
+        Raises:
+            Problem: It could not be started: overloaded, unknown_device, internal, shutting_down.
+        """
+        if self.host is not None:
+            return self.host
+        if self.waking is None:
+            self.waking = asyncio.get_running_loop().create_task(self._woken())
+        task = self.waking
+        await asyncio.wait([task])  # a caller that disconnects does not end the start
+        if task.cancelled():
+            raise self._stopped or shutting_down()
+        return task.result()
+
+    async def _woken(self) -> Host:
+        try:
+            return await self._start(self)
+        finally:
+            self.waking = None
+
+    def stop_waking(self, why: Problem) -> None:
+        """Ends the start of a host; whoever waits for it gets this problem."""
+        if self.waking is not None:
+            self._stopped = why
+            self.waking.cancel()
+
+    @property
+    def awake_host(self) -> Host:
+        """The host of a session that was woken.
+
+        Raises:
+            Problem: busy: it has none any more.
+        """
+        if self.host is None:
+            text = "this session was set aside before the request was complete: send it again"
+            raise Problem("busy", text, headers={"Retry-After": "1"})
+        return self.host
+
+    @property
+    def running(self) -> Collection[Running]:
+        """The requests that its host has, and has not answered."""
+        return () if self.host is None else self.host.running
+
+    # ------------------------------------------------------------------------------------------------- what is known
+    @property
+    def device(self) -> str:
+        """Where it computes."""
+        return self.record.device
+
+    @property
+    def memory_limit(self) -> int:
+        """Bytes that its arrays may take."""
+        return self.record.limits.memory
+
+    @property
+    def dtype(self) -> str:
+        """Of numbers without one that meet no tensor."""
+        return self.record.limits.dtype
+
+    @property
+    def created_at(self) -> float:
+        """When it was created, in Unix seconds."""
+        return self.record.created
+
     @property
     def log_facts(self) -> dict[str, str]:
         """Whose log lines they are: `extra` of logging."""
@@ -65,22 +140,50 @@ class SessionEntry:
     @property
     def lease(self) -> Lease:
         """When it ends."""
-        self.host.handed.note_work()
+        if self.host is not None:
+            self.host.handed.note_work()
         return self._lease
 
     @property
     def bytes_in_use(self) -> int:
         """Bytes of its arrays as of the last answer."""
-        own = self.host.handed.bytes_in_use
+        own = None if self.host is None else self.host.handed.bytes_in_use
         return self._bytes_in_use if own is None else own
 
     @property
     def answers(self) -> int:
         """Number of requests that were answered, those of handed connections too."""
-        return self._answers + self.host.handed.frames
+        return self._answers + (0 if self.host is None else self.host.handed.frames)
 
-    def note_reply(self, reply: Reply, now: float) -> None:
-        """Notes what a reply says about the session."""
+    # ------------------------------------------------------------------------------------------------ noting requests
+    def submit(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        content_type: str,
+        body: BodyBuffer | None,
+        clock: Callable[[], float],
+    ) -> Running:
+        """Submits a request to the host; until its reply the session is not idle.
+
+        Raises:
+            HostGone: The host has ended.
+            Problem: busy: it has none.
+        """
+        now, terms = clock(), self.lease.terms
+        facts = {"now": now, "terms": (terms.idle, terms.ends, terms.until), "alone": self.dtype}
+        running = self.awake_host.submit(method, {**params, **facts}, content_type=content_type, body=body)
+        self._lease.begin(now)
+
+        def on_reply(reply: asyncio.Future[Reply]) -> None:
+            self._lease.end(clock())
+            if not reply.cancelled() and reply.exception() is None:
+                self._note_reply(reply.result(), clock())
+
+        running.reply.add_done_callback(on_reply)
+        return running
+
+    def _note_reply(self, reply: Reply, now: float) -> None:
         self._answers += 1
         if reply.code is not None:
             self.problems += 1
@@ -95,4 +198,6 @@ class SessionEntry:
     def extend(self, now: float, seconds: float) -> None:
         """Keeps the session for at least `seconds` from now; see `Lease`."""
         self._lease.extend(now, seconds)
-        self.host.handed.note_terms()
+        self.record = replace(self.record, terms=self._lease.terms)
+        if self.host is not None:
+            self.host.handed.note_terms()

@@ -57,14 +57,15 @@ class Usage(NamedTuple):
             body_bytes: Bytes of request bodies under way.
             handed_frames: Of sessions that have ended.
         """
+        hosts = [entry.host for entry in entries if entry.host is not None]
         return cls(
             sessions=sessions,
             runs=runs,
             created=created,
             bytes=sum(entry.bytes_in_use for entry in entries),
             body_bytes=body_bytes,
-            requests=sum(len(entry.host.running) for entry in entries),
+            requests=sum(len(entry.running) for entry in entries),
             ended=ended,
-            handed=sum(len(entry.host.handed) for entry in entries),
-            handed_frames=handed_frames + sum(entry.host.handed.frames for entry in entries),
+            handed=sum(len(host.handed) for host in hosts),
+            handed_frames=handed_frames + sum(host.handed.frames for host in hosts),
         )

@@ -6,7 +6,7 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from teletape_server.http.access import Owner, registry_of, settings_of
+from teletape_server.http.access import Owner, registry_of, settings_of, starts_of
 from teletape_server.http.declarations import refusals
 from teletape_server.http.schemas import Devices, DeviceState, Health, Index, Info, Ready
 from teletape_server.problems import overloaded
@@ -52,7 +52,7 @@ async def health() -> Health:
 )
 async def ready(request: Request) -> Ready:
     """Needs no key. 503 while the server is stopping, and while it cannot start the process of a new session."""
-    if lack := registry_of(request).lack():
+    if lack := starts_of(request).lack():
         raise overloaded(f"no session can start now: {lack}")
     return Ready(status="ready")
 
@@ -67,8 +67,7 @@ async def info(request: Request, _: Owner) -> Info:
 @router.get("/devices", summary="List the devices", responses=refusals("unauthenticated", "overloaded"))
 async def devices(request: Request, _: Owner) -> Devices:
     """Lists the devices on which sessions can compute, with their memory, and why a GPU cannot be used; the default."""
-    registry = registry_of(request)
-    sessions = registry.devices_in_use()
+    sessions = registry_of(request).devices_in_use()
     states = [
         DeviceState(
             device=facts.device,
@@ -82,6 +81,6 @@ async def devices(request: Request, _: Owner) -> Devices:
             compute_capability=facts.compute_capability,
             sessions=sessions[facts.device],
         )
-        for facts in await registry.devices()
+        for facts in await starts_of(request).devices()
     ]
     return Devices(devices=states, default=settings_of(request).device)

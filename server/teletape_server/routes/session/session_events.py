@@ -19,7 +19,8 @@ from teletape_server.http.events import HEADERS, HEARTBEAT_SECONDS, event
 from teletape_server.http.negotiation import EVENTS_TYPE
 from teletape_server.http.schemas import Answered, EndedSession, Session, SessionProblem, Sessions, Work
 from teletape_server.problems import Problem
-from teletape_server.sessions.entry import Key, SessionEntry
+from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.record import Key
 from teletape_server.sessions.registry import Registry
 from teletape_wire import timestamp
 
@@ -31,12 +32,12 @@ MOST: Final = 512  #: Streams of all keys.
 
 def described(entry: SessionEntry, now: float) -> Session:
     """Returns a session as answers have it, at a time in Unix seconds."""
-    unanswered = entry.host.running
+    unanswered = entry.running
     current = min(unanswered, key=lambda running: running.total == 0, default=None)
     return Session(
         id=entry.id,
         owner=entry.owner,
-        device=entry.host.device,
+        device=entry.device,
         memory_limit=entry.memory_limit,
         dtype=entry.dtype,
         bytes_in_use=entry.bytes_in_use,

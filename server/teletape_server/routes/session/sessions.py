@@ -10,7 +10,15 @@ from starlette.responses import JSONResponse
 
 import teletape_wire as wire
 from teletape_engine.session.clients import place
-from teletape_server.http.access import LiveSession, Owner, find_session, is_admin, registry_of, settings_of
+from teletape_server.http.access import (
+    KnownSession,
+    LiveSession,
+    Owner,
+    find_session,
+    is_admin,
+    registry_of,
+    settings_of,
+)
 from teletape_server.http.bodies import SmallBodyRoute
 from teletape_server.http.declarations import BODY, SESSION, refusals
 from teletape_server.http.dispatch import answer
@@ -115,7 +123,8 @@ async def list_(
         limit,
     )
     for entry in entries:
-        entry.host.handed.take_back_running()
+        if entry.host is not None:
+            entry.host.handed.take_back_running()
     following = name(entries[-1]) if has_more else None
     if following is not None:
         selection = {"limit": limit, "prefix": prefix}
@@ -146,15 +155,15 @@ async def delete_several(
 
 
 @router.get("/{session}", summary="Get a session", responses=refusals(*SESSION[:-1]))
-async def get(request: Request, session: LiveSession) -> Session:
+async def get(request: Request, session: KnownSession) -> Session:
     """Returns the session's device, memory, end and running work. This request does not keep an idle session alive."""
     return _described(request, session)
 
 
 @router.post("/{session}/extend", summary="Extend a session", responses=refusals(*SESSION[:-1], *BODY))
-async def extend(request: Request, session: LiveSession, body: Extension, key: IdempotencyKey = None) -> Session:
+async def extend(request: Request, session: KnownSession, body: Extension, key: IdempotencyKey = None) -> Session:
     """Keeps the session for at least `seconds` from now, idle or not, up to the server's maximum age."""
-    session.extend(registry_of(request).clock(), body.seconds)
+    registry_of(request).extend(session, body.seconds)
     return _described(request, session)
 
 
@@ -175,18 +184,19 @@ async def attach(request: Request, session: LiveSession, key: IdempotencyKey = N
 
 
 @router.post("/{session}/cancel", status_code=202, summary="Cancel running work", responses=refusals(*SESSION[:-1]))
-async def cancel(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Session:
+async def cancel(request: Request, session: KnownSession, key: IdempotencyKey = None) -> Session:
     """Stops running and waiting requests before their next step; they fail with `cancelled`.
 
     A step is a command, an iteration of a loop, or some ops of a function, a gradient or a check.
     """
-    if session.host.handed:
-        await session.host.handed.recall()
-    session.host.cancel()
+    if session.host is not None:
+        if session.host.handed:
+            await session.host.handed.recall()
+        session.host.cancel()
     return _described(request, session)
 
 
 @router.delete("/{session}", status_code=204, summary="Delete a session", responses=refusals(*SESSION[:-1]))
-async def delete(request: Request, session: LiveSession) -> None:
+async def delete(request: Request, session: KnownSession) -> None:
     """Ends the session and frees its memory; its unanswered requests fail with `session_ended`."""
     await registry_of(request).end(session, Reason.DELETED, "it was deleted")
