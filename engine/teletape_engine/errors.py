@@ -53,6 +53,8 @@ class TeletapeError(Exception):
     experimental_payloads: ClassVar[Mapping[str, bytes]] = {}
     #: The call site of the command that failed, if a client knows it.
     recorded: Any = None
+    #: The function a step of which raised it, until its id is known (`functions.steps.note_function`).
+    function: Any = None
 
     def __init__(self, message: Any, *others: Any, **details: Any) -> None:
         text = str(others[1] if len(others) > 1 else message)

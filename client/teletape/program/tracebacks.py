@@ -14,14 +14,14 @@ import os
 import re
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType, TracebackType
 from typing import Any, Final, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
 from teletape.program.call_site import PACKAGES
-from teletape_engine.catalogue.op import CATALOGUE
+from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
 from teletape_engine.suggestions import did_you_mean
 
@@ -179,7 +179,7 @@ def report(error: BaseException) -> None:
     called stay. An exception that Teletape caught on the way is not shown as its context.
     """
     if isinstance(error, InvalidArgumentError | ResourceExhaustedError):
-        error.message = with_op(error.message, error.details.get("op"))
+        error.message = with_step(with_op(error.message, error.details.get("op")), error.details)
     if _filter.enabled:
         context = error.__context__
         if context is not None and _is_own(context):
@@ -210,6 +210,20 @@ def with_op(message: str, op: str | None) -> str:
         return message
     first, newline, rest = message.partition("\n")
     return f"{first}{_OP}{CATALOGUE[op].op_type}]{newline}{rest}"
+
+
+def with_step(message: str, details: Mapping[str, Any]) -> str:
+    """Returns a message with the line that wrote the step of a function that failed, as its last line."""
+    where = details.get("where")
+    if "step" not in details or where is None or where in message:
+        return message
+    return f"{message}\n  {op_words(details.get('op'))}, written at {where}"
+
+
+def op_words(op: str | None) -> str:
+    """Returns what a message calls an op of the catalogue."""
+    checks = op is not None and op in CATALOGUE and Trait.ASSERTS in CATALOGUE[op].traits
+    return "an assertion" if checks else f"op {op!r}"
 
 
 def _frames_of_program(trace: TracebackType | None) -> TracebackType | None:

@@ -49,6 +49,7 @@ class RemoteFunctions:
             steps = tuple([self._step(recorder, step) for step in function.commands])
             definition = commands.DefineFunction(name.id, function.inputs, steps, function.outputs)
             recorder.emit(definition, function.nbytes)
+            self._channel.buffer.functions[name.id] = function
         profile = self._channel.buffer.profile
         if profile is not None:
             self._note_in(profile, function)

@@ -334,8 +334,10 @@ class Function:
         if "step" not in error.details:
             number = next(i for i, other in enumerate(self.steps) if other is step)
             error.details.update(failed_step(number, step.command))
+            error.function = self
         else:
-            note_function(error, step.command)
+            names = [name for name in commands.functions_of(step.command) if name is not None]
+            note_function(error, step.command, dict(zip(names, step.functions, strict=True)).get)
 
     def _check(self, arguments: Sequence[Any]) -> None:
         if len(arguments) != len(self.inputs):

@@ -86,15 +86,21 @@ class StepTimes:
         return row
 
 
-def note_function(error: TeletapeError, command: Command) -> None:
+def note_function(error: TeletapeError, command: Command, function_of: Callable[[Any], Any]) -> None:
     """Adds to the details of an error inside a function by which id a command runs that function.
 
     Args:
-        error: With `step` in its details, if a step of a function raised it.
+        error: With `function`, if a step of that function raised it.
         command: The command that runs functions.
+        function_of: Returns the function that an id of the command names; None: there is none.
     """
+    function, error.function = error.function, None
+    if function is None:
+        return
     names = [name for name in commands.functions_of(command) if isinstance(name, int | str)]
-    if "step" in error.details and "function" not in error.details and len(names) == 1:
+    if len(names) > 1:  # a loop has a condition and a body
+        names = [name for name in names if function_of(name) is function][:1]
+    if names:
         error.details["function"] = names[0]
 
 

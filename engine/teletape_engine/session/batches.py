@@ -125,7 +125,7 @@ def _failure(state: State, index: int, command: Command, error: Exception) -> Fa
     elif not isinstance(error, TeletapeError):  # a defect of one handler must not end the session
         error = InternalError(f"command {command.verb!r} failed inside the engine: {type(error).__name__}: {error}")
     else:
-        note_function(error, command)
+        note_function(error, command, state.entries.get)
     op = command.op if isinstance(command, commands.Call) else error.details.get("op")
     where = command.where if isinstance(command, commands.Call) else error.details.get("where")
     details = {name: value for name, value in error.details.items() if name not in ("op", "where")}

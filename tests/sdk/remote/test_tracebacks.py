@@ -211,6 +211,59 @@ def test_an_error_names_its_op_and_the_line_that_recorded_it(remote):
     assert f": tests/sdk/remote/test_tracebacks.py:{line}, in test_an_error_names_its_op" in second
 
 
+def picks(x, i):
+    return tf.gather(x, i)  # a step
+
+
+def asserts(x, i):
+    tf.debugging.assert_less(i, 100, message="too far")  # a step
+    return x
+
+
+def divides(x, i):
+    return i // (i - 200)  # a step
+
+
+def loops(x, i):
+    for number in tf.range(3):
+        x += tf.gather(x, i + number)  # a step
+    return x
+
+
+def calls(x, i):
+    return tf.function(picks)(x, i) + 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "written", "word"),
+    [
+        (picks, picks, "op 'gather'"),
+        (asserts, asserts, "an assertion"),
+        (divides, divides, "op 'floordiv'"),
+        (loops, loops, "op 'gather'"),
+        (calls, picks, "op 'gather'"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_an_error_in_a_function_names_the_line_that_wrote_the_op(session, function, written, word):
+    traced = tf.function(function)
+    x, far = (
+        tf.random.uniform([20]),
+        tf.cast(tf.random.uniform([20]) * 0.0, tf.int32) + 200,
+    )  # known to the server alone
+    for _ in range(2):  # the second time a plan may run it
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            traced(x, far).numpy()
+        lines, first = inspect.getsourcelines(written)
+        line = next(number for number, text in enumerate(lines, first) if "# a step" in text)
+        place = f"tests/sdk/remote/test_tracebacks.py:{line}, in {written.__name__}"
+        last = str(caught.value).splitlines()[-1]
+        assert last.startswith(f"  {word}, written at {place}"), (
+            "and then, of a read, the line that called the function"
+        )
+        assert caught.value.details["where"] == place
+
+
 def test_filtering_can_be_disabled(session):
     assert tf.debugging.is_traceback_filtering_enabled()
     tf.debugging.disable_traceback_filtering()

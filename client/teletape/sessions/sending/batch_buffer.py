@@ -13,13 +13,15 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakValueDictionary
 
 from teletape.errors import TeletapeError
 from teletape.program.call_site import Where
 from teletape.sessions.sending.sealed_batch import Position, Recording, Reply, SealedBatch, command_of
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Command, Id
+from teletape_engine.functions.function import Function
 
 if TYPE_CHECKING:  # it is imported when it is used
     from teletape.profiling.profile import Profile
@@ -72,6 +74,7 @@ class BatchBuffer:
         released: Ids that nothing in the program holds any more. The list is never replaced.
         poisoned: Ids that were never made, and why.
         profile: What gets the times of batches that are sealed from now on, or None.
+        functions: Those that the client has defined, by id, while the program has them.
     """
 
     def __init__(self, client: int, seq: int) -> None:
@@ -80,6 +83,7 @@ class BatchBuffer:
         self.released: list[int] = []
         self.poisoned: dict[Id, TeletapeError] = {}
         self.profile: Profile | None = None
+        self.functions: WeakValueDictionary[Any, Function] = WeakValueDictionary()
         self._released_before = 0  # ids that have left `released`, or less
         self._client = client
         self._position = Position(seq)

@@ -41,7 +41,7 @@ from teletape.errors import ConnectionFailed, FailedPreconditionError, SessionEn
 from teletape.network.frame_socket import Response
 from teletape.network.http import Connection
 from teletape.program.call_site import call_site_text
-from teletape.program.tracebacks import with_op
+from teletape.program.tracebacks import op_words, with_op
 from teletape.sessions import ending
 from teletape.sessions.sending.batch_buffer import BatchBuffer
 from teletape.sessions.sending.exclusive import Exclusive
@@ -336,12 +336,30 @@ class Sender:
     def _land(self, sealed: SealedBatch, answer: Answer) -> None:
         cause = None
         if answer.failure is not None:
-            cause = _cause(answer.failure, sealed)
+            cause = self._cause(answer.failure, sealed)
             if self.failure is None:
                 self.failure = cause
             self.buffer.fail(sealed, answer.failure.index, cause)
         sealed.answered(answer, cause)
         self.buffer.landed(sealed)
+
+    def _cause(self, failure: Failure, sealed: SealedBatch) -> TeletapeError:
+        """Returns the exception of a failed command, with the op and the line of the program that recorded it.
+
+        Of a function's step also the line that wrote it, if the program still has the function.
+        """
+        recorded, facts = sealed.call_sites[failure.index], {"op": failure.op, **failure.details}
+        parts, call = [op_words(failure.op)] if failure.op else [], ""
+        function = self.buffer.functions.get(facts.get("function"))
+        written = None if function is None else dict(enumerate(function.call_sites)).get(facts.get("step", -1))
+        if recorded and written:
+            facts["where"], call = written, "in a call "
+            parts.append(f"written at {written}")
+        parts += [f"{call}recorded at {call_site_text(recorded)}"] if recorded else []
+        text = with_op(failure.message, failure.op) + ("\n  " + ", ".join(parts) if parts else "")
+        error = error_for(failure.code, text, **facts)
+        error.recorded = recorded
+        return error
 
     def _refuse(self, sealed: SealedBatch, error: TeletapeError) -> None:
         if isinstance(error, SessionEndedError):
@@ -465,14 +483,3 @@ def _dropped(sealed: SealedBatch, buffer: BatchBuffer) -> str:
     questions = sum(reply.questions for _, reply in sealed.replies)
     count = len(sealed.recordings) - questions + len(buffer.commands)
     return f"{count:,} recorded commands were not executed; " if count else ""
-
-
-def _cause(failure: Failure, sealed: SealedBatch) -> TeletapeError:
-    """Returns the exception of a failed command, with the op and the line of the program that recorded it."""
-    where = sealed.call_sites[failure.index]
-    details = [f"op {failure.op!r}"] if failure.op else []
-    details += [f"recorded at {call_site_text(where)}"] if where else []
-    text = with_op(failure.message, failure.op) + ("\n  " + ", ".join(details) if details else "")
-    error = error_for(failure.code, text, op=failure.op, **failure.details)
-    error.recorded = where
-    return error
