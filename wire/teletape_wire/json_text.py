@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from teletape_wire.errors import MalformedJsonError
 
-#: Bytes from which lists of numbers are looked for.
-_LARGE: Final = 1 << 16
+#: Bytes from which lists of numbers are looked for, and the bytes of which these consist.
+_LARGE: Final = 512
+_NUMBER_BYTES: Final = b"-+.0123456789eE, []\t\r\n"
 #: Many bytes of numbers and lists of these. It has no end that could be missing, so each byte is looked at once.
 _NUMBERS: Final = re.compile(rb"[-+.\deE,\s\[\]]{64,}")
 _HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")  #: Half of a surrogate pair; alone it is not a character.
@@ -29,7 +30,7 @@ def parse_json(text: bytes | memoryview) -> Any:
         MalformedJsonError: The bytes are not JSON; the message says where and why.
     """
     content = bytes(text)
-    if len(content) > _LARGE:
+    if len(content) > _LARGE and 4 * len(content.translate(None, _NUMBER_BYTES)) < len(content):
         value = _numbers_fast(content)
         if value is not None:
             return value
