@@ -26,10 +26,10 @@ from teletape_server.expressions.parse_queue import ParseQueue
 from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
+from teletape_server.http.declarations import EVERY
 from teletape_server.http.frames import TYPES
 from teletape_server.http.openapi import document as openapi
 from teletape_server.http.schemas import Info, Limits
-from teletape_server.http.schemas import Problem as ProblemSchema
 from teletape_server.middleware.checks import ChecksMiddleware
 from teletape_server.middleware.compression import CompressionMiddleware
 from teletape_server.middleware.head_requests import HeadMiddleware
@@ -43,24 +43,17 @@ from teletape_server.models.faults import described_faults, text_of
 from teletape_server.pages import api_page, console, files, guide, playground, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.retries import Retries
-from teletape_server.routes.functions import function_questions, functions, loops, training
-from teletape_server.routes.server import expressions, info, metrics
-from teletape_server.routes.session import batch, ops, run, sessions, tensors, variables
+from teletape_server.routes import endpoints
+from teletape_server.routes.server import catalogue, expressions, info, metrics
+from teletape_server.routes.session import batch, run, sessions
 from teletape_server.routes.session.session_events import SessionFeed
-from teletape_server.routes.tapes import tapes
 from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.registry import Boot, Registry
 from teletape_server.sessions.starts import Starts
 from teletape_server.sessions.store import Store
 from teletape_server.settings import Settings
 
-ROUTERS: Final = tuple(
-    module.router
-    for module in (
-        *(info, ops, expressions, run, sessions, variables, tensors, tapes, functions, function_questions, loops),
-        *(training, batch),
-    )
-)
+ROUTERS: Final = tuple(module.router for module in (info, catalogue, expressions, run, sessions))
 PAGES: Final = (playground, api_page, guide, problem_pages, console)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
@@ -146,7 +139,7 @@ def create_app(
         redirect_slashes=False,  # a redirect would lead to any host that the request names
         generate_unique_id_function=openapi.operation_id,
         lifespan=lifespan,
-        responses={"default": {"model": ProblemSchema, "description": "A problem (RFC 9457)"}},
+        responses=EVERY,
     )
     app.state.settings = settings
     app.state.keys = Keys(settings.api_keys)
@@ -168,6 +161,8 @@ def create_app(
     app.add_middleware(ObservationMiddleware, server=app.state, is_logged=settings.logs_requests)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1", dependencies=[Depends(check_query)])
+    app.router.routes.extend(endpoints.ROUTES)
+    app.include_router(batch.router, prefix="/v1", dependencies=[Depends(check_query)])
     for page in PAGES:
         app.include_router(page.router)
     app.mount("/static/client", files.client)

@@ -37,7 +37,7 @@ _FUNCTION: Final = {
 _RUN: Final = {
     "commands": [
         {"do": "variable", "id": "v", "value": {"tensor": "start"}},
-        {"do": "tape.open", "id": "t"},
+        {"do": "tapes-open", "id": "t"},
         {"do": "op", "op": "mul", "inputs": ["v", "a"], "outputs": ["y"]},
         {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["v"], "outputs": ["dv"]},
     ],
@@ -45,20 +45,20 @@ _RUN: Final = {
 }
 #: Method, the id in its path, its tensors, and the JSON in the metadata.
 _SEEDS: Final[list[tuple[str, str | None, dict[str, Any], Any]]] = [
-    ("function.call", "energy", {"x": _X, "w": _X}, None),
-    ("function.gradient", "energy", {"x": _X, "w": _X}, {"sources": ["x"], "unconnected": "zero"}),
-    ("function.value_and_gradient", "energy", {"p": _X}, {"inputs": [{"tensor": "p"}, {"tensor": "p"}]}),
-    ("function.hvp", "energy", {"inputs/x": _X, "inputs/w": _X, "vectors/0": _X, "vectors/1": _X}, None),
-    ("function.hessian", "energy", {"x": _X, "w": _X}, {"max_bytes": 1 << 20}),
-    ("function.jvp", "energy", {"x": _X, "w": _X, "t": _X}, {"sources": ["w"], "tangents": [{"tensor": "t"}]}),
+    ("functions-call", "energy", {"x": _X, "w": _X}, None),
+    ("functions-gradient", "energy", {"x": _X, "w": _X}, {"sources": ["x"], "unconnected": "zero"}),
+    ("functions-value_and_gradient", "energy", {"p": _X}, {"inputs": [{"tensor": "p"}, {"tensor": "p"}]}),
+    ("functions-hvp", "energy", {"inputs/x": _X, "inputs/w": _X, "vectors/0": _X, "vectors/1": _X}, None),
+    ("functions-hessian", "energy", {"x": _X, "w": _X}, {"max_bytes": 1 << 20}),
+    ("functions-jvp", "energy", {"x": _X, "w": _X, "t": _X}, {"sources": ["w"], "tangents": [{"tensor": "t"}]}),
     ("run", None, {"start": _X, "a": _X}, _RUN),
-    ("ops", None, {"a": _X}, {"ops": [{"op": "reduce_sum", "inputs": [{"tensor": "a"}], "attrs": {"axis": 0}}]}),
-    ("tensor.create_all", None, {"new": _X, "flag": np.array([True, False]), "none": np.zeros((0, 2))}, None),
-    ("tensor.create", None, {"anything": np.array(3, np.int8)}, {"id": "single"}),
-    ("variable.write_all", None, {"fresh": _X, "w": _X}, {"trainable": False}),
-    ("variable.assign", "w", {"value": _X, "indices": np.array([1, 0])}, {"mode": "scatter_update"}),
-    ("tape.gradient", "t", {"output_gradients/0": _X}, {"targets": ["y"], "sources": ["x"]}),
-    ("tape.questions", "t", {"g": _X}, {"questions": [{"do": "vjps", "targets": ["y"], "sources": ["x"]}]}),
+    ("ops-run", None, {"a": _X}, {"ops": [{"op": "reduce_sum", "inputs": [{"tensor": "a"}], "attrs": {"axis": 0}}]}),
+    ("tensors-create_all", None, {"new": _X, "flag": np.array([True, False]), "none": np.zeros((0, 2))}, None),
+    ("tensors-create", None, {"anything": np.array(3, np.int8)}, {"id": "single"}),
+    ("variables-write_all", None, {"fresh": _X, "w": _X}, {"trainable": False}),
+    ("variables-assign", "w", {"value": _X, "indices": np.array([1, 0])}, {"mode": "scatter_update"}),
+    ("tapes-gradient", "t", {"output_gradients/0": _X}, {"targets": ["y"], "sources": ["x"]}),
+    ("tapes-questions", "t", {"g": _X}, {"questions": [{"do": "vjps", "targets": ["y"], "sources": ["x"]}]}),
 ]
 _NAMES: Final = ("x", "w", "value", "inputs", "inputs/0", "inputs/x/y", "a/b", "", "/", "é", "x" * 300, "0", "request")
 _LEAVES: Final[tuple[Any, ...]] = (
@@ -95,7 +95,7 @@ class TensorFiles:
         """Executes the requests in order."""
         session = new_session()
         run_program(session)
-        _execute(session, "function.create", None, wire.JSON_TYPE, wire.JSON_TYPE, json.dumps(_FUNCTION).encode())
+        _execute(session, "functions-create", None, wire.JSON_TYPE, wire.JSON_TYPE, json.dumps(_FUNCTION).encode())
         outcomes = []
         for part in case:
             body = bytes.fromhex(part["body"])

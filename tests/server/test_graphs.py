@@ -79,14 +79,14 @@ def test_without_graphviz_the_other_forms_still_come(monkeypatch):
 
     def ask(accept):
         params = {"id": "t", "accept": accept, "targets": [], "sources": [], "nodes": 10, "first": None}
-        return METHODS["tape.graph"](session, request(params, b""))
+        return METHODS["tapes-graph"](session, request(params, b""))
 
     def request(params, body):
         buffer, never = memoryview(body), lambda: False
         return Request(params, "application/json", buffer, 0, never, lambda *progress: None, 0.0)
 
     session = Session()
-    METHODS["tape.create"](session, request({"collection": "/tapes"}, b'{"id": "t"}'))
+    METHODS["tapes-create"](session, request({"collection": "/tapes"}, b'{"id": "t"}'))
     monkeypatch.setattr(graphviz, "available", lambda: False)
     with pytest.raises(graphviz.NoLayoutError, match="pip install"):
         ask(graphs.SVG_TYPE)

@@ -20,17 +20,17 @@ KINDS = ("tensor", "slices", "variable", "tape", "function")
 #: Method, id in the path, body; the code that a request fails with, if it does.
 REQUESTS: list[tuple[str, str | None, Any, str | None]] = [
     ("attach", None, {}, None),
-    ("variable.create", None, {"id": "w", "value": [1.0, 2.0, 3.0]}, None),
-    ("tensor.create", None, {"id": "x", "value": [0.5, 1.5, 2.5]}, None),
-    ("tape.create", None, {"id": "outer", "persistent": True}, None),
-    ("tape.create", None, {"id": "inner", "persistent": True, "parents": ["outer"]}, None),
-    ("ops", "inner", {"ops": [{"op": "mul", "inputs": ["w", "x"], "outputs": ["y"]}]}, None),
-    ("tape.gradient", "inner", {"targets": ["y"], "sources": ["w"], "outputs": ["dw"]}, None),
-    ("tape.gradient", "inner", {"targets": ["y"], "sources": ["w"]}, None),
-    ("tape.gradient", "inner", {"targets": ["y"], "sources": ["x", "w"], "outputs": ["dx", None]}, None),
-    ("tape.gradient", "outer", {"targets": ["dw"], "sources": ["w"]}, None),
+    ("variables-create", None, {"id": "w", "value": [1.0, 2.0, 3.0]}, None),
+    ("tensors-create", None, {"id": "x", "value": [0.5, 1.5, 2.5]}, None),
+    ("tapes-create", None, {"id": "outer", "persistent": True}, None),
+    ("tapes-create", None, {"id": "inner", "persistent": True, "parents": ["outer"]}, None),
+    ("tapes-record", "inner", {"ops": [{"op": "mul", "inputs": ["w", "x"], "outputs": ["y"]}]}, None),
+    ("tapes-gradient", "inner", {"targets": ["y"], "sources": ["w"], "outputs": ["dw"]}, None),
+    ("tapes-gradient", "inner", {"targets": ["y"], "sources": ["w"]}, None),
+    ("tapes-gradient", "inner", {"targets": ["y"], "sources": ["x", "w"], "outputs": ["dx", None]}, None),
+    ("tapes-gradient", "outer", {"targets": ["dw"], "sources": ["w"]}, None),
     (
-        "tape.questions",
+        "tapes-questions",
         "inner",
         {
             "questions": [
@@ -41,13 +41,13 @@ REQUESTS: list[tuple[str, str | None, Any, str | None]] = [
         "invalid_argument",
     ),
     (
-        "ops",
+        "ops-run",
         None,
         {"ops": [{"op": "neg", "inputs": ["x"], "outputs": ["n"]}, {"op": "mull", "inputs": []}]},
         "unknown_op",
     ),
     (
-        "function.create",
+        "functions-create",
         None,
         {
             "id": "square",
@@ -57,10 +57,10 @@ REQUESTS: list[tuple[str, str | None, Any, str | None]] = [
         },
         None,
     ),
-    ("function.gradient", "square", {"inputs": [[3.0, 4.0]]}, None),
-    ("function.call", "square", {"inputs": ["x"], "outputs": ["xx"], "tape": "inner"}, None),
+    ("functions-gradient", "square", {"inputs": [[3.0, 4.0]]}, None),
+    ("functions-call", "square", {"inputs": ["x"], "outputs": ["xx"], "tape": "inner"}, None),
     (
-        "function.while",
+        "functions-while",
         "square",
         {
             "inputs": [1.5],
@@ -73,9 +73,9 @@ REQUESTS: list[tuple[str, str | None, Any, str | None]] = [
         },
         None,
     ),
-    ("variable.assign", "w", {"value": [3.0, 2.0, 1.0]}, None),
-    ("tape.reset", "outer", {}, None),
-    ("tensor.delete", "xx", {}, None),
+    ("variables-assign", "w", {"value": [3.0, 2.0, 1.0]}, None),
+    ("tapes-reset", "outer", {}, None),
+    ("tensors-delete", "xx", {}, None),
 ]
 
 

@@ -471,12 +471,12 @@ def peak(
 def test_a_large_tensor_is_copied_no_more_often_than_raw_bytes() -> None:
     session = Session()
     query = {"id": "raw"}
-    raw, _ = peak(session, "tensor.create", RAW, BIG.tobytes(), dtype="float32", shape=str(BIG.size), query=query)
-    named, _ = peak(session, "tensor.create_all", SAFETENSORS_TYPE, packed({"x": BIG}))
+    raw, _ = peak(session, "tensors-create", RAW, BIG.tobytes(), dtype="float32", shape=str(BIG.size), query=query)
+    named, _ = peak(session, "tensors-create_all", SAFETENSORS_TYPE, packed({"x": BIG}))
     assert max(raw, named) < MIB
-    requested(session, "tensor.delete", "", b"", id="raw")
-    raw, whole = peak(session, "tensor.get", "", b"", id="x", accept=RAW)
-    named, result = peak(session, "tensor.list", "", b"", accept=SAFETENSORS_TYPE)
+    requested(session, "tensors-delete", "", b"", id="raw")
+    raw, whole = peak(session, "tensors-get", "", b"", id="x", accept=RAW)
+    named, result = peak(session, "tensors-list", "", b"", accept=SAFETENSORS_TYPE)
     assert max(raw, named) < MIB
     buffer = np.frombuffer(result.buffers[1], np.uint8)
     assert np.shares_memory(buffer, np.frombuffer(whole.buffers[0], np.uint8)), "it is the tensor's own memory"
@@ -486,12 +486,12 @@ def test_a_large_tensor_is_copied_no_more_often_than_raw_bytes() -> None:
 def test_a_gradient_of_40_mib_takes_no_copy_of_input_or_answer() -> None:
     session = Session()
     doubled = {"id": "doubled", "inputs": ["x"], "steps": [op("mul", "x", 2.0, to="y")], "outputs": ["y"]}
-    requested(session, "function.create", wire.JSON_TYPE, json.dumps(doubled).encode())
+    requested(session, "functions-create", wire.JSON_TYPE, json.dumps(doubled).encode())
     by_id = json.dumps({"inputs": ["x"]}).encode()
-    requested(session, "tensor.create_all", SAFETENSORS_TYPE, packed({"x": BIG}))
+    requested(session, "tensors-create_all", SAFETENSORS_TYPE, packed({"x": BIG}))
     params = {"id": "doubled", "accept": SAFETENSORS_TYPE}
-    by_id_alone, _ = peak(session, "function.gradient", wire.JSON_TYPE, by_id, id="doubled")
-    sent, result = peak(session, "function.gradient", SAFETENSORS_TYPE, packed({"x": BIG}), **params)
+    by_id_alone, _ = peak(session, "functions-gradient", wire.JSON_TYPE, by_id, id="doubled")
+    sent, result = peak(session, "functions-gradient", SAFETENSORS_TYPE, packed({"x": BIG}), **params)
     assert sent - by_id_alone < MIB, "a tensor of the body costs no more than one of the session"
     assert len(result.buffers) == 2
     assert result.buffers[1].nbytes == BIG.nbytes

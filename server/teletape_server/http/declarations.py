@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, WithJsonSchema
@@ -13,6 +13,7 @@ import teletape_wire as wire
 from teletape_server.handlers.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
 from teletape_server.http.schemas import Problem
 from teletape_server.models.base import component
+from teletape_server.models.tapes.graphs import DOT_TYPE, SVG_TYPE
 from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
 from teletape_server.tensor_files.metadata import ANSWER, REQUEST
 from teletape_wire.safetensors.layout import METADATA, SAFETENSORS_TYPE
@@ -20,9 +21,9 @@ from teletape_wire.safetensors.layout import METADATA, SAFETENSORS_TYPE
 REFERENCE: Final = "#/components/schemas/{model}"
 #: The models that routes have declared, by the name of their component.
 DECLARED: Final[dict[str, type[BaseModel]]] = {}
-RAW: Final = {"type": "string", "format": "binary"}
-#: The bytes of a tensor, as an alternative to JSON.
-TENSOR: Final = {RAW_TYPE: RAW}
+TEXTS: Final = (DOT_TYPE, SVG_TYPE)  #: Types of answers that are text.
+_NAMED_IN: Final = f"Named tensors, with the other fields as JSON in {METADATA}.{REQUEST}"
+_NAMED_OUT: Final = f"The tensors by name, and the rest of the answer as JSON in {METADATA}.{ANSWER}"
 #: The components in requests and in answers that are, or have, tensors.
 _TENSORS_IN: Final = ("Input", "TensorInput", "Step", "Command", "VjpsQuestionItem")
 _TENSORS_OUT: Final = ("TensorValue",)
@@ -35,24 +36,19 @@ _REQUEST_PARAMETER: Final = {
     f"{METADATA} does not have them",
 }
 
+#: Of every operation of the document.
+EVERY: Final[dict[int | str, dict[str, Any]]] = {"default": {"model": Problem, "description": "A problem (RFC 9457)"}}
 #: Problems of every request to a session.
 SESSION: Final = ("unauthenticated", "unknown_session", "session_ended", "busy")
 #: Problems of a request with a body.
 BODY: Final = ("malformed_json", "invalid_request", "unsupported_media_type", "body_too_large", "incomplete_body")
-#: Problems of a request that names something in the session.
-NAMED: Final = ("unknown_id", "released_id", "poisoned")
-#: Problems of a request that computes.
-WORK: Final = (
-    *("unknown_op", "bad_attribute", "bad_command", "invalid_argument", "unimplemented", "resource_exhausted"),
-    *("cancelled", "deadline_exceeded"),
-)
 
 
 def takes(
     model: type[BaseModel],
     *,
     example: Any = None,
-    others: Mapping[str, Mapping[str, Any]] | None = None,
+    others: Sequence[str] = (),
     required: bool = True,
     safetensors: bool | None = None,
 ) -> dict[str, Any]:
@@ -63,19 +59,18 @@ def takes(
     Args:
         model: The body.
         example: Shown in place of the model's own examples.
-        others: Schemas by content type.
+        others: Further content types.
         required: Whether the request needs a body.
         safetensors: Whether the body may be safetensors; None: if a field of the model is a tensor.
     """
     if safetensors is None:
         safetensors = has_tensors(model, _TENSORS_IN)
     if safetensors:
-        named = {"description": f"Named tensors, with the other fields as JSON in {METADATA}.{REQUEST}"}
-        others = {**(others or {}), SAFETENSORS_TYPE: RAW | named}
+        others = (*others, SAFETENSORS_TYPE)
     content: dict[str, Any] = {"schema": reference(model)}
     if example is not None:
         content["examples"] = {"example": {"value": example}}
-    body = {"requestBody": {"required": required, "content": {wire.JSON_TYPE: content} | _contents(others)}}
+    body = {"requestBody": {"required": required, "content": {wire.JSON_TYPE: content} | _contents(others, _NAMED_IN)}}
     return body | ({"parameters": [_REQUEST_PARAMETER]} if safetensors else {})
 
 
@@ -83,7 +78,7 @@ def answers(
     model: type[BaseModel],
     *problems: str,
     status: int = 200,
-    others: Mapping[str, Mapping[str, Any]] | None = None,
+    others: Sequence[str] = (),
     safetensors: bool | None = None,
 ) -> dict[int | str, dict[str, Any]]:
     """Returns `responses` of a route that answers with `model` as JSON or safetensors, with others, or with problems.
@@ -94,14 +89,13 @@ def answers(
         model: The answer.
         *problems: Their codes.
         status: Of the answer.
-        others: Schemas by content type.
+        others: Further content types.
         safetensors: Whether the answer may be safetensors; None: if a member of the model is a tensor.
     """
     if has_tensors(model, _TENSORS_OUT) if safetensors is None else safetensors:
-        named = {"description": f"The tensors by name, and the rest of the answer as JSON in {METADATA}.{ANSWER}"}
-        others = {**(others or {}), SAFETENSORS_TYPE: RAW | named}
+        others = (*others, SAFETENSORS_TYPE)
         problems = (*problems, *(() if "not_acceptable" in problems else ("not_acceptable",)))
-    content = {wire.JSON_TYPE: {"schema": reference(model)}} | _contents(others)
+    content = {wire.JSON_TYPE: {"schema": reference(model)}} | _contents(others, _NAMED_OUT)
     success: dict[str, Any] = {"description": (model.__doc__ or "").strip(), "content": content}
     if RAW_TYPE in content:
         success["headers"] = {
@@ -131,8 +125,12 @@ def has_tensors(part: Any, components: tuple[str, ...]) -> bool:
     return any(has_tensors(member, components) for member in get_args(part))
 
 
-def _contents(others: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
-    return {content_type: {"schema": dict(schema)} for content_type, schema in (others or {}).items()}
+def _contents(types: Sequence[str], named_tensors: str) -> dict[str, Any]:
+    """Returns the schemas of types other than JSON: texts, or bytes."""
+    schemas = {kind: {"type": "string"} | ({} if kind in TEXTS else {"format": "binary"}) for kind in types}
+    if SAFETENSORS_TYPE in schemas:
+        schemas[SAFETENSORS_TYPE]["description"] = named_tensors
+    return {kind: {"schema": schema} for kind, schema in schemas.items()}
 
 
 def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:

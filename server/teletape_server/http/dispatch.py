@@ -6,7 +6,7 @@ Nothing here reads what a body says: the method (`handlers.methods`) does, in th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import Request
@@ -20,7 +20,7 @@ from teletape_server.hosts.protocols import HostGone, Running
 from teletape_server.http.access import registry_of, settings_of
 from teletape_server.http.bodies import declared_length, hash_body, read_body
 from teletape_server.http.events import PIECE, event_stream
-from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
+from teletape_server.http.negotiation import answer_type, body_type, wants_events
 from teletape_server.http.parameters import idempotency_key
 from teletape_server.http.schemas import Progress
 from teletape_server.problems import Problem
@@ -33,38 +33,33 @@ async def dispatch(
     request: Request,
     session: SessionEntry,
     method: str,
+    params: dict[str, Any],
     *,
-    id: str | None = None,
-    full: bool = False,
-    status: int = 200,
-    query: Mapping[str, Any] | None = None,
-    **params: Any,
+    takes: Sequence[str],
+    offers: Sequence[str],
+    status: int,
 ) -> Response:
     """Calls a method of the session's process with the request's body, and returns its result as a response.
-
-    The types of the body and of the answer are those that the route has declared (`http.declarations`).
 
     Args:
         request: The request; its body goes to the process unread.
         session: The session.
         method: The method's name; see `handlers.methods`.
-        id: The id in the path.
-        full: Whether JSON shows every element of large tensors.
+        params: Of the method, from path, query and headers; `accept` replaces the negotiated type of the answer.
+        takes: The types that the body may have; none: there is no body.
+        offers: The types that the answer may have; none: it has no body.
         status: Of a successful response.
-        query: The other fields of a body that may be a binary tensor.
-        **params: Further parameters of the method; `accept` replaces the negotiated type of the answer.
 
     Raises:
         Problem: The request was refused by the front or by the method.
     """
-    key = idempotency_key(request.headers)
-    params |= fields_outside(request, query or {})
-    if "accept" not in params:
+    headers = request.headers
+    key = idempotency_key(headers)
+    if params.get("accept") is None:
         # An answer without a body has no type; browsers then ask for that of the problems.
-        offered = answer_types(request, status)
-        params["accept"] = wire.JSON_TYPE if status == 204 else answer_type(request.headers, offered, wire.JSON_TYPE)
-    params |= {"id": id, "full": full, "collection": request.url.path, "idempotency_key": key}
-    content_type = body_type(request.headers, body_types(request)) if request.method in ("POST", "PUT") else ""
+        params["accept"] = answer_type(headers, offers, wire.JSON_TYPE) if offers else wire.JSON_TYPE
+    params |= {"collection": request.scope["path"], "idempotency_key": key}
+    content_type = body_type(headers, takes) if takes else ""
     running = await submitted(request, session, method, params, content_type=content_type)
     patience = None if key is None else settings_of(request).patience
     return await respond(request, session, running, patience=patience, status=status)
@@ -110,19 +105,19 @@ async def submitted(
     return running
 
 
-def fields_outside(request: Request, query: Mapping[str, Any]) -> dict[str, Any]:
+def fields_outside(request: Request, takes: Sequence[str]) -> dict[str, Any]:
     """Returns the parameters of a method with what the query and the headers say about a body that is not JSON.
 
     Args:
         request: The request.
-        query: Fields of the body that came in the query.
+        takes: The types that its body may have.
     """
-    headers, accepted = request.headers, body_types(request)
     params: dict[str, Any] = {}
-    if SAFETENSORS_TYPE in accepted:
-        params |= {"query": dict(query), REQUEST: request.query_params.get(REQUEST)}
-    if RAW_TYPE in accepted:
-        params |= {"query": dict(query), "dtype": headers.get(DTYPE_HEADER), "shape": headers.get(SHAPE_HEADER)}
+    if SAFETENSORS_TYPE in takes:
+        params[REQUEST] = request.query_params.get(REQUEST)
+    if RAW_TYPE in takes:
+        headers = request.headers
+        params |= {"dtype": headers.get(DTYPE_HEADER), "shape": headers.get(SHAPE_HEADER)}
     return params
 
 

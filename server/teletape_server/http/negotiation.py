@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from fastapi import Request
 from starlette.datastructures import Headers
 
 import teletape_wire as wire
@@ -20,17 +19,14 @@ def entity_tag(body: bytes | memoryview) -> str:
     return f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
 
 
-def body_types(request: Request) -> tuple[str, ...]:
-    """Returns the content types that a route has declared for its body, that of a body without a type last."""
-    declared = request.scope["route"].openapi_extra or {}
-    content = declared.get("requestBody", {}).get("content", {wire.JSON_TYPE: {}})
-    return tuple(reversed(content))
+def body_types(declared: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the content types of the body that `declarations.takes` describes, that of one without a type last."""
+    return tuple(reversed(declared["requestBody"]["content"]))
 
 
-def answer_types(request: Request, status: int) -> tuple[str, ...]:
-    """Returns the content types that a route has declared for its answer."""
-    responses = request.scope["route"].responses
-    return tuple(responses.get(status, {}).get("content", {wire.JSON_TYPE: {}}))
+def answer_types(declared: Mapping[int | str, Any], status: int) -> tuple[str, ...]:
+    """Returns the content types of the answer that `declarations.answers` describes; none: it has no body."""
+    return tuple(declared.get(status, {}).get("content", ()))
 
 
 def body_type(headers: Headers, supported: Sequence[str]) -> str:

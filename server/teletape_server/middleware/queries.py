@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from fastapi import Request
@@ -25,11 +26,20 @@ async def check_query(request: Request) -> None:
     path = request.app.state.templates.of(request.scope["path"])
     operation: dict[str, Any] = request.app.openapi()["paths"][path][request.method.lower()]
     known = [parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"]
+    if path not in KEYLESS and any(name not in known for name in request.query_params):
+        await authenticated_owner(request)
+    check_names(request, known)
+
+
+def check_names(request: Request, known: Sequence[str]) -> None:
+    """Checks that each parameter of the query is known.
+
+    Raises:
+        Problem: invalid_request.
+    """
     unknown = [name for name in request.query_params if name not in known]
     if not unknown:
         return
-    if path not in KEYLESS:
-        await authenticated_owner(request)
     faults = [
         {"field": name[:100], "message": _message(name, known), "kind": "unknown_parameter"}
         for name in unknown[:_REPORTED]
@@ -37,7 +47,7 @@ async def check_query(request: Request) -> None:
     raise Problem("invalid_request", text_of(faults), fields=faults)
 
 
-def _message(name: str, known: list[str]) -> str:
+def _message(name: str, known: Sequence[str]) -> str:
     suggestion = did_you_mean(name, known)
     if suggestion:
         return f"is no query parameter of this request: {suggestion}"

@@ -1,1 +1,1 @@
-"""The endpoints, a file for each resource. Each declares its parameters and bodies, and calls `http.dispatch`."""
+"""The routes: those of the endpoints, made of their records, and functions for what the front answers itself."""

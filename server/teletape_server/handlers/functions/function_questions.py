@@ -1,13 +1,12 @@
 """Derivatives of a function at given inputs, explanations, checks: each question is one batch, of which nothing stays.
 
-The table `_TAPE_QUESTIONS` has the questions that a tape answers; the forward mode answers jvp.
+A tape answers all questions but jvp, which the forward mode answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from teletape_engine.commands import (
     AccumulatorClose,
@@ -26,141 +25,121 @@ from teletape_engine.commands import outputs as created_ids
 from teletape_engine.commands.results import Answer, Facts, Kinds
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import derivative_entry, fetched_values, fetches
-from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id, read
+from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id
+from teletape_server.handlers.endpoints import NAMED, WORK, endpoint
 from teletape_server.handlers.execution import command, described, execute
 from teletape_server.handlers.functions.bound_calls import BoundCall, bound_call, check_names, in_order
-from teletape_server.handlers.methods import Request, Result, json_result, method
+from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.recording import CONTEXT
 from teletape_server.handlers.tapes.checks import check_report
 from teletape_server.handlers.tapes.questions import PARTS, blocks, hessian_outputs, kept_outputs, sparse_entry
-from teletape_server.models.base import Body
+from teletape_server.models.explanations import Explanations
 from teletape_server.models.functions.function_questions import (
     FunctionCheck,
+    FunctionDerivatives,
     FunctionExplainQuestion,
     FunctionGradientQuestion,
+    FunctionHessian,
     FunctionHessianQuestion,
     FunctionHvpQuestion,
     FunctionJacobianQuestion,
     FunctionJvpQuestion,
+    FunctionSparseDerivative,
     FunctionSparseHessianQuestion,
     FunctionSparseJacobianQuestion,
+    FunctionTangents,
     FunctionVjpQuestion,
     ValueAndGradientQuestion,
 )
+from teletape_server.models.parameters import Elements
+from teletape_server.models.tapes.checks import CheckReport
 
-
-class _Form(NamedTuple):
-    """How a tape answers a question.
-
-    Attributes:
-        body: The question's body.
-        verb: The command.
-        per_source: The field that has a member for each source, if there is one.
-        per_target: The field that has a member for each target, if there is one.
-        fetches_all: Whether all outputs are returned if none is chosen.
-    """
-
-    body: type[Body]
-    verb: str
-    per_source: str | None = None
-    per_target: str | None = None
-    fetches_all: bool = False
-
-
-#: The questions that a tape answers, by the last part of their path.
-_TAPE_QUESTIONS: Final = {
-    "gradient": _Form(FunctionGradientQuestion, "gradient", per_target="output_gradients"),
-    "value_and_gradient": _Form(ValueAndGradientQuestion, "gradient", per_target="output_gradients", fetches_all=True),
-    "vjp": _Form(FunctionVjpQuestion, "gradient", per_target="output_gradients"),
-    "jacobian": _Form(FunctionJacobianQuestion, "jacobian"),
-    "hessian": _Form(FunctionHessianQuestion, "hessian"),
-    "hvp": _Form(FunctionHvpQuestion, "hvp", per_source="vectors"),
-}
+_PROBLEMS: Final = (*NAMED, "no_gradient_registered", *WORK)
+#: What the endpoints share that answer with tensors.
+_ASKS: Final[dict[str, Any]] = {"problems": (*_PROBLEMS, "id_in_use"), "query": Elements}
 
 _NOT_FIELDS: Final = ("inputs", "targets", "sources", "outputs", "replace", "fetch")  # of a command
 
 
-def _ask_tape(session: Session, request: Request, *, form: _Form) -> Result:
-    """Runs a function on a tape, and answers one question to it."""
-    body: Any = read(request, form.body)
-    call = bound_call(session, path_id(request.params["id"]), body.inputs, body.sources)
-    targets = _targets(call, body.targets, is_single=form.verb == "jacobian")
-    fetched = _fetched(call, body.fetch, all_of_them=form.fetches_all)
-    sources = [source.name for source in call.sources]
-    _check_length(form.per_source, body, "source", sources)
-    _check_length(form.per_target, body, "target", targets)
-    is_hessian = form.verb == "hessian"
-    names = hessian_outputs(body.outputs, sources) if is_hessian else kept_outputs(body.outputs, "source", len(sources))
-    ids = [name or new_id() for name in names]
-    fields = {name: getattr(body, name) for name in type(body).model_fields if name not in _NOT_FIELDS}
-    tape = new_id()
-    question = command(
-        form.verb,
-        tape=tape,
-        targets=[call.outputs[name] for name in targets],
-        sources=list(call.source_ids),
-        outputs=ids,
-        **fields,
-    )
-    commands = _recorded(call, tape, question)
-    ids_to_fetch = [*[call.outputs[name] for name in fetched], *ids]
-    answer = _execute(session, request, commands, names, ids_to_fetch, replace=body.replace)
-    values = fetched_values(request, answer)
-    [kinds] = [result for result in answer.results if isinstance(result, Kinds)]
-    rows = [source for source in sources for _ in sources] if is_hessian else sources
-    derivatives = [
-        derivative_entry(kinds, position, source, values.get(id), id=name if id in values else None)
-        for position, (source, name, id) in enumerate(zip(rows, names, ids, strict=True))
-    ]
-    answered = blocks(derivatives, sources) if is_hessian else derivatives
-    return _result(session, call, fetched, values, derivatives=answered)
+@endpoint("POST", "/functions/{function}/gradient", FunctionDerivatives, "Compute a function's gradients", **_ASKS)
+def gradient(session: Session, request: Request, body: FunctionGradientQuestion) -> Result:
+    """Computes the gradient of the targets' sum with respect to each source, for these inputs.
+
+    This question and those below keep nothing in the session, except the derivatives that `outputs` names and what the
+    function's steps assign to variables.
+    """
+    return _ask(session, request, "gradient", body, per_target="output_gradients")
 
 
-for _name, _form in _TAPE_QUESTIONS.items():
-    method(f"function.{_name}")(partial(_ask_tape, form=_form))
+@endpoint(
+    "POST",
+    "/functions/{function}/value_and_gradient",
+    FunctionDerivatives,
+    "Compute a function's outputs and gradients",
+    **_ASKS,
+)
+def value_and_gradient(session: Session, request: Request, body: ValueAndGradientQuestion) -> Result:
+    """Computes the outputs, and the gradient of the targets' sum with respect to each source, in one pass."""
+    return _ask(session, request, "gradient", body, per_target="output_gradients", fetches_all=True)
 
 
-#: The bodies of questions for sparse derivatives, by the name of the command.
-_SPARSE: Final = {"sparse_jacobian": FunctionSparseJacobianQuestion, "sparse_hessian": FunctionSparseHessianQuestion}
+@endpoint("POST", "/functions/{function}/jacobian", FunctionDerivatives, "Compute a function's Jacobians", **_ASKS)
+def jacobian(session: Session, request: Request, body: FunctionJacobianQuestion) -> Result:
+    """Computes the Jacobian of one output with respect to each source, in one batched backward pass."""
+    return _ask(session, request, "jacobian", body)
 
 
-def _ask_sparse(session: Session, request: Request, *, verb: str) -> Result:
-    """Runs a function on a tape, and answers a question for a sparse derivative."""
-    body: Any = read(request, _SPARSE[verb])
-    call = bound_call(session, path_id(request.params["id"]), body.inputs, body.sources)
-    targets = _targets(call, body.targets, is_single=verb == "sparse_jacobian")
-    fetched = _fetched(call, body.fetch)
-    if len(call.sources) != 1:
-        inputs = ", ".join([source.name for source in call.sources])
-        raise InvalidRequestError(f"sources: a sparse derivative has one, and the inputs of floats are {inputs}")
-    names = kept_outputs(body.outputs, "part", len(PARTS["coo"]))
-    ids = [name or new_id() for name in names]
-    fields = {name: getattr(body, name) for name in type(body).model_fields if name not in _NOT_FIELDS}
-    tape = new_id()
-    question = command(
-        verb,
-        tape=tape,
-        targets=[call.outputs[name] for name in targets],
-        sources=list(call.source_ids),
-        outputs=ids,
-        **fields,
-    )
-    ids_to_fetch = [*[call.outputs[name] for name in fetched], *ids]
-    answer = _execute(session, request, _recorded(call, tape, question), names, ids_to_fetch, replace=body.replace)
-    values = fetched_values(request, answer)
-    [source] = call.sources
-    derivative = sparse_entry(answer, source.name, names, ids, values)
-    return _result(session, call, fetched, values, derivative=derivative)
+@endpoint("POST", "/functions/{function}/hessian", FunctionHessian, "Compute a function's Hessian", **_ASKS)
+def hessian(session: Session, request: Request, body: FunctionHessianQuestion) -> Result:
+    """Computes the second derivatives of the targets' sum, a block for each pair of sources."""
+    return _ask(session, request, "hessian", body)
 
 
-for _verb in _SPARSE:
-    method(f"function.{_verb}")(partial(_ask_sparse, verb=_verb))
+@endpoint(
+    "POST", "/functions/{function}/hvp", FunctionDerivatives, "Compute a function's Hessian-vector products", **_ASKS
+)
+def hvp(session: Session, request: Request, body: FunctionHvpQuestion) -> Result:
+    """Computes the Hessian of the targets' sum times a vector at the cost of two gradients."""
+    return _ask(session, request, "hvp", body, per_source="vectors")
 
 
-@method("function.jvp")
-def jvp(session: Session, request: Request) -> Result:
-    """Runs a function with tangents of its sources, and returns those of the targets."""
-    body = read(request, FunctionJvpQuestion)
+@endpoint(
+    "POST",
+    "/functions/{function}/sparse_jacobian",
+    FunctionSparseDerivative,
+    "Compute a function's sparse Jacobian",
+    **_ASKS,
+)
+def sparse_jacobian(session: Session, request: Request, body: FunctionSparseJacobianQuestion) -> Result:
+    """Computes the elements of a Jacobian that may differ from zero, as COO or CSR, in few products with vectors."""
+    return _ask_sparse(session, request, "sparse_jacobian", body)
+
+
+@endpoint(
+    "POST",
+    "/functions/{function}/sparse_hessian",
+    FunctionSparseDerivative,
+    "Compute a function's sparse Hessian",
+    **_ASKS,
+)
+def sparse_hessian(session: Session, request: Request, body: FunctionSparseHessianQuestion) -> Result:
+    """Computes the second derivatives that may differ from zero, as COO or CSR, in few Hessian-vector products."""
+    return _ask_sparse(session, request, "sparse_hessian", body)
+
+
+@endpoint(
+    "POST", "/functions/{function}/vjp", FunctionDerivatives, "Compute a function's vector-Jacobian products", **_ASKS
+)
+def vjp(session: Session, request: Request, body: FunctionVjpQuestion) -> Result:
+    """Computes the output gradients times the Jacobian, with respect to each source, in one backward pass."""
+    return _ask(session, request, "gradient", body, per_target="output_gradients")
+
+
+@endpoint(
+    "POST", "/functions/{function}/jvp", FunctionTangents, "Compute a function's Jacobian-vector products", **_ASKS
+)
+def jvp(session: Session, request: Request, body: FunctionJvpQuestion) -> Result:
+    """Computes the derivative of each target along the tangents, in forward mode: in one pass, without a tape."""
     call = bound_call(session, path_id(request.params["id"]), body.inputs, body.sources)
     targets = _targets(call, body.targets)
     fetched = _fetched(call, body.fetch)
@@ -196,10 +175,9 @@ def _why_no_tangent(session: Session, call: BoundCall, target: str) -> dict[str,
     return {} if why is None else {"why": why}
 
 
-@method("function.explain")
-def explain(session: Session, request: Request) -> Result:
-    """Runs a function on a tape, and returns an explanation for each source."""
-    body = read(request, FunctionExplainQuestion)
+@endpoint("POST", "/functions/{function}/explain", Explanations, "Explain a function's gradients", problems=_PROBLEMS)
+def explain(session: Session, request: Request, body: FunctionExplainQuestion) -> Result:
+    """Explains why a gradient is null, zero or not finite for these inputs: the reason, the op, and what to do."""
     call = bound_call(session, path_id(request.params["id"]), body.inputs, body.sources, floats=False)
     targets = _targets(call, body.targets)
     tape = new_id()
@@ -210,7 +188,105 @@ def explain(session: Session, request: Request) -> Result:
     return json_result({"explanations": [{"source": source.name} | facts for source, facts in explanations]})
 
 
+@endpoint(
+    "POST",
+    "/functions/{function}/check_gradients",
+    CheckReport,
+    "Check a function's gradients",
+    problems=_PROBLEMS,
+    other_path="/functions/{function}/check",
+)
+def check_gradients(session: Session, request: Request, body: FunctionCheck) -> Result:
+    """Compares the gradients with finite differences. The status is 200 in both cases: read `agrees` and `worst`."""
+    function = path_id(request.params["id"])
+    inputs = in_order(function, described(session, function, "functions"), body.inputs)
+    settings = body.settings.model_dump(exclude_none=True)
+    return check_report(session, request, CheckGradients(function, tuple(inputs), settings))
+
+
 # ---------------------------------------------------------------------------------------------------------------- parts
+def _ask(
+    session: Session,
+    request: Request,
+    verb: str,
+    body: Any,
+    *,
+    per_source: str | None = None,
+    per_target: str | None = None,
+    fetches_all: bool = False,
+) -> Result:
+    """Runs a function on a tape, and answers one question to it.
+
+    Args:
+        session: The session.
+        request: The request.
+        verb: The command that answers it.
+        body: The question.
+        per_source: The field that has a member for each source, if there is one.
+        per_target: The field that has a member for each target, if there is one.
+        fetches_all: Whether all outputs are returned if none is chosen.
+    """
+    call = bound_call(session, path_id(request.params["id"]), body.inputs, body.sources)
+    targets = _targets(call, body.targets, is_single=verb == "jacobian")
+    fetched = _fetched(call, body.fetch, all_of_them=fetches_all)
+    sources = [source.name for source in call.sources]
+    _check_length(per_source, body, "source", sources)
+    _check_length(per_target, body, "target", targets)
+    is_hessian = verb == "hessian"
+    names = hessian_outputs(body.outputs, sources) if is_hessian else kept_outputs(body.outputs, "source", len(sources))
+    ids = [name or new_id() for name in names]
+    fields = {name: getattr(body, name) for name in type(body).model_fields if name not in _NOT_FIELDS}
+    tape = new_id()
+    question = command(
+        verb,
+        tape=tape,
+        targets=[call.outputs[name] for name in targets],
+        sources=list(call.source_ids),
+        outputs=ids,
+        **fields,
+    )
+    commands = _recorded(call, tape, question)
+    ids_to_fetch = [*[call.outputs[name] for name in fetched], *ids]
+    answer = _execute(session, request, commands, names, ids_to_fetch, replace=body.replace)
+    values = fetched_values(request, answer)
+    [kinds] = [result for result in answer.results if isinstance(result, Kinds)]
+    rows = [source for source in sources for _ in sources] if is_hessian else sources
+    derivatives = [
+        derivative_entry(kinds, position, source, values.get(id), id=name if id in values else None)
+        for position, (source, name, id) in enumerate(zip(rows, names, ids, strict=True))
+    ]
+    answered = blocks(derivatives, sources) if is_hessian else derivatives
+    return _result(session, call, fetched, values, derivatives=answered)
+
+
+def _ask_sparse(session: Session, request: Request, verb: str, body: Any) -> Result:
+    """Runs a function on a tape, and answers a question for a sparse derivative."""
+    call = bound_call(session, path_id(request.params["id"]), body.inputs, body.sources)
+    targets = _targets(call, body.targets, is_single=verb == "sparse_jacobian")
+    fetched = _fetched(call, body.fetch)
+    if len(call.sources) != 1:
+        inputs = ", ".join([source.name for source in call.sources])
+        raise InvalidRequestError(f"sources: a sparse derivative has one, and the inputs of floats are {inputs}")
+    names = kept_outputs(body.outputs, "part", len(PARTS["coo"]))
+    ids = [name or new_id() for name in names]
+    fields = {name: getattr(body, name) for name in type(body).model_fields if name not in _NOT_FIELDS}
+    tape = new_id()
+    question = command(
+        verb,
+        tape=tape,
+        targets=[call.outputs[name] for name in targets],
+        sources=list(call.source_ids),
+        outputs=ids,
+        **fields,
+    )
+    ids_to_fetch = [*[call.outputs[name] for name in fetched], *ids]
+    answer = _execute(session, request, _recorded(call, tape, question), names, ids_to_fetch, replace=body.replace)
+    values = fetched_values(request, answer)
+    [source] = call.sources
+    derivative = sparse_entry(answer, source.name, names, ids, values)
+    return _result(session, call, fetched, values, derivative=derivative)
+
+
 def _targets(call: BoundCall, chosen: Sequence[str] | None, *, is_single: bool = False) -> Sequence[str]:
     """Returns the names of the outputs to differentiate."""
     outputs = list(call.outputs)
@@ -297,13 +373,3 @@ def _result(
         "bytes_in_use": bytes_in_use,
     }
     return json_result(body, bytes_in_use=bytes_in_use)
-
-
-@method("function.check_gradients")
-def check_function(session: Session, request: Request) -> Result:
-    """Returns the report on a function's derivatives."""
-    body = read(request, FunctionCheck)
-    function = path_id(request.params["id"])
-    inputs = in_order(function, described(session, function, "functions"), body.inputs)
-    settings = body.settings.model_dump(exclude_none=True)
-    return check_report(session, request, CheckGradients(function, tuple(inputs), settings))

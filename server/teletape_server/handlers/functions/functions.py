@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import teletape_wire as wire
 from teletape_engine.commands import CallFunction, Command, Id
 from teletape_engine.errors import TeletapeError
@@ -9,20 +11,44 @@ from teletape_engine.session.session import Session
 from teletape_server.expressions.compiler import Compiled, with_outputs
 from teletape_server.expressions.parser import parse
 from teletape_server.handlers.answers import created_result, deleted_result
-from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id, read
+from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id
+from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
 from teletape_server.handlers.execution import command, described, execute
 from teletape_server.handlers.functions.bound_calls import in_order
-from teletape_server.handlers.listings import delete_several, listing
-from teletape_server.handlers.methods import Request, Result, json_result, method
+from teletape_server.handlers.listings import LISTED, delete_several, listing
+from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.session.ops import run_recorded
-from teletape_server.models.functions.functions import FunctionCall, InlineFunction, NewFunction
+from teletape_server.models.functions.functions import (
+    Function,
+    FunctionCall,
+    FunctionList,
+    InlineFunction,
+    NewFunction,
+    NewFunctionAnswer,
+)
+from teletape_server.models.listings import Deleted
+from teletape_server.models.parameters import Elements, Page, Several
+from teletape_server.models.session.ops import OpResults
 from teletape_server.problems import Problem
 
+#: Problems of a request that calls a function, and may record it.
+CALLS: Final = (*NAMED, "id_in_use", *STATE, *WORK)
 
-@method("function.create")
-def create(session: Session, request: Request) -> Result:
-    """Creates a function; checks its names and ops."""
-    body = read(request, NewFunction)
+
+@endpoint(
+    "POST",
+    "/functions",
+    NewFunctionAnswer,
+    "Create a function",
+    status=201,
+    problems=("id_in_use", "invalid_expression", *WORK),
+)
+def create(session: Session, request: Request, body: NewFunction) -> Result:
+    """A function is a list of steps on named inputs: ops, assignments, calls of other functions, loops, conditions.
+
+    With `text` the steps come from formulas, as those of `POST /v1/expressions`. The server checks names, ops and
+    attributes now, and shapes when the function is called.
+    """
     id = body.id or new_id()
     values = None
     if body.text is not None:
@@ -61,28 +87,27 @@ def definition(id: Id, body: NewFunction | InlineFunction) -> Command:
     return command("function", id=id, inputs=body.inputs, steps=body.steps, outputs=body.outputs, dtype=dtype)
 
 
-@method("function.list")
+@endpoint("GET", "/functions", FunctionList, "List the functions", problems=LISTED, query=Page)
 def list_(session: Session, request: Request) -> Result:
-    """Lists all functions."""
+    """Lists the session's functions with their steps."""
     return listing(session, request, "functions")
 
 
-@method("function.delete_several")
+@endpoint("DELETE", "/functions", Deleted, "Delete several functions", problems=LISTED, query=Several)
 def delete_several_(session: Session, request: Request) -> Result:
-    """Releases functions."""
+    """Deletes those named by `id`, or those that the filters select, or all."""
     return delete_several(session, request, "functions")
 
 
-@method("function.get")
+@endpoint("GET", "/functions/{function}", Function, "Get a function", problems=NAMED)
 def get(session: Session, request: Request) -> Result:
-    """Returns a function."""
+    """Returns the function's inputs, steps and outputs."""
     return json_result(described(session, path_id(request.params["id"]), "functions"))
 
 
-@method("function.call")
-def call(session: Session, request: Request) -> Result:
-    """Calls a function; a tape records its ops."""
-    body = read(request, FunctionCall)
+@endpoint("POST", "/functions/{function}/call", OpResults, "Call a function", problems=CALLS, query=Elements)
+def call(session: Session, request: Request, body: FunctionCall) -> Result:
+    """Runs the function on tensors and variables. If `tape` is given, it records the function's ops."""
     function = path_id(request.params["id"])
     facts = described(session, function, "functions")
     inputs = in_order(function, facts, body.inputs)
@@ -108,7 +133,7 @@ def call(session: Session, request: Request) -> Result:
     )
 
 
-@method("function.delete")
+@endpoint("DELETE", "/functions/{function}", None, "Delete a function", status=204, problems=NAMED)
 def delete(session: Session, request: Request) -> Result:
-    """Releases a function."""
+    """The tensors that it computed stay. A new one can have its id with `replace`."""
     return deleted_result(session, request, "functions")

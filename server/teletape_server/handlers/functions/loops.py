@@ -7,19 +7,27 @@ from typing import Any
 from teletape_engine.commands import Command, Id
 from teletape_engine.commands import outputs as outputs_of
 from teletape_engine.session.session import Session
-from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id, read
+from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id
+from teletape_server.handlers.endpoints import endpoint
 from teletape_server.handlers.execution import command, described
-from teletape_server.handlers.functions.functions import definition
-from teletape_server.handlers.methods import Request, Result, method
+from teletape_server.handlers.functions.functions import CALLS, definition
+from teletape_server.handlers.methods import Request, Result
 from teletape_server.handlers.session.ops import run_recorded
 from teletape_server.models.functions.functions import InlineFunction
 from teletape_server.models.functions.loops import Loop, ScanLoop, WhileLoop
+from teletape_server.models.parameters import Elements
+from teletape_server.models.session.ops import OpResults
 
 
-@method("function.while")
-def while_(session: Session, request: Request) -> Result:
-    """Calls the function on its own results until the condition is false."""
-    body = read(request, WhileLoop)
+@endpoint(
+    "POST", "/functions/{function}/while", OpResults, "Run a function in a while loop", problems=CALLS, query=Elements
+)
+def while_(session: Session, request: Request, body: WhileLoop) -> Result:
+    """Calls the function on its own results while a condition holds: a thousand iterations are one request.
+
+    The results have the shapes and dtypes of the inputs. Send `Accept: text/event-stream` to watch the progress; POST
+    /cancel stops the loop between two iterations.
+    """
     function = path_id(request.params["id"])
     described(session, function, "functions")
     carried = max(len(body.inputs) - body.captured, 0)
@@ -31,10 +39,11 @@ def while_(session: Session, request: Request) -> Result:
     return _run_loop(session, request, "while", body, carried, condition=setup, cond=condition, **fields)
 
 
-@method("function.scan")
-def scan(session: Session, request: Request) -> Result:
-    """Calls the function for each element; returns what it carries at the end, and its other results stacked."""
-    body = read(request, ScanLoop)
+@endpoint(
+    "POST", "/functions/{function}/scan", OpResults, "Run a function over elements", problems=CALLS, query=Elements
+)
+def scan(session: Session, request: Request, body: ScanLoop) -> Result:
+    """Calls the function once for each element along axis 0: a map, a fold or a scan, depending on what it carries."""
     function = path_id(request.params["id"])
     results = len(described(session, function, "functions")["outputs"])
     fields: dict[str, Any] = {"carried": body.carried, "reverse": body.reverse, "length": body.length}

@@ -18,22 +18,34 @@ from teletape_engine.commands.results import Fetched
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import tensor_values
-from teletape_server.handlers.bodies import new_id, path_id, read
+from teletape_server.handlers.bodies import new_id, path_id
+from teletape_server.handlers.endpoints import NAMED, WORK, endpoint
 from teletape_server.handlers.execution import execute
 from teletape_server.handlers.functions.training_loop import TrainingLoop, training_loop
-from teletape_server.handlers.methods import Reporter, Request, Result, json_result, method
+from teletape_server.handlers.methods import Reporter, Request, Result, json_result
 from teletape_server.handlers.recording import CONTEXT
-from teletape_server.models.functions.training import Training
+from teletape_server.models.functions.training import Training, TrainingAnswer
+from teletape_server.models.parameters import Elements
 
 _BLOCK_SECONDS: Final = 0.2  # a block takes about this long, so that progress and cancels come in time
 _BLOCK_BYTES: Final = 16 << 20  # of the batches of a block
 _FIRST_BLOCK: Final = 16  # steps
 
 
-@method("function.train")
-def train(session: Session, request: Request) -> Result:
-    """Runs training steps; returns their losses, and what the ids in `fetch` are at the end."""
-    body = read(request, Training)
+@endpoint(
+    "POST",
+    "/functions/{function}/train",
+    TrainingAnswer,
+    "Train variables",
+    problems=(*NAMED, "id_in_use", "no_gradient_registered", *WORK),
+    query=Elements,
+)
+def train(session: Session, request: Request, body: Training) -> Result:
+    """Minimizes one of the function's outputs: each step computes the gradients and changes the variables.
+
+    Send `Accept: text/event-stream` to watch steps and loss. POST /cancel stops it between two steps: the variables
+    keep what whole steps have assigned.
+    """
     for id in body.fetch:
         session.describe(id)
     loop = training_loop(session, path_id(request.params["id"]), body)

@@ -7,30 +7,28 @@ from collections.abc import Sequence
 from teletape_engine.commands import Command, Id
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import fetched_values, fetches
-from teletape_server.handlers.bodies import lasting_ids, new_id, path_id, read
+from teletape_server.handlers.bodies import lasting_ids, new_id
+from teletape_server.handlers.endpoints import NAMED, WORK, endpoint
 from teletape_server.handlers.execution import execute
-from teletape_server.handlers.methods import Request, Result, json_result, method
+from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.recording import owned, recording
 from teletape_server.models.base import Results
-from teletape_server.models.session.ops import OpCalls
+from teletape_server.models.parameters import Elements
+from teletape_server.models.session.ops import OpCalls, OpResults
 
 
-@method("ops")
-def run(session: Session, request: Request) -> Result:
+@endpoint("POST", "/ops", OpResults, "Run ops without a tape", problems=(*NAMED, "id_in_use", *WORK), query=Elements)
+def run(session: Session, request: Request, body: OpCalls) -> Result:
+    """Runs ops in order. If one fails, the results of those before it stay, and the ids of the rest stay free."""
+    return run_ops(session, request, body, tape=None)
+
+
+def run_ops(session: Session, request: Request, body: OpCalls, *, tape: Id | None) -> Result:
     """Runs ops; returns the last result's elements, or those of `fetch`."""
-    body = read(request, OpCalls)
     calls = [call.command(new_id()) for call in body.ops]
     outputs = [id for call in calls for id in call.outputs]
-    tape = request.params["id"]
-    return run_recorded(
-        session,
-        request,
-        calls,
-        outputs,
-        body,
-        tape=None if tape is None else path_id(tape),
-        fetch=outputs[-1:] if body.fetch is None else body.fetch,
-    )
+    fetch = outputs[-1:] if body.fetch is None else body.fetch
+    return run_recorded(session, request, calls, outputs, body, tape=tape, fetch=fetch)
 
 
 def run_recorded(

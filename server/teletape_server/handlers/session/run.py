@@ -35,11 +35,13 @@ from teletape_engine.errors import TapeStateError, TeletapeError, UnknownIdError
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import fetched_values, fetches, tensor_values
 from teletape_server.handlers.bodies import InvalidRequestError, lasting_ids, read
+from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
 from teletape_server.handlers.execution import constants, execute
 from teletape_server.handlers.methods import Request, Result, json_result, method
 from teletape_server.handlers.recording import CONTEXT
 from teletape_server.models.base import NAME_PATTERN
-from teletape_server.models.session.batches import Run, SessionRun
+from teletape_server.models.parameters import Elements
+from teletape_server.models.session.batches import Run, SessionRun, SessionRunAnswer
 
 _MAY_BE_NONE: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)  # commands with derivatives
 
@@ -64,10 +66,21 @@ def run(session: Session, request: Request) -> Result:
     return json_result(_written(values, why, questions))
 
 
-@method("session.run")
-def run_in_session(session: Session, request: Request) -> Result:
-    """Runs the commands in a session that goes on; their tapes and accumulators are paused afterwards."""
-    body = read(request, SessionRun)
+@endpoint(
+    "POST",
+    "/run",
+    SessionRunAnswer,
+    "Run commands in a session",
+    section="batches",
+    problems=(*NAMED, "id_in_use", *STATE, "no_gradient_registered", *WORK),
+    query=Elements,
+)
+def run_in_session(session: Session, request: Request, body: SessionRun) -> Result:
+    """Runs the commands of a batch, such as a step of a training loop, and returns the values of `fetch`.
+
+    What the commands create stays, or ends with the request (`scratch`, `keep`). Tapes are paused afterwards. If a
+    command fails, those before it stay done.
+    """
     with wire.numbers_alone(body.dtype):
         commands = wire.batch_from_json({"commands": body.commands}).commands
     created = dict.fromkeys([*body.tensors, *_created(commands)])

@@ -9,28 +9,55 @@ import numpy as np
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import created_result, deleted_result, facts_result, value_result
-from teletape_server.handlers.bodies import new_id, path_id, read
+from teletape_server.handlers.bodies import RAW_TYPE, new_id, path_id
+from teletape_server.handlers.endpoints import NAMED, endpoint
 from teletape_server.handlers.execution import command, described, execute
-from teletape_server.handlers.listings import delete_several, listing
-from teletape_server.handlers.methods import Request, Result, json_result, method
+from teletape_server.handlers.listings import LISTED, delete_several, listing
+from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.session.preconditions import check, is_known, tagged, version_tag
-from teletape_server.models.session.variables import Assignment, NewVariable, VariableValues
+from teletape_server.models.listings import Deleted
+from teletape_server.models.parameters import Elements
+from teletape_server.models.session.variables import (
+    Assignment,
+    AssignmentFields,
+    NewVariable,
+    NewVariableFields,
+    PageOfVariables,
+    SeveralVariables,
+    Variable,
+    VariableList,
+    VariableValues,
+)
 
 
-@method("variable.create")
-def create(session: Session, request: Request) -> Result:
-    """Creates a variable; its first value is a tensor, a number, or what an id names."""
-    body = read(request, NewVariable)
+@endpoint(
+    "POST",
+    "/variables",
+    Variable,
+    "Create a variable",
+    status=201,
+    problems=(*NAMED, "id_in_use", "resource_exhausted"),
+    query=NewVariableFields,
+    body_types=(RAW_TYPE,),
+    has_tag=True,
+)
+def create(session: Session, request: Request, body: NewVariable) -> Result:
+    """Its first value is a tensor, a number or an id: in JSON, or as bytes with dtype and shape in headers."""
     id = body.id or new_id()
     variable = command("variable", id=id, value=body.value, trainable=body.trainable, name=body.name)
     execute(session, request, [variable], replace=body.replace)
     return tagged(created_result(session, request, session.describe(id)), version_tag(session, id), request)
 
 
-@method("variable.write_all")
-def write_all(session: Session, request: Request) -> Result:
-    """Assigns to variables by id; those that do not exist are created."""
-    body = read(request, VariableValues)
+@endpoint(
+    "PUT",
+    "/variables",
+    VariableList,
+    "Write many variables",
+    problems=(*NAMED, "id_in_use", "invalid_argument", "resource_exhausted"),
+)
+def write_all(session: Session, request: Request, body: VariableValues) -> Result:
+    """Assigns to each variable by its id, and creates those that do not exist. A safetensors file is enough."""
     present = {facts["id"]: facts for facts in session.listing("variable")}
     for id, value in body.variables.items():
         if id in present and isinstance(value, np.ndarray):
@@ -59,21 +86,31 @@ def _check_fits(facts: dict[str, Any], value: np.ndarray[Any, Any]) -> None:
         )
 
 
-@method("variable.list")
+@endpoint("GET", "/variables", VariableList, "List the variables", problems=LISTED, query=PageOfVariables)
 def list_(session: Session, request: Request) -> Result:
-    """Lists all variables with their elements only in safetensors."""
+    """Lists ids, dtypes, shapes and versions. As safetensors the answer has the values too, each under its id."""
     return listing(session, request, "variables")
 
 
-@method("variable.delete_several")
+@endpoint("DELETE", "/variables", Deleted, "Delete several variables", problems=LISTED, query=SeveralVariables)
 def delete_several_(session: Session, request: Request) -> Result:
-    """Releases variables."""
+    """Deletes those named by `id`, or those that the filters select, or all."""
     return delete_several(session, request, "variables")
 
 
-@method("variable.get")
+@endpoint(
+    "GET",
+    "/variables/{variable}",
+    Variable,
+    "Get a variable",
+    problems=(*NAMED, "not_acceptable"),
+    query=Elements,
+    answer_types=(RAW_TYPE,),
+    has_tag=True,
+    conditions=("If-None-Match",),
+)
 def get(session: Session, request: Request) -> Result:
-    """Returns a variable with its elements; 304 without them if the caller has this version."""
+    """Returns the variable and its value as JSON, or the value's bytes for `Accept: application/octet-stream`."""
     id = path_id(request.params["id"])
     facts = described(session, id, "variables")
     version = version_tag(session, id)
@@ -82,10 +119,22 @@ def get(session: Session, request: Request) -> Result:
     return tagged(value_result(session, request, facts), version, request)
 
 
-@method("variable.assign")
-def assign(session: Session, request: Request) -> Result:
-    """Gives a variable its next version."""
-    body = read(request, Assignment)
+@endpoint(
+    "PUT",
+    "/variables/{variable}",
+    Variable,
+    "Assign to a variable",
+    problems=(*NAMED, "precondition_failed", "invalid_argument", "resource_exhausted"),
+    query=AssignmentFields,
+    body_types=(RAW_TYPE,),
+    has_tag=True,
+    conditions=("If-Match", "If-None-Match"),
+)
+def assign(session: Session, request: Request, body: Assignment) -> Result:
+    """Replaces the value, adds to it or subtracts from it. Dtype and shape stay; the version increases by 1.
+
+    With If-Match nothing is changed if somebody else has changed the variable meanwhile (412).
+    """
     id = path_id(request.params["id"])
     described(session, id, "variables")
     check(request, id, version_tag(session, id))
@@ -94,9 +143,17 @@ def assign(session: Session, request: Request) -> Result:
     return tagged(facts_result(session, request, id), version_tag(session, id), request)
 
 
-@method("variable.delete")
+@endpoint(
+    "DELETE",
+    "/variables/{variable}",
+    None,
+    "Delete a variable",
+    status=204,
+    problems=(*NAMED, "precondition_failed"),
+    conditions=("If-Match",),
+)
 def delete(session: Session, request: Request) -> Result:
-    """Releases a variable."""
+    """Tapes that watch the variable keep what they need. A new one can have its id with `replace`."""
     id = path_id(request.params["id"])
     described(session, id, "variables")
     check(request, id, version_tag(session, id))

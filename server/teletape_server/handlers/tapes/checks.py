@@ -5,16 +5,23 @@ from __future__ import annotations
 from teletape_engine.commands import Command, TapeCheckGradients
 from teletape_engine.commands.results import Facts
 from teletape_engine.session.session import Session
-from teletape_server.handlers.bodies import path_id, read
+from teletape_server.handlers.bodies import path_id
+from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
 from teletape_server.handlers.execution import described, execute
-from teletape_server.handlers.methods import Request, Result, json_result, method
-from teletape_server.models.tapes.checks import TapeCheck
+from teletape_server.handlers.methods import Request, Result, json_result
+from teletape_server.models.tapes.checks import CheckReport, TapeCheck
 
 
-@method("tape.check_gradients")
-def check_tape(session: Session, request: Request) -> Result:
-    """Returns the report on a tape's gradients."""
-    body = read(request, TapeCheck)
+@endpoint(
+    "POST",
+    "/tapes/{tape}/check_gradients",
+    CheckReport,
+    "Check a tape's gradients",
+    problems=(*NAMED, *STATE, "no_gradient_registered", *WORK),
+    safe=True,
+)
+def check_gradients(session: Session, request: Request, body: TapeCheck) -> Result:
+    """Compares the gradients with finite differences of the recorded ops, which needs a `replayable` tape."""
     tape = path_id(request.params["id"])
     described(session, tape, "tapes")
     settings = body.settings.model_dump(exclude_none=True)

@@ -13,11 +13,10 @@ from teletape_engine.diagram.dot import dot
 from teletape_engine.session.handlers.inspect import graph_part
 from teletape_engine.session.session import Session
 from teletape_server.handlers.bodies import InvalidRequestError, path_id
+from teletape_server.handlers.endpoints import NAMED, endpoint
 from teletape_server.handlers.execution import described, execute, inspected
-from teletape_server.handlers.methods import Request, Result, json_result, method
-
-DOT_TYPE: Final = "text/vnd.graphviz"
-SVG_TYPE: Final = "image/svg+xml"
+from teletape_server.handlers.methods import Request, Result, json_result
+from teletape_server.models.tapes.graphs import DOT_TYPE, SVG_TYPE, Drawing, Graph
 
 #: Callers choose the names in a graph: a browser that opens it runs no script, loads nothing, and guesses no type.
 _SANDBOX: Final = {
@@ -26,9 +25,20 @@ _SANDBOX: Final = {
 }
 
 
-@method("tape.graph")
+@endpoint(
+    "GET",
+    "/tapes/{tape}/graph",
+    Graph,
+    "Get a tape's graph",
+    problems=(
+        *NAMED,
+        *("not_acceptable", "invalid_request", "invalid_argument", "layout_failed", "layout_unavailable"),
+    ),
+    query=Drawing,
+    answer_types=(DOT_TYPE, SVG_TYPE),
+)
 def graph(session: Session, request: Request) -> Result:
-    """Returns the graph in the type that `accept` names."""
+    """Draws what the tape watches, the ops it recorded and the bytes that each keeps. Works for a consumed tape too."""
     params = request.params
     tape = path_id(params["id"])
     described(session, tape, "tapes")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from teletape_engine.commands import Command, ContextSwitch, Id
@@ -14,21 +13,29 @@ from teletape_engine.errors import IdInUseError, TeletapeError
 from teletape_engine.session.session import Session
 from teletape_engine.suggestions import with_nearest
 from teletape_server.handlers.answers import derivative_entry, fetched_values, fetches
-from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id, read, validated
+from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id, validated
+from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
 from teletape_server.handlers.execution import command, execute
-from teletape_server.handlers.methods import Request, Result, json_result, method
+from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.recording import CONTEXT, active, check_paused, live_ancestors, owned, tape_facts
 from teletape_server.models.base import Body
+from teletape_server.models.parameters import Elements
 from teletape_server.models.tapes.questions import (
     ASK,
     BatchJacobianQuestion,
+    DerivativeEstimate,
+    Derivatives,
     EstimateQuestion,
     GradientQuestion,
+    GradientsNumbers,
     GradientStatisticsQuestion,
+    HessianBlocks,
     HessianQuestion,
     HvpQuestion,
     JacobianQuestion,
+    QuestionResults,
     Questions,
+    SparseAnswer,
     SparseHessianQuestion,
     SparseJacobianQuestion,
     VjpsQuestion,
@@ -36,15 +43,10 @@ from teletape_server.models.tapes.questions import (
 
 Derivative: TypeAlias = dict[str, Any]
 
-#: The body of each question by the name of its command.
-MODELS: Final[dict[str, type[Body]]] = {
-    "gradient": GradientQuestion,
-    "jacobian": JacobianQuestion,
-    "batch_jacobian": BatchJacobianQuestion,
-    "vjps": VjpsQuestion,
-    "hessian": HessianQuestion,
-    "hvp": HvpQuestion,
-}
+#: Problems of a question.
+_PROBLEMS: Final = (*NAMED, "id_in_use", *STATE, "no_gradient_registered", *WORK)
+#: What the endpoints share that answer with tensors.
+_ASKS: Final[dict[str, Any]] = {"problems": _PROBLEMS, "query": Elements}
 
 _NOT_FIELDS: Final = ("do", "outputs", "replace")  # of a command
 
@@ -124,27 +126,106 @@ def hessian_outputs(outputs: Sequence[Sequence[str | None]] | None, sources: Seq
 
 
 # -------------------------------------------------------------------------------------------------------------- methods
-def _ask_one(session: Session, request: Request, *, verb: str) -> Result:
+@endpoint("POST", "/tapes/{tape}/gradient", Derivatives, "Compute gradients", **_ASKS)
+def gradient(session: Session, request: Request, body: GradientQuestion) -> Result:
+    """Computes the gradient of the targets' sum with respect to each source.
+
+    The tape's parents record the computation, so that they can differentiate it again.
+    """
+    return _ask(session, request, "gradient", body)
+
+
+@endpoint("POST", "/tapes/{tape}/estimate", DerivativeEstimate, "Estimate a derivative", problems=_PROBLEMS, safe=True)
+def estimate(session: Session, request: Request, body: EstimateQuestion) -> Result:
+    """Returns what a derivative would take: bytes, ops, multiply-adds, about how many seconds.
+
+    The backward pass is followed by shapes alone. The tape stays, also one that is not persistent.
+    """
+    return json_result(_facts(session, request, "estimate", body))
+
+
+@endpoint(
+    "POST",
+    "/tapes/{tape}/gradient_statistics",
+    GradientsNumbers,
+    "Compute statistics of gradients",
+    problems=_PROBLEMS,
+    safe=True,
+)
+def gradient_statistics(session: Session, request: Request, body: GradientStatisticsQuestion) -> Result:
+    """Computes norm, largest magnitude, mean and the shares of non-finite and zero elements of each gradient.
+
+    The elements stay here. The tape stays too, also one that is not persistent.
+    """
+    facts = _facts(session, request, "gradient_statistics", body)
+    numbers = zip(body.sources, facts["statistics"], strict=True)
+    return json_result({"statistics": [{"source": source} | facts for source, facts in numbers]})
+
+
+@endpoint("POST", "/tapes/{tape}/jacobian", Derivatives, "Compute Jacobians", **_ASKS)
+def jacobian(session: Session, request: Request, body: JacobianQuestion) -> Result:
+    """Computes the Jacobian of one target with respect to each source, in one batched backward pass."""
+    return _ask(session, request, "jacobian", body)
+
+
+@endpoint("POST", "/tapes/{tape}/batch_jacobian", Derivatives, "Compute the Jacobian of each example", **_ASKS)
+def batch_jacobian(session: Session, request: Request, body: BatchJacobianQuestion) -> Result:
+    """Computes d target[i] / d source[i] for each example i, for a target[i] that depends on source[i] alone."""
+    return _ask(session, request, "batch_jacobian", body)
+
+
+@endpoint("POST", "/tapes/{tape}/vjps", Derivatives, "Compute gradients for many output gradients", **_ASKS)
+def vjps(session: Session, request: Request, body: VjpsQuestion) -> Result:
+    """Computes one gradient for each of k output gradients, in one batched backward pass."""
+    return _ask(session, request, "vjps", body)
+
+
+@endpoint("POST", "/tapes/{tape}/hessian", HessianBlocks, "Compute a Hessian", **_ASKS)
+def hessian(session: Session, request: Request, body: HessianQuestion) -> Result:
+    """Computes the second derivatives of the targets' sum, a block for each pair of sources. Needs no parent tape."""
+    return _ask(session, request, "hessian", body)
+
+
+@endpoint("POST", "/tapes/{tape}/hvp", Derivatives, "Compute Hessian-vector products", **_ASKS)
+def hvp(session: Session, request: Request, body: HvpQuestion) -> Result:
+    """Computes the Hessian times a vector at the cost of two gradients. Needs no parent tape."""
+    return _ask(session, request, "hvp", body)
+
+
+@endpoint("POST", "/tapes/{tape}/sparse_jacobian", SparseAnswer, "Compute a sparse Jacobian", **_ASKS)
+def sparse_jacobian(session: Session, request: Request, body: SparseJacobianQuestion) -> Result:
+    """Computes the elements of a Jacobian that may differ from zero, as COO or CSR, in few products with vectors.
+
+    Where they are is read off the recorded ops. The tape's parents cannot record it.
+    """
+    return _ask_sparse(session, request, "sparse_jacobian", body)
+
+
+@endpoint("POST", "/tapes/{tape}/sparse_hessian", SparseAnswer, "Compute a sparse Hessian", **_ASKS)
+def sparse_hessian(session: Session, request: Request, body: SparseHessianQuestion) -> Result:
+    """Computes the second derivatives that may differ from zero, as COO or CSR, in few Hessian-vector products."""
+    return _ask_sparse(session, request, "sparse_hessian", body)
+
+
+@endpoint("POST", "/tapes/{tape}/questions", QuestionResults, "Compute many derivatives in one request", **_ASKS)
+def questions(session: Session, request: Request, body: Questions) -> Result:
+    """Answers several questions, also from a tape that is not persistent. If a question fails, nothing is kept."""
+    tape = path_id(request.params["id"])
+    each = [_read_question(position, fields, tape) for position, fields in enumerate(body.questions)]
+    answers = _answer(session, request, each, name_question=True)
+    return _result(session, {"results": [{"derivatives": derivatives} for derivatives in answers]})
+
+
+# ----------------------------------------------------------------------------------------------------------- execution
+def _ask(session: Session, request: Request, verb: str, body: Body) -> Result:
     """Answers one question."""
-    question = _question(verb, read(request, MODELS[verb]), path_id(request.params["id"]))
+    question = _question(verb, body, path_id(request.params["id"]))
     [derivatives] = _answer(session, request, [question], name_question=False)
     return _result(session, {"derivatives": derivatives})
 
 
-for _verb in MODELS:
-    method(f"tape.{_verb}")(partial(_ask_one, verb=_verb))
-
-
-#: The bodies of questions for sparse derivatives, by the name of the command.
-_SPARSE: Final[dict[str, type[Body]]] = {
-    "sparse_jacobian": SparseJacobianQuestion,
-    "sparse_hessian": SparseHessianQuestion,
-}
-
-
-def _ask_sparse(session: Session, request: Request, *, verb: str) -> Result:
+def _ask_sparse(session: Session, request: Request, verb: str, body: Any) -> Result:
     """Answers a question for a sparse derivative."""
-    body: Any = read(request, _SPARSE[verb])
     tape = path_id(request.params["id"])
     names = kept_outputs(body.outputs, "part", len(PARTS["coo"]))
     ids = [name or new_id() for name in names]
@@ -154,9 +235,6 @@ def _ask_sparse(session: Session, request: Request, *, verb: str) -> Result:
     [source] = body.sources
     return _result(session, {"derivative": sparse_entry(answer, source, names, ids, fetched_values(request, answer))})
 
-
-for _verb in _SPARSE:
-    method(f"tape.{_verb}")(partial(_ask_sparse, verb=_verb))
 
 #: The parts of a sparse matrix in answers, by its format, in the order of the command's outputs.
 PARTS: Final = {"coo": ("rows", "cols", "values"), "csr": ("indptr", "indices", "values")}
@@ -192,31 +270,6 @@ def _facts(session: Session, request: Request, verb: str, body: Body) -> Mapping
     answer = execute(session, request, [ContextSwitch(CONTEXT), command(verb, tape=tape, **fields)]).results[-1]
     assert isinstance(answer, Facts)
     return answer.facts
-
-
-@method("tape.estimate")
-def estimate(session: Session, request: Request) -> Result:
-    """Returns what a derivative would take; the tape stays unchanged."""
-    return json_result(_facts(session, request, "estimate", read(request, EstimateQuestion)))
-
-
-@method("tape.gradient_statistics")
-def gradient_statistics(session: Session, request: Request) -> Result:
-    """Returns a few numbers about each gradient; the tape stays unchanged."""
-    body = read(request, GradientStatisticsQuestion)
-    facts = _facts(session, request, "gradient_statistics", body)
-    numbers = zip(body.sources, facts["statistics"], strict=True)
-    return json_result({"statistics": [{"source": source} | facts for source, facts in numbers]})
-
-
-@method("tape.questions")
-def ask_many(session: Session, request: Request) -> Result:
-    """Answers several questions."""
-    body = read(request, Questions)
-    tape = path_id(request.params["id"])
-    questions = [_read_question(position, fields, tape) for position, fields in enumerate(body.questions)]
-    answers = _answer(session, request, questions, name_question=True)
-    return _result(session, {"results": [{"derivatives": derivatives} for derivatives in answers]})
 
 
 def _read_question(position: int, fields: dict[str, Any], tape: Id) -> _Question:

@@ -1,8 +1,8 @@
-"""Tapes: create, list, get, watch, reset, delete."""
+"""Tapes: create, list, get, watch, record ops, delete."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from teletape_engine.commands import (
     ContextSwitch,
@@ -10,25 +10,37 @@ from teletape_engine.commands import (
     TapeDescribe,
     TapeOpen,
     TapePause,
-    TapeReset,
     TapeWatch,
 )
 from teletape_engine.commands.results import Facts
 from teletape_engine.errors import UnknownIdError
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import created_result, deleted_result
-from teletape_server.handlers.bodies import new_id, path_id, read
+from teletape_server.handlers.bodies import new_id, path_id
+from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
 from teletape_server.handlers.execution import execute
-from teletape_server.handlers.listings import delete_several, listing
-from teletape_server.handlers.methods import Request, Result, json_result, method
-from teletape_server.handlers.recording import CONTEXT, active, check_not_consumed, check_paused, tape_facts
-from teletape_server.models.tapes.tapes import NewTape, ResetTape, WatchTensors
+from teletape_server.handlers.listings import LISTED, delete_several, listing
+from teletape_server.handlers.methods import Request, Result, json_result
+from teletape_server.handlers.recording import CONTEXT, tape_facts
+from teletape_server.handlers.session.ops import run_ops
+from teletape_server.models.listings import Deleted
+from teletape_server.models.parameters import Elements, Page, Several
+from teletape_server.models.session.ops import OpCalls, OpResults
+from teletape_server.models.tapes.tapes import NewTape, Tape, TapeList, WatchTensors
+
+_EXAMPLE: Final = {
+    "ops": [
+        {"op": "reshape", "inputs": ["w"], "outputs": ["points"], "attrs": {"shape": [3, 1]}},
+        {"op": "square", "inputs": ["points"], "outputs": ["squares"]},
+        {"op": "mul", "inputs": ["w", "x"], "outputs": ["y"]},
+        {"op": "reduce_sum", "inputs": ["y"], "outputs": ["loss"]},
+    ]
+}
 
 
-@method("tape.create")
-def create(session: Session, request: Request) -> Result:
-    """Creates a tape, paused."""
-    body = read(request, NewTape)
+@endpoint("POST", "/tapes", Tape, "Create a tape", status=201, problems=(*NAMED, "id_in_use"))
+def create(session: Session, request: Request, body: NewTape) -> Result:
+    """The tape records the ops that are posted to its /ops. Its `parents` record them too, and its gradients."""
     for parent in body.parents:
         tape_facts(session, parent)
     tape = body.id or new_id()
@@ -37,21 +49,21 @@ def create(session: Session, request: Request) -> Result:
     return created_result(session, request, tape_facts(session, tape))
 
 
-@method("tape.list")
+@endpoint("GET", "/tapes", TapeList, "List the tapes", problems=LISTED, query=Page)
 def list_(session: Session, request: Request) -> Result:
-    """Lists all tapes with their bytes."""
+    """Lists the tapes with their ops and bytes."""
     return listing(session, request, "tapes", lambda facts: _facts_with_bytes(session, request, facts["id"]))
 
 
-@method("tape.delete_several")
+@endpoint("DELETE", "/tapes", Deleted, "Delete several tapes", problems=LISTED, query=Several)
 def delete_several_(session: Session, request: Request) -> Result:
-    """Releases tapes."""
+    """Deletes those named by `id`, or those that the filters select, or all."""
     return delete_several(session, request, "tapes")
 
 
-@method("tape.get")
+@endpoint("GET", "/tapes/{tape}", Tape, "Get a tape", problems=NAMED)
 def get(session: Session, request: Request) -> Result:
-    """Returns a tape with its bytes."""
+    """Returns how many ops and bytes the tape holds, and which variables it watches."""
     return json_result(_facts_with_bytes(session, request, path_id(request.params["id"])))
 
 
@@ -63,10 +75,9 @@ def _facts_with_bytes(session: Session, request: Request, tape: Id) -> dict[str,
     return facts | counted.facts
 
 
-@method("tape.watch")
-def watch(session: Session, request: Request) -> Result:
-    """Makes a tape watch tensors and variables from now on."""
-    body = read(request, WatchTensors)
+@endpoint("POST", "/tapes/{tape}/watch", Tape, "Watch tensors", problems=NAMED)
+def watch(session: Session, request: Request, body: WatchTensors) -> Result:
+    """The tape tracks these tensors in ops posted from now on. It watches trainable variables by itself."""
     tape = path_id(request.params["id"])
     tape_facts(session, tape)
     for id in body.tensors:
@@ -77,20 +88,24 @@ def watch(session: Session, request: Request) -> Result:
     return json_result(tape_facts(session, tape))
 
 
-@method("tape.reset")
-def reset(session: Session, request: Request) -> Result:
-    """Removes everything that a tape recorded and watched; on request also what it left in the session."""
-    body = read(request, ResetTape)
-    tape = path_id(request.params["id"])
-    facts = tape_facts(session, tape)
-    check_paused(facts)
-    check_not_consumed(facts)
-    before, after = active([tape])
-    execute(session, request, [TapeReset(tape, body.release_outputs)], before=before, after=after)
-    return json_result(tape_facts(session, tape), bytes_in_use=session.estimated_bytes())
+@endpoint(
+    "POST",
+    "/tapes/{tape}/ops",
+    OpResults,
+    "Run ops on a tape",
+    problems=(*NAMED, "id_in_use", *STATE, *WORK),
+    query=Elements,
+    example=_EXAMPLE,
+)
+def record(session: Session, request: Request, body: OpCalls) -> Result:
+    """Runs ops in order, recorded by the tape and its parents.
+
+    If an op fails, the results of those before it stay, and the ids of the rest stay free.
+    """
+    return run_ops(session, request, body, tape=path_id(request.params["id"]))
 
 
-@method("tape.delete")
+@endpoint("DELETE", "/tapes/{tape}", None, "Delete a tape", status=204, problems=NAMED)
 def delete(session: Session, request: Request) -> Result:
-    """Releases a tape."""
+    """Frees everything that the tape keeps. A new one can have its id with `replace`."""
     return deleted_result(session, request, "tapes")

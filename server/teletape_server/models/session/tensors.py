@@ -1,4 +1,4 @@
-"""Bodies of /tensors."""
+"""Bodies of /tensors, and the parameters of their listing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,26 @@ from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_server.models.base import Answer, Body, Name, Replace, TensorValue, examples
 from teletape_server.models.base import Tensor as TensorField
 from teletape_server.models.listings import Listing
+from teletape_server.models.parameters import All, DtypeFilter, Ids, Page, Prefix, Selection
+
+Kind = Annotated[Literal["tensor", "slices"] | None, Field(description="Only tensors, or only sparse gradients")]
+
+
+class PageOfTensors(Page):
+    """A page of the tensors."""
+
+    kind: Kind = None
+    dtype: DtypeFilter = None
+
+
+class SeveralTensors(Selection):
+    """The tensors that a request deletes."""
+
+    id: Ids = None
+    prefix: Prefix = None
+    kind: Kind = None
+    dtype: DtypeFilter = None
+    all: All = False
 
 
 class NewTensor(Body):

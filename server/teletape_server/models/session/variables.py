@@ -1,4 +1,4 @@
-"""Bodies of /variables."""
+"""Bodies of /variables, and the parameters of their queries."""
 
 from __future__ import annotations
 
@@ -11,6 +11,48 @@ from teletape_engine.ops.assign import MODES
 from teletape_engine.suggestions import with_nearest
 from teletape_server.models.base import Answer, Body, Input, Name, Replace, TensorValue, examples
 from teletape_server.models.listings import Listing
+from teletape_server.models.parameters import (
+    All,
+    BinaryFields,
+    DtypeFilter,
+    Ids,
+    NamedFields,
+    Page,
+    Prefix,
+    Selection,
+)
+
+
+class PageOfVariables(Page):
+    """A page of the variables."""
+
+    dtype: DtypeFilter = None
+
+
+class SeveralVariables(Selection):
+    """The variables that a request deletes."""
+
+    id: Ids = None
+    prefix: Prefix = None
+    dtype: DtypeFilter = None
+    all: All = False
+
+
+class NewVariableFields(NamedFields):
+    """The other fields of a new variable whose value is the body."""
+
+    trainable: Annotated[bool | None, Field(description="For a binary body: whether tapes watch it by themselves")] = (
+        None
+    )
+    name: Annotated[str | None, Field(description="For a binary body: a label for people")] = None
+
+
+class AssignmentFields(BinaryFields):
+    """The other fields of an assignment whose value is the body."""
+
+    mode: Annotated[Literal["set", "add", "sub"] | None, Field(description="For a binary body: what to do with it")] = (
+        None
+    )
 
 
 class NewVariable(Body):

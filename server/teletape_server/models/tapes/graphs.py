@@ -1,13 +1,52 @@
-"""The answer of GET /tapes/{tape}/graph."""
+"""GET /tapes/{tape}/graph: its parameters and its answer."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+import teletape_wire as wire
 from teletape_server.models.base import Answer
 from teletape_server.models.explanations import Explanation
+from teletape_server.models.parameters import Parameters
+
+DOT_TYPE: Final = "text/vnd.graphviz"
+SVG_TYPE: Final = "image/svg+xml"
+_FORMATS: Final = {"json": wire.JSON_TYPE, "dot": DOT_TYPE, "svg": SVG_TYPE}
+
+
+class Drawing(Parameters):
+    """What of a graph is drawn, and how."""
+
+    accept: Annotated[
+        Literal["json", "dot", "svg"] | None,
+        AfterValidator(_FORMATS.__getitem__),
+        Field(
+            alias="format",
+            description="The answer's format, in place of the Accept header (application/json, text/vnd.graphviz, "
+            "image/svg+xml)",
+        ),
+    ] = None
+    targets: Annotated[
+        list[str], Field(description="With `sources`: mark the path of the gradient of this target. Repeatable")
+    ] = Field(default=[])
+    sources: Annotated[
+        list[str],
+        Field(description="With `targets`: mark the path to this source, or where it is cut. Repeatable"),
+    ] = Field(default=[])
+    nodes: Annotated[
+        int,
+        Field(
+            ge=4, le=1_000_000, description="Most nodes to draw: above that, repeated or neighbouring ops share a node"
+        ),
+    ] = 2000
+    first: Annotated[
+        int | None,
+        Field(ge=0, description="Draw only a part: the `ops` ops from this position on. A group's `first` and `ops`"),
+    ] = None
+    ops: Annotated[int, Field(ge=1, description="With `first`: ops to draw")] = 100
+
 
 NodeId = Annotated[str, Field(description="The id of a node of this graph", examples=["n0"])]
 

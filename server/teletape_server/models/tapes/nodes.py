@@ -1,4 +1,4 @@
-"""Answers about one node of a tape's graph."""
+"""One node of a tape's graph: parameters and answers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,30 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from teletape_engine.session.handlers.nodes import MOST_SOURCES
 from teletape_server.models.base import Answer
 from teletape_server.models.explanations import Explanation, Why
+from teletape_server.models.parameters import Bins, Parameters
 from teletape_server.models.session.tensors import Histogram
 from teletape_server.models.tapes.graphs import NodeId
+
+
+class NodeSources(Parameters):
+    """What a node is differentiated by."""
+
+    sources: Annotated[
+        list[str],
+        Field(
+            max_length=MOST_SOURCES,
+            description="Nodes of the graph. Repeatable; without it: the first 64 that the tape watches",
+        ),
+    ] = Field(default=[])
+
+
+class NodeSourcesAndBins(NodeSources):
+    """What a node is differentiated by, and the histograms of the answer."""
+
+    bins: Bins = 20
 
 
 class NodeInput(Answer):

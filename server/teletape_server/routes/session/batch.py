@@ -1,4 +1,4 @@
-"""POST /sessions/{session}/run and /batch: commands as JSON, or as a binary frame, executed exactly once."""
+"""POST /sessions/{session}/batch: commands as JSON, or as a binary frame, executed exactly once."""
 
 from __future__ import annotations
 
@@ -10,51 +10,23 @@ from starlette.responses import Response
 import teletape_wire as wire
 from teletape_server.http.access import LiveSession, registry_of, settings_of
 from teletape_server.http.bodies import declared_length, first_bytes, read_body
-from teletape_server.http.declarations import BODY, NAMED, RAW, SESSION, WORK, answers, takes
-from teletape_server.http.dispatch import dispatch, respond, submitted
+from teletape_server.http.declarations import BODY, SESSION, answers, takes
+from teletape_server.http.dispatch import respond, submitted
 from teletape_server.http.frames import TYPES, FrameBatch, batch_params
 from teletape_server.http.negotiation import body_type
-from teletape_server.http.parameters import Full, IdempotencyKey
+from teletape_server.http.parameters import IdempotencyKey
 from teletape_server.http.schemas import Progress
-from teletape_server.models.session.batches import Batch, BatchAnswer, SessionRun, SessionRunAnswer
+from teletape_server.models.session.batches import Batch, BatchAnswer
 from teletape_server.sessions.registry import SessionEntry
 
 router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
 
 
 @router.post(
-    "/run",
-    summary="Run commands in a session",
-    response_class=Response,
-    openapi_extra=takes(SessionRun),
-    responses=answers(
-        SessionRunAnswer,
-        *SESSION,
-        *BODY,
-        *NAMED,
-        "id_in_use",
-        "tape_consumed",
-        "tape_state",
-        "no_gradient_registered",
-        *WORK,
-    ),
-)
-async def run_in_session(
-    request: Request, session: LiveSession, full: Full = False, key: IdempotencyKey = None
-) -> Response:
-    """Runs the commands of a batch, such as a step of a training loop, and returns the values of `fetch`.
-
-    What the commands create stays, or ends with the request (`scratch`, `keep`). Tapes are paused afterwards. If a
-    command fails, those before it stay done.
-    """
-    return await dispatch(request, session, "session.run", full=full)
-
-
-@router.post(
     "/batch",
     summary="Run a batch of commands",
     response_class=Response,
-    openapi_extra=takes(Batch, others={wire.FRAME_TYPE: RAW}, safetensors=False),
+    openapi_extra=takes(Batch, others=(wire.FRAME_TYPE,), safetensors=False),
     responses=answers(
         BatchAnswer,
         *SESSION,
@@ -68,7 +40,7 @@ async def run_in_session(
         "out_of_turn",
         "sequence_conflict",
         "unknown_structure",
-        others={wire.FRAME_TYPE: RAW},
+        others=(wire.FRAME_TYPE,),
         safetensors=False,
     )
     | {202: {"model": Progress, "description": "Still running: send the same request again to go on waiting"}},

@@ -7,17 +7,18 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 import teletape_wire as wire
+from teletape_server.handlers.endpoints import WORK
 from teletape_server.handlers.idempotency import REPLAYED, request_hash
 from teletape_server.hosts.protocols import Running
 from teletape_server.http.access import Owner, registry_of, retries_of, settings_of
 from teletape_server.http.bodies import declared_length, hash_body, read_body
-from teletape_server.http.declarations import BODY, WORK, answers, takes
+from teletape_server.http.declarations import BODY, answers, takes
 from teletape_server.http.dispatch import LargeResponse, answer, fields_outside, respond
 from teletape_server.http.events import event_stream, late_events
 from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
@@ -32,27 +33,32 @@ from teletape_server.sessions.registry import SessionEntry
 
 router = APIRouter(tags=["run"])
 
+_TAKES: Final = takes(Run)
+_ANSWERS: Final = answers(
+    RunAnswer,
+    "unauthenticated",
+    *BODY,
+    "unknown_id",
+    "id_in_use",
+    "tape_consumed",
+    "tape_state",
+    "no_gradient_registered",
+    "overloaded",
+    "unknown_device",
+    "idempotency_conflict",
+    "answer_dropped",
+    *WORK,
+)
+_BODY_TYPES: Final = body_types(_TAKES)
+_ANSWER_TYPES: Final = answer_types(_ANSWERS, 200)
+
 
 @router.post(
     "/run",
     summary="Run commands once, keep nothing",
     response_class=Response,
-    openapi_extra=takes(Run),
-    responses=answers(
-        RunAnswer,
-        "unauthenticated",
-        *BODY,
-        "unknown_id",
-        "id_in_use",
-        "tape_consumed",
-        "tape_state",
-        "no_gradient_registered",
-        "overloaded",
-        "unknown_device",
-        "idempotency_conflict",
-        "answer_dropped",
-        *WORK,
-    ),
+    openapi_extra=_TAKES,
+    responses=_ANSWERS,
 )
 async def run(
     request: Request,
@@ -69,10 +75,10 @@ async def run(
     The request is safe to repeat. If the client disconnects, the computation is cancelled; with an Idempotency-Key it
     goes on, for the retry.
     """
-    content_type = body_type(request.headers, body_types(request))
-    accept = answer_type(request.headers, answer_types(request, 200), wire.JSON_TYPE)
+    content_type = body_type(request.headers, _BODY_TYPES)
+    accept = answer_type(request.headers, _ANSWER_TYPES, wire.JSON_TYPE)
     length = declared_length(request.headers, settings_of(request).max_body, content_type)
-    params = {"full": full, "accept": accept, **fields_outside(request, {})}
+    params = {"full": full, "accept": accept, **fields_outside(request, _BODY_TYPES)}
     work = _Work(request, owner, device or settings_of(request).device, content_type, params)
     key = idempotency_key(request.headers)
     if key is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import JSONResponse
 
 import teletape_wire as wire
@@ -24,11 +24,12 @@ from teletape_server.http.declarations import BODY, SESSION, refusals
 from teletape_server.http.dispatch import answer
 from teletape_server.http.events import HEADERS
 from teletape_server.http.negotiation import EVENTS_TYPE, wants_events
-from teletape_server.http.parameters import After, All, IdempotencyKey, Limit, Prefix, Several
+from teletape_server.http.parameters import IdempotencyKey
 from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList
 from teletape_server.ipc.leases import Reason
 from teletape_server.middleware.head_requests import HEAD_ONLY
 from teletape_server.models.listings import DeletedSessions, next_link, page
+from teletape_server.models.parameters import Page, Several
 from teletape_server.problems import Problem
 from teletape_server.routes.session.session_events import SessionEvents, described
 from teletape_server.sessions.registry import SessionEntry
@@ -87,20 +88,14 @@ async def create(request: Request, owner: Owner, body: NewSession, key: Idempote
     response_model=SessionList,
     responses=refusals("unauthenticated", "invalid_request", "unknown_session", "session_ended", "busy"),
 )
-async def list_(
-    request: Request,
-    response: Response,
-    owner: Owner,
-    limit: Limit = None,
-    after: After = None,
-    prefix: Prefix = None,
-) -> Any:
+async def list_(request: Request, response: Response, owner: Owner, query: Annotated[Page, Query()]) -> Any:
     """Lists live sessions; for an admin those of all keys. GET an ended session's URL to learn why it ended.
 
     With `Accept: text/event-stream` the answer is events: `sessions` with all of them, then `session` for each that is
     new or has changed (memory, progress of the running request, end) and `ended`, until you close it. The number of
     such streams is limited: `busy`.
     """
+    limit, after, prefix = query.limit, query.after, query.prefix
     registry, sees_all = registry_of(request), is_admin(request, owner)
 
     def visible() -> list[SessionEntry]:
@@ -137,10 +132,9 @@ async def list_(
     summary="End several sessions",
     responses=refusals("unauthenticated", "invalid_request"),
 )
-async def delete_several(
-    request: Request, owner: Owner, id: Several = None, prefix: Prefix = None, all: All = False
-) -> DeletedSessions:
+async def delete_several(request: Request, owner: Owner, query: Annotated[Several, Query()]) -> DeletedSessions:
     """Ends those named by `id`, those whose id begins with `prefix`, or all. Unanswered requests are cancelled."""
+    id, prefix, all = query.id, query.prefix, query.all
     if sum((id is not None, prefix is not None, all)) != 1:
         raise Problem("invalid_request", "say which sessions to end: id (it may repeat), or prefix, or all=true")
     registry = registry_of(request)

@@ -1,27 +1,24 @@
-"""/ops: the catalogue, which is the same for every session; and ops that run without a tape."""
+"""/ops: the catalogue, which is the same for every session."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
-from starlette.responses import Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from teletape_engine.catalogue.describe import catalogue
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.signature import NUMPY_NAMES
 from teletape_engine.errors import UnknownOpError
-from teletape_server.http.access import LiveSession, Owner
-from teletape_server.http.declarations import BODY, NAMED, SESSION, WORK, answers, refusals, takes
-from teletape_server.http.dispatch import dispatch
-from teletape_server.http.parameters import After, Full, IdempotencyKey, Limit
+from teletape_server.http.access import Owner
+from teletape_server.http.declarations import refusals
 from teletape_server.http.schemas import Op, OpList
 from teletape_server.models.listings import next_link, page
-from teletape_server.models.session.ops import OpCalls, OpResults
+from teletape_server.models.parameters import After, Limit
 from teletape_server.problems import Problem
 
-router = APIRouter()
+router = APIRouter(prefix="/ops", tags=["catalogue"])
 
 
 @cache
@@ -47,8 +44,7 @@ def _says(facts: dict[str, Any], words: str) -> bool:
 
 
 @router.get(
-    "/ops",
-    tags=["catalogue"],
+    "",
     summary="List the ops",
     responses=refusals("unauthenticated", "invalid_request", "not_found"),
 )
@@ -93,7 +89,7 @@ async def list_(
     return OpList(ops=[Op.model_validate(fact) for fact in facts], next=following)
 
 
-@router.get("/ops/{op}", tags=["catalogue"], summary="Get an op", responses=refusals("unauthenticated", "not_found"))
+@router.get("/{op}", summary="Get an op", responses=refusals("unauthenticated", "not_found"))
 async def get(
     _: Owner,
     op: Annotated[str, Path(description="Its name, ours, TensorFlow's or NumPy's", examples=["matmul"])],
@@ -103,16 +99,3 @@ async def get(
         return Op.model_validate(_facts()[CATALOGUE.named(op).name])
     except UnknownOpError as error:
         raise Problem("not_found", error.message, **error.details) from None
-
-
-@router.post(
-    "/sessions/{session}/ops",
-    tags=["ops"],
-    summary="Run ops without a tape",
-    response_class=Response,
-    openapi_extra=takes(OpCalls),
-    responses=answers(OpResults, *SESSION, *BODY, *NAMED, "id_in_use", *WORK),
-)
-async def run(request: Request, session: LiveSession, full: Full = False, key: IdempotencyKey = None) -> Response:
-    """Runs ops in order. If one fails, the results of those before it stay, and the ids of the rest stay free."""
-    return await dispatch(request, session, "ops", full=full)

@@ -1,1 +1,0 @@
-"""A session's functions: calls, derivatives, loops, training."""
