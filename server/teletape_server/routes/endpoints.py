@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from teletape_server import handlers  # noqa: F401  # it registers the endpoints
 from teletape_server.handlers.bodies import RAW_TYPE
 from teletape_server.handlers.endpoints import ENDPOINTS, Endpoint
-from teletape_server.http.access import SessionId, authenticated_owner, live_session
+from teletape_server.http.access import SessionId, authenticated_owner, known_session, live_session
 from teletape_server.http.declarations import BODY, EVERY, SESSION, answers, refusals, takes, with_etag
 from teletape_server.http.dispatch import dispatch, fields_outside
 from teletape_server.http.negotiation import answer_types, body_types
@@ -88,20 +88,18 @@ class EndpointRoute(APIRoute):
 
     async def _response(self, request: Request) -> Response:
         owner = await authenticated_owner(request)
-        params = self._defaults.copy()
-        if request.scope["query_string"]:
+        has_query = bool(request.scope["query_string"])
+        if has_query:
             check_names(request, self._known)
-        session = await live_session(request, request.path_params["session"], owner)
-        if request.scope["query_string"]:
-            params |= self._query(request)
-        params |= fields_outside(request, self._takes)
+        session = await known_session(request, request.path_params["session"], owner)
+        params = self._defaults | (self._query(request) if has_query else {}) | fields_outside(request, self._takes)
         for name, param in self._ids.items():
             params[param] = request.path_params[name]
         for header in self._endpoint.conditions:
             params[_CONDITIONS[header][0]] = request.headers.get(header)
         return await dispatch(
             request,
-            session,
+            await live_session(session),
             self._endpoint.operation,
             params,
             takes=self._takes,
