@@ -10,6 +10,10 @@ from serving import ok, problem
 TEXT = "p = x @ w\nd = p - y\nloss = mean(d * d)"
 INPUTS = {"x": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "w": [1.0, 2.0], "y": [1.0, 2.0]}
 PLACE = "step 1 (op 'sub' of 'p', 'y'; line 2, columns 5-9): Incompatible shapes: [3] vs. [2]"
+REMEDY = (
+    "numbers without a dtype that meet no tensor are float32, "
+    'unless the function, run or session has "dtype": "float64"'
+)
 FACTS = {"step": 1, "op": "sub", "inputs": ["p", "y"], "function": "loss", "where": "line 2, columns 5-9"}
 QUESTIONS: dict[str, Any] = {
     "call": {},
@@ -54,7 +58,28 @@ def test_an_input_of_the_wrong_dtype_is_said_by_its_names(rest: Rest) -> None:
     inputs = {"a": {"dtype": "float32", "data": [1.0]}, "scale": {"dtype": "float64", "data": 2.0}}
     fault = problem(rest.post("functions/sum/call", {"inputs": inputs}), 422, "invalid_argument")
     text = "has the dtype float64, but input a ('b') has float32: cast one of them"
-    assert fault["detail"] == f"function 'sum', step 1 (op 'mul' of 'b', 'scale'): input b ('scale') {text}"
+    assert fault["detail"] == f"function 'sum', step 1 (op 'mul' of 'b', 'scale'): input b ('scale') {text}; {REMEDY}"
+
+
+def test_a_number_that_met_only_numbers_is_refused_with_the_remedy(rest: Rest) -> None:
+    inputs = {"x": {"dtype": "float64", "data": [1.0, 2.0]}, "s": 1.5}
+    for dtype in (None, "float64"):
+        rest.create("functions", {"id": "f", "text": "a = square(s)\ny = x * a", "dtype": dtype, "replace": True})
+        answer = rest.post("functions/f/call", {"inputs": inputs})
+        if dtype is None:
+            text = "input b ('a') has the dtype float32, but input a ('x') has float64: cast one of them"
+            assert problem(answer, 422, "invalid_argument")["detail"].endswith(f"{text}; {REMEDY}")
+    [value] = ok(answer).json()["values"].values()
+    assert (value["dtype"], value["data"]) == ("float64", [2.25, 4.5])
+
+
+@pytest.mark.parametrize(("text", "called"), [("y = A @ x", "'@'"), ("y = dot(A, x)", "op 'dot'")])
+def test_a_product_that_does_not_fit_is_said_as_the_text_writes_it(rest: Rest, text: str, called: str) -> None:
+    rest.create("functions", {"id": "f", "text": text})
+    fault = problem(rest.post("functions/f/call", {"inputs": [[[1, 2], [3, 4]], [1, 2, 3]]}), 422, "invalid_argument")
+    assert fault["detail"].startswith(f"function 'f', step 0 ({called} of 'A', 'x'; line 1, columns 5-")
+    subject = "a @ b" if "@" in text else "dot"
+    assert f": {subject} sums over the last axis of a and the " in fault["detail"]
 
 
 @pytest.mark.parametrize("path", ["run", "batch"])

@@ -138,6 +138,13 @@ _NUMBERS: Final = {
     "bool": "true or false",
     "complex": "a complex number",
 }
+#: Where a number without a dtype may have become the float32 of two dtypes that do not fit.
+_FLOAT32_ALONE: Final = (
+    "numbers without a dtype that meet no tensor are float32, "
+    'unless the function, run or session has "dtype": "float64"'
+)
+#: How a text writes an op that has another name in the catalogue.
+_WRITTEN: Final = {"numpy_matmul": "@"}
 _PLACES: Final = ("the first input", "the second input", "the third input")
 
 
@@ -154,7 +161,8 @@ def _wrong_dtype(match: re.Match[str], op: str | None, inputs: Sequence[Any]) ->
 
     if position == 0:
         return f"{named(0)} has the dtype {actual}, and must have {expected}: cast it"
-    return f"{named(position)} has the dtype {actual}, but {named(0)} has {expected}: cast one of them"
+    remedy = f"; {_FLOAT32_ALONE}" if {actual, expected} == {"float32", "float64"} else ""
+    return f"{named(position)} has the dtype {actual}, but {named(0)} has {expected}: cast one of them{remedy}"
 
 
 def _dtype_not_taken(match: re.Match[str]) -> str:
@@ -236,6 +244,8 @@ def located(message: str, details: Facts, verb: str | None = None) -> str:
         function = details.get("function")
         holder = f"function {function!r}, " if function is not None and not str(function).startswith("_") else ""
         names = ", ".join([repr(name) for name in inputs if isinstance(name, int | str)])
+        if details.get("where") and op in _WRITTEN:  # the step comes from a text
+            called = repr(_WRITTEN[op])
         facts = [f"{called} of {names}" if op is not None and names else called, details.get("where")]
         place = f"{holder}step {details['step']} ({'; '.join([fact for fact in facts if fact])})"
         return f"command {details['command']}: {place}: {text}" if "command" in details else f"{place}: {text}"

@@ -103,14 +103,14 @@ def dot(a: Any, b: Any) -> Any:
     """
     if not a.shape or not b.shape:
         return a * b
+    if a.shape[-1] != b.shape[-2 if len(b.shape) > 1 else -1]:
+        raise InvalidArgumentError(
+            "dot sums over the last axis of a and the last but one of b, or its only one, which must have the same "
+            f"length; found {shape_text(a.shape)} and {shape_text(b.shape)}"
+        )
     if len(b.shape) < 3 or len(a.shape) < 2:
         return numpy_matmul(a, b)
     *lead, k, n = b.shape
-    if a.shape[-1] != k:
-        raise InvalidArgumentError(
-            f"dot sums over the last axis of a and the last but one of b, which must have the same length; found "
-            f"{shape_text(a.shape)} and {shape_text(b.shape)}"
-        )
     rows = math.prod(a.shape[:-1])
     columns = reshape(transpose(b, perm=(len(lead), *range(len(lead)), len(lead) + 1)), shape=(k, math.prod(lead) * n))
     return reshape(matmul(reshape(a, shape=(rows, k)), columns), shape=(*a.shape[:-1], *lead, n))
