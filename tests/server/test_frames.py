@@ -1,6 +1,7 @@
 """Frames: a connection answers the plain ones itself, the framework the others, and no caller sees a difference."""
 
 import contextlib
+import dataclasses
 import errno
 import json
 import os
@@ -624,6 +625,31 @@ def test_a_retry_joins_its_batch_whichever_way_it_comes(server: Server, stopped:
     assert items[0][2] == items[1][2]
     (fetched,) = stopped.run(Fetch("v")).results
     assert fetched.array == 1.0  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("events", [False, True])
+def test_the_answer_of_a_retry_that_joined_says_that_it_is_replayed(
+    server: Server, stopped: Program, events: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = server.app.state
+    monkeypatch.setattr(state, "settings", dataclasses.replace(state.settings, patience=60.0))
+    headers = {"Idempotency-Key": "joins", **({"Accept": "text/event-stream"} if events else {})}
+    replayed: list[str | None] = []
+
+    def send() -> None:
+        with server.client() as http:
+            response = http.post("/v1/sessions/demo/tensors", json={"id": "x", "value": 1.0}, headers=headers)
+            assert response.status_code == (200 if events else 201)
+            replayed.append(response.headers.get("Idempotent-Replayed"))
+
+    senders = [threading.Thread(target=send) for _ in range(2)]
+    for count, sender in enumerate(senders, 1):
+        sender.start()
+        until(lambda count=count: server.answering() == count)
+    os.kill(server.worker("demo"), signal.SIGCONT)
+    for sender in senders:
+        sender.join()
+    assert sorted(replayed, key=str) == [None, "true"]
 
 
 def test_a_retry_that_leaves_does_not_end_what_it_joined(server: Server, stopped: Program) -> None:

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 import teletape_wire as wire
 from teletape_server.handlers.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
-from teletape_server.handlers.idempotency import DIGEST, conflict, request_hash
+from teletape_server.handlers.idempotency import DIGEST, REPLAYED, conflict, request_hash
 from teletape_server.hosts.protocols import HostGone, Running
 from teletape_server.http.access import registry_of, settings_of
 from teletape_server.http.bodies import declared_length, hash_body, read_body
@@ -102,6 +102,7 @@ async def submitted(
             body.discard()
     if digest != hasher.digest():
         raise conflict(key)
+    request.state.joins = True
     return running
 
 
@@ -136,11 +137,21 @@ async def respond(
     Raises:
         Problem: The method refused the request, or the session ended.
     """
-    registry = registry_of(request)
+    registry, replayed = registry_of(request), REPLAYED if getattr(request.state, "joins", False) else {}
     if wants_events(request.headers):
-        return event_stream(request, running, status=status, session_ended=lambda: registry.ended(session))
+        events = event_stream(request, running, status=status, session_ended=lambda: registry.ended(session))
+        events.headers.update(replayed)
+        return events
     done, _ = await asyncio.wait([running.reply], timeout=patience)
-    return answer(registry, session, running, status=status) if done else still_running(running)
+    if not done:
+        return still_running(running)
+    try:
+        response = answer(registry, session, running, status=status)
+    except Problem as problem:
+        problem.headers = {**problem.headers, **replayed}
+        raise
+    response.headers.update(replayed)
+    return response
 
 
 def still_running(running: Running) -> Response:
