@@ -2,22 +2,31 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 import teletape_wire as wire
 from teletape_engine.commands import Batch
 from teletape_engine.commands.results import Answer
 from teletape_server.app import create_app
+from teletape_server.connections.exchange import FrameExchange
 from teletape_server.server import Server as HttpServer
 from teletape_server.settings import Settings
 
+#: TELETAPE_FRAMES=off lets the servers of all tests answer frames by the framework.
+FRAMES = os.environ.get("TELETAPE_FRAMES", "")
+#: Marks tests of what the framework does not do; all others hold with it too.
+needs_exchange = pytest.mark.skipif(FRAMES == "off", reason="it looks at the exchange of frames, which is turned off")
 KEYS = {"ann": "ann's secret".replace(" ", "-"), "bob": "bob's secret".replace(" ", "-")}
 
 
@@ -34,16 +43,20 @@ class Clock:
 class Server:
     """A server that runs, and the test's ways to it; `parts` are those of `create_app`, hosts and store."""
 
-    def __init__(self, settings: Settings, **parts: Any) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, *, certificate: Path | None = None, **parts: Any) -> None:
+        if FRAMES:
+            settings = dataclasses.replace(settings, frames=FRAMES)
+        self.settings, self._certificate = settings, certificate
         self.clock = Clock()
         self.app = create_app(settings, clock=self.clock, **parts)
         self.listener = socket.create_server(("127.0.0.1", 0))
         # As the server's own listener: asyncio sets it for no listener made so, and each answer would wait 40 ms.
         self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port: int = self.listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'http' if certificate is None else 'https'}://127.0.0.1:{self.port}"
         self._uvicorn = HttpServer(self.app, settings)
+        if certificate is not None:
+            self._uvicorn.config.ssl_certfile = str(certificate)
         self._thread = threading.Thread(target=self._run, name="server")
 
     def _run(self) -> None:
@@ -73,7 +86,8 @@ class Server:
         """A plain HTTP client with that owner's key."""
         if self.settings.api_keys and owner is not None:
             headers = {"Authorization": f"Bearer {KEYS[owner]}", **headers}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+        trust = True if self._certificate is None else ssl.create_default_context(cafile=str(self._certificate))
+        return httpx.Client(base_url=self.url, headers=headers, verify=trust, timeout=60, trust_env=False)
 
     def connection(self) -> Any:
         """The protocol of a new connection, without a network; call it in the server's loop."""
@@ -86,8 +100,9 @@ class Server:
         return loop
 
     def answering(self) -> int:
-        """The number of requests that the application has begun to answer."""
-        return len(self._uvicorn.server_state.tasks)
+        """The number of requests that the server has begun to answer."""
+        exchanges = [item.cycle for item in self.app.state.connections.open if isinstance(item.cycle, FrameExchange)]
+        return len(self._uvicorn.server_state.tasks) + sum(not item.response_complete for item in exchanges)
 
     def worker(self, session: str, owner: str = "ann") -> int:
         """The process id of a session's worker."""

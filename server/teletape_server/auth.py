@@ -19,9 +19,11 @@ class Keys:
 
     Args:
         keys: Owner to key; empty for a server that requires none.
+        generation: Another number for each set of keys of a run: what was decided with other keys does not count.
     """
 
-    def __init__(self, keys: Mapping[str, str]) -> None:
+    def __init__(self, keys: Mapping[str, str], generation: int = 0) -> None:
+        self.generation = generation
         self._digests = {name: _digest(key) for name, key in keys.items()}
 
     def __bool__(self) -> bool:

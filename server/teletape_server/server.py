@@ -11,14 +11,16 @@ import asyncio
 import os
 import signal
 import socket
+import time
 from types import FrameType
 from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
 
-from teletape_server.connections.config import server_config
-from teletape_server.connections.open_connections import Connections
+from teletape_server.connections.connection import Connection
+from teletape_server.connections.heads import FrameHeads
+from teletape_server.connections.open_connections import Connections, ServerState
 from teletape_server.sessions.registry import Registry
 from teletape_server.settings import Settings
 
@@ -34,7 +36,7 @@ class Server(uvicorn.Server):
     """
 
     def __init__(self, app: FastAPI, settings: Settings) -> None:
-        super().__init__(server_config(app, settings))
+        super().__init__(_config(app, settings))
         self._app = app
         self._grace = settings.shutdown_grace
 
@@ -58,5 +60,37 @@ class Server(uvicorn.Server):
 
     async def _answered(self) -> bool:
         """Waits until no request is being answered; returns False if that takes too long."""
-        tasks = [*self.server_state.tasks]
-        return not tasks or not (await asyncio.wait(tasks, timeout=_ANSWER_SECONDS))[1]
+        connections: Connections = self._app.state.connections
+        end = time.monotonic() + _ANSWER_SECONDS
+        while self.server_state.tasks or any(connection.is_unanswered for connection in connections.open):
+            if time.monotonic() > end:
+                return False
+            await asyncio.sleep(0.01)  # no event comes
+        return True
+
+
+def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """Returns uvicorn's configuration, with connections of this package, which are the application's from now on.
+
+    uvicorn calls a protocol with four arguments, waits for `ServerState`, and calls `shutdown`. It gives its loop,
+    signals and lifespan; nothing else of it is used.
+    """
+    app.state.connections = connections = Connections(settings, app.state.metrics.refused)
+    heads = FrameHeads(app.state) if settings.frames == "on" else None
+
+    def connection(*, config: object, server_state: ServerState, app_state: object, _loop: object = None) -> Connection:
+        return Connection(connections, app, server_state, heads, may_be_lent=settings.is_direct)
+
+    return uvicorn.Config(
+        app,
+        http=connection,  # type: ignore[arg-type]  # it is only called
+        ws="none",
+        log_config=None,
+        log_level=settings.log_level,
+        proxy_headers=False,  # what of them is needed, the log of requests reads itself
+        access_log=False,  # `access_log` writes the lines of requests
+        server_header=False,
+        date_header=False,  # `streams` writes it
+        timeout_graceful_shutdown=2,  # `Server` has let work and answers finish before
+        lifespan="on",
+    )

@@ -86,24 +86,16 @@ def _mode(text: str) -> int:
     return int(text, 8)
 
 
-def _level(text: str) -> str:
-    levels = ("debug", "info", "warning", "error")
-    if text.lower() not in levels:
-        raise ValueError("one of " + ", ".join(levels))
-    return text.lower()
+def _choice(*choices: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError("one of " + ", ".join(choices))
+        return text.lower()
+
+    return read
 
 
-def _log_format(text: str) -> str:
-    if text.lower() not in ("text", "json"):
-        raise ValueError("text or json")
-    return text.lower()
-
-
-def _on_off(text: str) -> str:
-    choices = ("auto", "on", "off")
-    if text.lower() not in choices:
-        raise ValueError("one of " + ", ".join(choices))
-    return text.lower()
+_ON_OFF: Final = _choice("auto", "on", "off")
 
 
 def _user(text: str) -> User:
@@ -281,20 +273,28 @@ class Settings:
     worker_user: User | None = field(
         default=None, metadata=_setting(_user, "user that sessions' processes run as; needs a server of root", "USER")
     )
+    frames: str = field(
+        default="on",
+        metadata=_setting(_choice("on", "off"), "answer plain frames before the framework: on, off", "CHOICE"),
+    )
     direct: str = field(
         default="auto",
         metadata=_setting(
-            _on_off, "sessions' processes serve connections of small frames: on, off; auto: if no keys", "CHOICE"
+            _ON_OFF, "sessions' processes serve connections of small frames: on, off; auto: if no keys", "CHOICE"
         ),
     )
-    log_level: str = field(default="warning", metadata=_setting(_level, "debug, info, warning or error", "LEVEL"))
+    log_level: str = field(
+        default="warning",
+        metadata=_setting(_choice("debug", "info", "warning", "error"), "debug, info, warning or error", "LEVEL"),
+    )
     log_format: str = field(
-        default="text", metadata=_setting(_log_format, "lines of the log: text, or json, an object each", "FORMAT")
+        default="text",
+        metadata=_setting(_choice("text", "json"), "lines of the log: text, or json, an object each", "FORMAT"),
     )
     access_log: str = field(
         default="auto",
         metadata=_setting(
-            _on_off,
+            _ON_OFF,
             "a line on stderr for each request: on, off; auto: if the log level is info or debug",
             "CHOICE",
             nargs="?",
@@ -327,7 +327,8 @@ class Settings:
     @property
     def is_direct(self) -> bool:
         """Whether sessions' processes may serve connections: they can read what comes over them, keys too."""
-        return self.direct == "on" or (self.direct == "auto" and not self.api_keys)
+        is_wanted = self.direct == "on" or (self.direct == "auto" and not self.api_keys)
+        return is_wanted and self.frames == "on" and not self.logs_requests
 
     @property
     def most_memory(self) -> int:

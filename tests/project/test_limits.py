@@ -35,6 +35,7 @@ NOT_LIMITS = {
     "unix_mode",
     "device",
     "direct",
+    "frames",
     "api_keys",
     "log_level",
     "worker_user",

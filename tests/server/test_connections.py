@@ -14,8 +14,9 @@ import httpx
 import pytest
 
 from serving import KEYS, Server, ok, problem, until
-from teletape_server.connections.connection import MAX_HEAD, MAX_HEADERS, Connection
+from teletape_server.connections.connection import Connection
 from teletape_server.connections.open_connections import Connections, most_connections
+from teletape_server.connections.reader import MAX_HEAD, MAX_HEADERS
 from teletape_server.settings import Settings
 
 HEALTH = b"GET /v1/health HTTP/1.1\r\nHost: x\r\n"
@@ -158,6 +159,22 @@ def test_a_half_sent_head_is_ended(guarded: Server, start: bytes) -> None:
         assert refusal(sock, 408, "request_timeout")["details"] == {"limit": 0.3}
 
 
+def test_a_connection_without_further_requests_is_closed_after_some_time(
+    patient: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sooner than one that has sent none yet, but not while an answer is due."""
+    with connection(patient) as sock, connection(patient) as other:
+        for item in (sock, other):
+            item.sendall(HEALTH + b"\r\n")
+            assert item.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+        other.sendall(HEALTH)
+        until(lambda: any(item._reader.head_bytes for item in connections_of(patient).open))
+        monkeypatch.setattr("teletape_server.connections.connection.KEEP_ALIVE_SECONDS", 0.1)
+        assert received(sock) == b""
+        other.sendall(b"Connection: close\r\n\r\n")
+        assert received(other).startswith(b"HTTP/1.1 200 ")
+
+
 def answer_while_sending(server: Server, start: bytes, byte: bytes) -> bytes:
     """The beginning of the answer to a request that goes on, byte by byte, until it is answered."""
     with connection(server) as sock:
@@ -250,7 +267,7 @@ def test_a_caller_that_reads_nothing_before_it_has_sent_all_of_its_body_gets_suc
 def test_a_caller_that_goes_on_sending_too_slowly_after_such_an_answer_is_left(
     guarded: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("teletape_server.connections.connection._LINGER_SECONDS", 0.2)
+    monkeypatch.setattr("teletape_server.connections.pace._LINGER_SECONDS", 0.2)
     with connection(guarded) as sock, contextlib.suppress(ConnectionError):
         sock.sendall(POST + b"Content-Length: 1000000\r\n\r\n")
         until(lambda: bool(connections_of(guarded).refused))
@@ -263,7 +280,7 @@ def test_a_caller_that_goes_on_sending_too_slowly_after_such_an_answer_is_left(
 def test_a_caller_that_reads_such_an_answer_slowly_gets_all_of_it(
     guarded: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("teletape_server.connections.connection._LINGER_SECONDS", 0.0)
+    monkeypatch.setattr("teletape_server.connections.pace._LINGER_SECONDS", 0.0)
     monkeypatch.setattr(connections_of(guarded), "stall_limit", 600.0)
     sweeps, check = [], Connection.check
     monkeypatch.setattr(Connection, "check", lambda self, seconds: (check(self, seconds), sweeps.append(self)))
@@ -279,14 +296,14 @@ def test_a_caller_that_reads_such_an_answer_slowly_gets_all_of_it(
         until(lambda: len(sweeps) >= 3)
         (left,) = connections_of(guarded).refused
         assert left.transport.get_write_buffer_size() > 0
-        assert not left.flow.write_paused, "then uvicorn waits with the rest of the answer"
+        assert not left.flow.write_paused, "then the application waits with the rest of the answer"
         assert received(sock).partition(b"\r\n\r\n")[2] == expected
 
 
 def test_a_caller_that_does_not_close_after_such_an_answer_is_left(
     guarded: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("teletape_server.connections.connection._LINGER_SECONDS", 0.0)
+    monkeypatch.setattr("teletape_server.connections.pace._LINGER_SECONDS", 0.0)
     with connection(guarded) as sock:
         sock.sendall(POST + b"Content-Length: 1000000\r\n\r\n")
         refusal(sock, 401, "unauthenticated")
@@ -392,6 +409,19 @@ def test_a_caller_that_leaves_its_pipelined_requests_leaves_no_traceback(
     with patient.client() as http:
         until(lambda: not ok(http.get("/v1/sessions")).json()["sessions"])
     assert not caplog.records
+
+
+def test_a_stream_for_an_older_protocol_ends_with_the_connection(patient: Server) -> None:
+    """HTTP/1.0 has no chunks."""
+    with connection(patient) as sock:
+        sock.sendall(b"GET /v1/sessions HTTP/1.0\r\nAccept: text/event-stream\r\n" + KEY + b"\r\n")
+        answer = b""
+        while b"event: " not in answer:
+            answer += sock.recv(1 << 16)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"transfer-encoding" not in head
+    assert b"\r\nconnection: close" in head
+    assert body.startswith(b"event: "), "a chunk begins with its length"
 
 
 def test_a_request_for_another_protocol_is_answered_as_any_other(

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from serving import KEYS, Server
-from teletape_server.connections.connection import MAX_HEAD, Connection
+from teletape_server.connections.connection import Connection
+from teletape_server.connections.reader import MAX_HEAD
 from teletape_server.settings import Settings
 
 LIMIT = 0.05  #: Seconds of CPU time that a turn of the loop may take, other programs on this machine left out.
@@ -88,6 +89,7 @@ STREAMS = {  # (start, what is sent again and again)
     "a body without end": (head(POST, b"Content-Length: 999999999\r\n"), b"a"),
     "small chunks": (CHUNKED, b"1\r\na\r\n"),
     "chunks with extensions": (CHUNKED, b"1;a=b\r\na\r\n"),
+    "a chunk of ends of heads": (CHUNKED + b"fffffff\r\n", b"\r\n\r\n"),
     "trailers": (CHUNKED + b"0\r\n", b"a: b\r\n"),
     "a request for another protocol": (b"", head(header=b"Connection: Upgrade\r\nUpgrade: websocket\r\n")),
     "a path of escapes": (b"", head(b"GET /v1/" + b"%41" * (ROOM // 3))),

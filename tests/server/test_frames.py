@@ -22,6 +22,7 @@ import teletape_wire as wire
 from serving import KEYS, Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.recording.values import Literal
+from teletape_server.auth import Keys
 from teletape_server.hosts.protocols import Reply
 from teletape_server.settings import Settings
 
@@ -219,6 +220,21 @@ def test_an_older_protocol_and_chunks_reach_the_framework(framed: Server, framew
     chunked = head(0, Transfer_Encoding="chunked").replace(b"Content-Length: 0\r\n", b"")
     assert exchange(framed, chunked, b"0\r\n\r\n").status == 411
     assert framework.requests == before + 2
+
+
+def test_a_known_head_is_asked_for_its_key_again_after_the_keys_have_changed(framed: Server, program: Program) -> None:
+    keys = framed.app.state.keys
+    body = frame(program.batch())
+    with socket.create_connection(("127.0.0.1", framed.port), timeout=60) as sock:
+        for _ in range(2):
+            sock.sendall(head(len(body)) + body)
+            assert answer(sock).status == 200
+        framed.app.state.keys = Keys({"ann": "another-secret"}, generation=1)
+        try:
+            sock.sendall(head(len(body)) + body)
+            assert answer(sock).status == 401
+        finally:
+            framed.app.state.keys = keys
 
 
 # -------------------------------------------------------------------------------------------------- equal answers

@@ -20,7 +20,7 @@ import teletape_wire as wire
 from serving import KEYS, Program, Server, ok
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.recording.values import Literal
-from teletape_server.connections import direct_connection
+from teletape_server.connections import lending
 from teletape_server.hosts import handed_connections
 from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.page import SLOTS
@@ -50,7 +50,7 @@ ENDLESS = [
 def patient() -> Iterator[None]:
     """A busy machine makes no frame too slow to count, and no connection idle."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(direct_connection, "_QUICK", 600.0)
+        patch.setattr(lending, "_QUICK", 600.0)
         patch.setattr(handed_connections, "_IDLE_SECONDS", 600.0)
         yield
 
@@ -110,7 +110,7 @@ class Caller:
         """Whether the process has this connection."""
         port = self.sock.getsockname()[1]
         connections = [*self.server.app.state.connections.open]
-        return any(item.client[1] == port and item._handover is not None for item in connections)
+        return any(item.client[1] == port and item.lending.handover is not None for item in connections)
 
     @property
     def handed(self) -> int:
@@ -284,7 +284,7 @@ def test_slots_of_connections_that_broke_while_the_process_wrote_are_used_again(
     direct: Server, http: httpx.Client
 ) -> None:
     def break_off(connection: Any) -> None:
-        connection._handover.token.take()  # as the process does to write an answer; it may have it already
+        connection.lending.handover.token.take()  # as the process does to write an answer; it may have it already
         connection.transport.abort()
 
     for _ in range(SLOTS + 1):

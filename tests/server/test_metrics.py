@@ -13,8 +13,8 @@ from test_frames import until
 
 from serving import Program, Server, ok, problem
 from teletape_engine.commands import Constant, Fetch
-from teletape_server.connections import direct_connection
-from teletape_server.connections.frame_connection import FrameConnection
+from teletape_server.connections import lending
+from teletape_server.connections.frames import Frames
 from teletape_server.hosts import handed_connections
 from teletape_server.settings import Settings
 
@@ -117,7 +117,7 @@ def test_frames_are_counted_by_status(served: Server) -> None:
 
 
 def test_frames_of_handed_connections_are_counted_by_their_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct_connection, "_QUICK", 600.0)
+    monkeypatch.setattr(lending, "_QUICK", 600.0)
     monkeypatch.setattr(handed_connections, "_LONG_SECONDS", 600.0)
     settings = Settings(direct="on", shutdown_grace=0.1)
     with Server(settings).running() as server, server.client() as http, server.client() as other:
@@ -166,8 +166,8 @@ def test_two_servers_count_apart() -> None:
 
 def test_counting_a_frame_is_one_increment() -> None:
     """In instructions, not in time: an attribute, an index, an addition, a store; and two tests for the log."""
-    respond = [(item.opname, str(item.argval)) for item in dis.get_instructions(FrameConnection._respond)]
-    counted = next(at for at, item in enumerate(respond) if item[1] == "_frames")
+    respond = [(item.opname, str(item.argval)) for item in dis.get_instructions(Frames.respond)]
+    counted = next(at for at, item in enumerate(respond) if item[1] == "_counts")
     stored = next(at for at in range(counted, len(respond)) if respond[at][0] == "STORE_SUBSCR")
     assert stored - counted <= 12
     assert not [name for _, name in respond if re.search(r"time|labels|inc$|observe", name)]

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import httpx
 import numpy as np
 import pytest
-import uvicorn
 
 import teletape as tf
 from serving import KEYS, Server, ok, problem, until
+from teletape_server.connections.pace import KEEP_ALIVE_SECONDS
 from teletape_server.settings import Settings
 
 pytestmark = pytest.mark.nginx
@@ -175,4 +175,4 @@ def test_no_limit_delays_however_fast_a_program_is() -> None:
 def test_what_nginx_keeps_open_is_closed_before_the_server_would() -> None:
     """Else a request may meet a connection that the server has just closed, and fail."""
     [seconds] = re.findall(r"keepalive_timeout (\d+)s;", CONFIGURATION.read_text())
-    assert int(seconds) < uvicorn.Config("app").timeout_keep_alive
+    assert int(seconds) < KEEP_ALIVE_SECONDS

@@ -1,12 +1,13 @@
 """One frame: its body goes into memory of the session's process as it arrives, and the reply becomes the response.
 
-It takes the place of uvicorn's cycle of a request, and has its attributes. It decides nothing itself: the checks are
-those of the framework's routes.
+It takes the place of the application's cycle (`cycle`). What may be refused is checked by the same functions as in
+the framework's routes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -42,11 +43,11 @@ class FrameExchange:
         memory: Of the caller: where parts of the body are, and room for the answer.
 
     Attributes:
-        response_started, response_complete, disconnected, keep_alive: As of uvicorn's cycle.
-        answered: Resolves when the response is complete, or the caller has left.
-        path: Of the request's URL.
+        response_started, response_complete, disconnected, keep_alive: As of `Cycle`.
+        head: The frame's head.
         session: The session that the frame is for.
         request_id: The request's id.
+        began: When its head was read, by `time.monotonic`.
     """
 
     def __init__(
@@ -61,11 +62,10 @@ class FrameExchange:
         self.response_started = self.response_complete = self.disconnected = False
         self.keep_alive = head.keep_alive
         self._loop = asyncio.get_running_loop()
-        self.answered: asyncio.Future[None] = self._loop.create_future()
-        self.path = head.path
+        self.began = time.monotonic()
+        self.head = head
         self._heads, self._length, self._respond = heads, length, respond
         self.session = session
-        self._params = head.params
         self.request_id = head.request_id or new_request_id()
         self._memory = memory
         self._beginning = b""
@@ -89,8 +89,9 @@ class FrameExchange:
         """Whether the request names memory of the caller."""
         return self._memory is not None
 
-    def receive(self, data: memoryview) -> None:
+    def receive(self, body: bytes | memoryview) -> None:
         """Takes the next part of the body."""
+        data = memoryview(body)
         if self._body is not None:
             self._place(data)
         elif self._batch is None and not self._is_refused:
@@ -122,7 +123,7 @@ class FrameExchange:
         """Finds what runs already, or takes memory for the body."""
         try:
             max_header = self._heads.settings.max_header
-            batch = FrameBatch.read(beginning, self._params, length=self._length, max_header=max_header)
+            batch = FrameBatch.read(beginning, self.head.params, length=self._length, max_header=max_header)
             self._running = batch.running_in(self.session)
             if self._running is None:
                 self._body = self._heads.registry.body_buffer(self.session, self._length)
@@ -173,7 +174,7 @@ class FrameExchange:
     def take_over(self, prefix: bytes, running: Running, seconds: float) -> None:
         """Answers a frame that its session's process has read, and that has run for some seconds."""
         max_header = self._heads.settings.max_header
-        self._batch = FrameBatch.read(prefix, self._params, length=self._length, max_header=max_header)
+        self._batch = FrameBatch.read(prefix, self.head.params, length=self._length, max_header=max_header)
         self._batch.note(self.session, running)
         self._running = running
         self._wait(self._batch, running, max(self._heads.settings.patience - seconds, 0.0))
@@ -220,7 +221,7 @@ class FrameExchange:
 
     def _answer(self, response: Response) -> None:
         self._release()
-        self._heads.guard.complete(MutableHeaders(raw=response.raw_headers), self.path, self.request_id)
+        self._heads.guard.complete(MutableHeaders(raw=response.raw_headers), self.head.path, self.request_id)
         self._respond(self, response)
 
     def abandon(self) -> None:
@@ -229,7 +230,6 @@ class FrameExchange:
         if self._running is not None:
             self._running.reply.remove_done_callback(self._on_reply)
         self._release()
-        self.close()
 
     def _release(self) -> None:
         """Lets go of all memory: the connection keeps this object until its next request."""
@@ -239,8 +239,3 @@ class FrameExchange:
             self._patience.cancel()
         self._body = self._running = self._patience = self._memory = None
         self._beginning = b""
-
-    def close(self) -> None:
-        """Notes that nothing more will be written."""
-        if not self.answered.done():
-            self.answered.set_result(None)

@@ -14,6 +14,7 @@ from starlette.datastructures import Headers, State
 
 import teletape_wire as wire
 from teletape_server.auth import Keys
+from teletape_server.connections.reader import Head
 from teletape_server.guard import Guard, sent_request_id
 from teletape_server.http.access import owner_of
 from teletape_server.http.bodies import check_length, declared_length
@@ -33,7 +34,7 @@ _SPECIAL: Final = ("expect", "idempotency-key", "origin", "transfer-encoding", "
 
 @dataclass(frozen=True)
 class FrameHead:
-    """What an accepted head says. It says the same each time it comes, since keys do not change.
+    """What an accepted head says. It says the same each time it comes, until the server's keys change.
 
     Attributes:
         owner, session: Whose frame it is, and for which session.
@@ -87,21 +88,24 @@ class FrameHeads:
         guard: Guard = self._state.guard
         return guard
 
-    def accepted(
-        self, method: bytes, version: str, url: bytes, headers: list[tuple[bytes, bytes]], *, keep_alive: bool
-    ) -> tuple[FrameHead, int] | None:
+    @property
+    def keys(self) -> Keys:
+        """The server's keys."""
+        keys: Keys = self._state.keys
+        return keys
+
+    def accepted(self, request: Head) -> tuple[FrameHead, int] | None:
         """Returns what a plain frame's head says, and its length; None if the framework has to answer the request."""
-        match = _URL.fullmatch(url)
-        if match is None or method != b"POST" or version != "1.1":
+        match = _URL.fullmatch(request.url)
+        if match is None or request.method != b"POST" or request.version != "1.1":
             return None
-        named = Headers(raw=headers)
+        named = Headers(raw=request.headers)
         if any(name in named for name in _SPECIAL) or wants_events(named):
             return None
-        path, keys = url.decode(), self._state.keys
-        assert isinstance(keys, Keys)
+        path = request.url.decode()
         try:
             self.guard.check(path, named)
-            owner = owner_of(named, keys)
+            owner = owner_of(named, self.keys)
             if body_type(named, TYPES) != wire.FRAME_TYPE:
                 return None
             params = batch_params(named, wire.FRAME_TYPE)
@@ -111,7 +115,8 @@ class FrameHeads:
         if params["accept"] != wire.FRAME_TYPE:
             return None
         forwarded = named.get("x-forwarded-for")
-        head = FrameHead(owner, match[1].decode(), path, params, sent_request_id(named), keep_alive, forwarded)
+        request_id = sent_request_id(named)
+        head = FrameHead(owner, match[1].decode(), path, params, request_id, request.keep_alive, forwarded)
         return head, length
 
     def session(self, head: FrameHead, length: int) -> SessionEntry | None:
@@ -139,14 +144,11 @@ class KnownHead(NamedTuple):
 
     Attributes:
         data: The bytes.
-        head: What they say.
+        request, head: What they say.
+        generation: Of the keys that accepted it: with others it may say something else.
     """
 
     data: HeadBytes
+    request: Head
     head: FrameHead
-
-    @classmethod
-    def of(cls, data: bytes, head: FrameHead) -> KnownHead | None:
-        """Returns an accepted head's bytes as known; None if they have not exactly one length."""
-        head_bytes = HeadBytes.of(data)
-        return None if head_bytes is None else cls(head_bytes, head)
+    generation: int

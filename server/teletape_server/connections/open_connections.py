@@ -1,6 +1,6 @@
 """All open connections: how many there may be, and the sweep that once a second ends what has stalled.
 
-Nothing here depends on a key.
+This runs before authentication.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import logging
 import resource
 from collections import Counter
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from teletape_server.settings import Settings
 
@@ -32,6 +32,18 @@ def most_connections(settings: Settings) -> int:
         return settings.connections
     log.warning("this process may open %d files, so it takes %d connections at most: raise ulimit -n", hard, hard // 2)
     return hard // 2
+
+
+class ServerState(Protocol):
+    """What uvicorn's server looks at while it ends.
+
+    Attributes:
+        connections: It calls `shutdown` of each, and waits until there are none.
+        tasks: It waits for them.
+    """
+
+    connections: set[Any]
+    tasks: set[asyncio.Task[None]]
 
 
 class OpenConnection(Protocol):

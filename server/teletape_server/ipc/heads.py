@@ -6,6 +6,7 @@ import re
 import secrets
 import time
 from email.utils import formatdate
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 MOST: Final = 32 << 10  #: Bytes of a body, and of an answer, that a session's process receives and sends by itself.
@@ -59,6 +60,12 @@ def answer_pattern(head: bytes) -> bytes:
     return b"\r\n".join(lines)
 
 
+@lru_cache(maxsize=1)
+def http_date(second: int) -> bytes:
+    """Returns a second of Unix time as the header Date has it."""
+    return formatdate(second, usegmt=True).encode()
+
+
 class AnswerHeads:
     """Makes the heads of answers.
 
@@ -69,15 +76,11 @@ class AnswerHeads:
 
     def __init__(self, pattern: bytes, request_id: bytes | None) -> None:
         self._pattern, self._request_id = pattern, request_id
-        self._second, self._date = 0, b""
 
     def head(self, length: int) -> bytes:
         """Returns the head of an answer whose body has `length` bytes."""
-        second = int(time.time())
-        if second != self._second:
-            self._second, self._date = second, formatdate(second, usegmt=True).encode()
         values = {
-            b"date": self._date,
+            b"date": http_date(int(time.time())),
             b"content-length": b"%d" % length,
             b"x-request-id": self._request_id or secrets.token_hex(8).encode(),
         }
