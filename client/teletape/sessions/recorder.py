@@ -17,6 +17,7 @@ from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound, bind
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Trait
 from teletape_engine.commands import Command
 from teletape_engine.commands.results import Result, Specs
@@ -163,7 +164,8 @@ class RemoteRecorder(SilentRecorder):
             return self.silent.apply(op, inputs, attrs, where)
         where = self.provenance.here() if where is None else where
         result = self.silent.apply(op, inputs, attrs, where)
-        if result.spec.dtype in _EXACT and result.spec.size <= _SMALL and result.host is None:
+        is_exact = result.spec.dtype in _EXACT or op is ops.cast  # IEEE 754 says how numbers are rounded
+        if is_exact and result.spec.size <= _SMALL and result.host is None:
             result.host = _computed(op, inputs, attrs)
         channel = self.channel
         try:

@@ -326,3 +326,13 @@ def test_a_fetch_asks_for_no_value_that_the_program_has_dropped(remote, loopback
     tf.sin(x * 3.0)
     y.numpy()
     assert [command.id for command in loopback.commands(Fetch)] == [loopback.commands(Call)[-3].outputs[0]]
+
+
+@pytest.mark.parametrize("dtype", [tf.int64, tf.float32, tf.float64])
+def test_a_range_over_a_cast_size_makes_no_request(remote, pair, dtype):
+    x, _ = pair
+    requests = remote.requests
+    numbers = tf.range(tf.cast(tf.size(x), dtype))
+    assert remote.requests == requests
+    assert numbers.dtype == dtype
+    assert numbers.numpy().tolist() == list(range(8))
