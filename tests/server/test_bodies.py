@@ -16,8 +16,10 @@ from teletape_server.handlers.bodies import InvalidRequestError, validated
 from teletape_server.http.declarations import DECLARED
 from teletape_server.http.schemas import Extension, NewSession
 from teletape_server.models.base import Body
+from teletape_server.models.functions.functions import NewFunction
 from teletape_server.models.session.batches import SessionRun
 from teletape_server.models.session.ops import OpCalls
+from teletape_server.models.tapes.questions import GradientQuestion
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 
@@ -140,6 +142,22 @@ def test_many_unknown_fields_are_few_faults(model: type[BaseModel], fields: Call
     assert refusal.value.error_count() < 10
     with pytest.raises(InvalidRequestError, match="f0: is no field of this request"):
         validated(model, body)
+
+
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        (NewFunction, {"inputs": [1] * 1000, "steps": [], "outputs": ["y"]}),
+        (GradientQuestion, {"targets": [1] * 1000, "sources": ["x"]}),
+        (OpCalls, {"ops": [{"op": "exp", "inputs": ["x"], "outputs": [1] * 1000}]}),
+    ],
+)
+def test_many_wrong_members_of_a_list_are_one_fault(model: type[BaseModel], fields: Any) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        model.model_validate(fields)
+    assert refusal.value.error_count() == 1
+    with pytest.raises(InvalidRequestError, match=r"^\S+\.0: must be .*; found 1$"):
+        validated(model, fields)
 
 
 def test_too_many_members_of_an_object_are_counted() -> None:

@@ -17,11 +17,13 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
     PlainValidator,
     WithJsonSchema,
     model_validator,
 )
+from pydantic_core import CoreSchema
 
 import teletape_wire as wire
 from teletape_engine.commands.schema import MAX_ITEMS
@@ -204,10 +206,27 @@ Outputs = Annotated[
 ]
 
 
+def _stop_at_the_first_fault(schema: Any) -> None:
+    """Makes the lists in a schema of pydantic's stop at the first member that does not fit."""
+    members = schema.values() if isinstance(schema, dict) else schema
+    if isinstance(schema, dict) and schema.get("type") == "list":
+        schema["fail_fast"] = True
+    for member in members:
+        if isinstance(member, dict | list | tuple):
+            _stop_at_the_first_fault(member)
+
+
 class Body(BaseModel):
     """A request: the fields that it names, and no others."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Returns the schema; a list has one fault at most, since 200,000 of them would take a second."""
+        schema = handler(source)
+        _stop_at_the_first_fault(schema)
+        return schema
 
     @model_validator(mode="before")
     @classmethod
