@@ -159,6 +159,7 @@ def create_app(
     app.add_middleware(ChecksMiddleware, guard=app.state.guard, server=app.state)
     app.add_middleware(OriginsMiddleware, origins=settings.allow_origins)
     app.add_middleware(ObservationMiddleware, server=app.state, is_logged=settings.logs_requests)
+    app.router.routes.append(endpoints.QUICK)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1", dependencies=[Depends(check_query)])
     app.router.routes.extend(endpoints.ROUTES)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import walk
 from in_this_process import HostsHere, application
+from starlette.routing import Match
 from test_rest_is_batches import contents
 
 from teletape_engine.commands import Batch
@@ -15,6 +16,7 @@ from teletape_engine.session.session import Session
 from teletape_server import export
 from teletape_server.handlers.endpoints import ENDPOINTS, endpoint
 from teletape_server.handlers.methods import METHODS
+from teletape_server.routes.endpoints import QUICK, ROUTES
 
 PAGE = Path(__file__).parents[2] / "docs" / "rest.md"
 SAFE = [name for name, record in ENDPOINTS.items() if record.safe]
@@ -142,6 +144,20 @@ def test_the_table_of_the_page_has_every_request() -> None:
         for verb in operations
     }
     assert table() == expected
+
+
+@pytest.mark.parametrize("name", ["w", "5", "a.b-c_d", "gradient", "{tape}", "two words", "é", "", "a/b"])
+def test_the_quick_way_to_a_route_leads_where_the_patterns_do(name: str) -> None:
+    for route in ROUTES:
+        path = re.sub(r"\{\w+\}", lambda _: name, route.path)
+        for verb in ("GET", "POST", "PUT", "DELETE", "PATCH"):
+            scope = {"type": "http", "method": verb, "path": path, "headers": []}
+            match, quick = QUICK.matches(scope)
+            first = next((other for other in ROUTES if other.matches(scope)[0] is Match.FULL), None)
+            assert (match is Match.FULL) is (first is not None), (verb, path)
+            if first is not None:
+                slow = first.matches(scope)[1]
+                assert quick == {key: slow[key] for key in ("route", "path_params")}, (verb, path)
 
 
 def test_two_endpoints_cannot_have_one_name() -> None:

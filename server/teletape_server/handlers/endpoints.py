@@ -1,7 +1,7 @@
 """Endpoints: the requests to a session that one of its methods answers, each a record next to that method.
 
-The front makes of a record its route, what that accepts, its part of the OpenAPI document, and its line in the table of
-docs/rest.md. What a journal of a session must have are the requests that are not `safe`.
+The front makes of a record its route, what that accepts, and its part of the OpenAPI document. What a journal of a
+session must have are the requests that are not `safe`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Endpoint:
         answer: The model of its answer; None: the answer has no body.
         summary: In a few words, in the imperative.
         description: The method's docstring.
-        problems: Codes of the problems that it may be answered with, in addition to those of every request.
+        problems: Codes of the problems that it may be answered with, in addition to those that follow from the rest.
         query: The parameters of its query.
-        status: Of its answer.
+        status: Of its answer; of one without a body 204.
         safe: Whether it changes nothing in the session.
         body_types: Types that the body may have in addition to JSON and safetensors.
         answer_types: Types that the answer may have in addition to JSON and safetensors.
@@ -110,7 +110,7 @@ def endpoint(
         tag = section or path.split("/")[1]
         operation = f"{tag}-{handler.__name__.rstrip('_')}"
         description = inspect.getdoc(handler) or ""
-        known = {"safe": verb == "GET", **facts}
+        known = {"safe": verb == "GET", "status": 204 if answer is None else 200, **facts}
         method(operation)(handler if body is None else _reading(body, handler))
         ENDPOINTS[operation] = Endpoint(operation, tag, verb, path, body, answer, summary, description, **known)
         return handler

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from teletape_engine.commands import Id
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import with_values
 from teletape_server.handlers.bodies import InvalidRequestError, path_id
-from teletape_server.handlers.endpoints import NAMED
 from teletape_server.handlers.execution import COLLECTIONS, described, execute
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.models.listings import next_link
 
 Facts = dict[str, Any]
-
-#: Problems of a listing, and of the deletion of several things.
-LISTED: Final = ("invalid_request", *NAMED)
 
 
 def listing(

@@ -115,7 +115,7 @@ def fields_outside(request: Request, takes: Sequence[str]) -> dict[str, Any]:
     """
     params: dict[str, Any] = {}
     if SAFETENSORS_TYPE in takes:
-        params[REQUEST] = request.query_params.get(REQUEST)
+        params[REQUEST] = request.query_params.get(REQUEST) if request.scope["query_string"] else None
     if RAW_TYPE in takes:
         headers = request.headers
         params |= {"dtype": headers.get(DTYPE_HEADER), "shape": headers.get(SHAPE_HEADER)}

@@ -7,26 +7,28 @@ anew is here decided once.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Final, get_args, get_origin
 
 from fastapi import Path, Query, Request
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from teletape_server import handlers  # noqa: F401  # it registers the endpoints
 from teletape_server.handlers.bodies import RAW_TYPE
-from teletape_server.handlers.endpoints import ENDPOINTS, Endpoint
+from teletape_server.handlers.endpoints import ENDPOINTS, NAMED, Endpoint
 from teletape_server.http.access import SessionId, authenticated_owner, known_session, live_session
 from teletape_server.http.declarations import BODY, EVERY, SESSION, answers, refusals, takes, with_etag
 from teletape_server.http.dispatch import dispatch, fields_outside
 from teletape_server.http.negotiation import answer_types, body_types
 from teletape_server.http.parameters import Dtype, IdempotencyKey, IfMatch, IfNoneMatch, Shape, path_id_of
 from teletape_server.middleware.queries import check_names
+from teletape_server.middleware.templates import PathTemplates
 from teletape_server.models.faults import described_faults, text_of
-from teletape_server.models.parameters import Parameters
+from teletape_server.models.parameters import Parameters, Selection
 from teletape_server.problems import Problem
 from teletape_server.tensor_files.metadata import REQUEST
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
@@ -124,6 +126,36 @@ class EndpointRoute(APIRoute):
             raise Problem("invalid_request", text_of(faults), fields=faults) from None
 
 
+class EndpointRoutes(BaseRoute):
+    """All of them as one route, which finds that of a request by the segments of its path, not by trying each pattern.
+
+    It stands before them: a request that is for none of them, or has another method, goes on to the other routes.
+
+    Args:
+        routes: The routes of endpoints.
+    """
+
+    def __init__(self, routes: Sequence[EndpointRoute]) -> None:
+        self._templates = PathTemplates([route.path for route in routes])
+        self._routes = {(method, route.path): route for route in routes for method in route.methods or ()}
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Returns whether the request is for an endpoint, and which."""
+        if scope["type"] != "http":
+            return Match.NONE, {}
+        template = self._templates.of(scope["path"])
+        route = None if template is None else self._routes.get((scope["method"], template))
+        if template is None or route is None:
+            return Match.NONE, {}
+        pairs = zip(template.split("/"), scope["path"].split("/"), strict=True)
+        values = {name[1:-1]: value for name, value in pairs if name.startswith("{")}
+        return Match.FULL, {"route": route, "path_params": values}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles the request."""
+        await scope["route"].app(scope, receive, send)
+
+
 def _is_list(annotation: Any) -> bool:
     """Returns whether a parameter may be repeated."""
     return any(get_origin(part) is list for part in (annotation, *get_args(annotation)))
@@ -136,7 +168,15 @@ def _body(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _responses(endpoint: Endpoint) -> dict[int | str, dict[str, Any]]:
-    problems = (*SESSION, *(BODY if endpoint.body is not None else ()), *endpoint.problems)
+    lists = issubclass(endpoint.query, Selection)
+    problems = (
+        *SESSION,
+        *(BODY if endpoint.body is not None else ()),
+        *(("invalid_request",) if lists else ()),
+        *(NAMED if lists or endpoint.path_parameters else ()),
+        *endpoint.problems,
+        *(("not_acceptable",) if endpoint.answer_types else ()),
+    )
     if endpoint.answer is None:
         return refusals(*problems)
     responses = answers(endpoint.answer, *problems, status=endpoint.status, others=endpoint.answer_types)
@@ -182,5 +222,6 @@ def _routes() -> Iterator[EndpointRoute]:
             yield EndpointRoute(endpoint, endpoint.other_path, is_documented=False)
 
 
-#: A route for each path of each endpoint.
+#: A route for each path of each endpoint; before them the one that is quicker than to try each.
 ROUTES: Final = tuple(_routes())
+QUICK: Final = EndpointRoutes(ROUTES)

@@ -26,7 +26,7 @@ from teletape_engine.commands.results import Answer, Facts, Kinds
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import derivative_entry, fetched_values, fetches
 from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id
-from teletape_server.handlers.endpoints import NAMED, WORK, endpoint
+from teletape_server.handlers.endpoints import WORK, endpoint
 from teletape_server.handlers.execution import command, described, execute
 from teletape_server.handlers.functions.bound_calls import BoundCall, bound_call, check_names, in_order
 from teletape_server.handlers.methods import Request, Result, json_result
@@ -54,7 +54,7 @@ from teletape_server.models.functions.function_questions import (
 from teletape_server.models.parameters import Elements
 from teletape_server.models.tapes.checks import CheckReport
 
-_PROBLEMS: Final = (*NAMED, "no_gradient_registered", *WORK)
+_PROBLEMS: Final = ("no_gradient_registered", *WORK)
 #: What the endpoints share that answer with tensors.
 _ASKS: Final[dict[str, Any]] = {"problems": (*_PROBLEMS, "id_in_use"), "query": Elements}
 

@@ -12,10 +12,10 @@ from teletape_server.expressions.compiler import Compiled, with_outputs
 from teletape_server.expressions.parser import parse
 from teletape_server.handlers.answers import created_result, deleted_result
 from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id
-from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
+from teletape_server.handlers.endpoints import STATE, WORK, endpoint
 from teletape_server.handlers.execution import command, described, execute
 from teletape_server.handlers.functions.bound_calls import in_order
-from teletape_server.handlers.listings import LISTED, delete_several, listing
+from teletape_server.handlers.listings import delete_several, listing
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.session.ops import run_recorded
 from teletape_server.models.functions.functions import (
@@ -32,7 +32,7 @@ from teletape_server.models.session.ops import OpResults
 from teletape_server.problems import Problem
 
 #: Problems of a request that calls a function, and may record it.
-CALLS: Final = (*NAMED, "id_in_use", *STATE, *WORK)
+CALLS: Final = ("id_in_use", *STATE, *WORK)
 
 
 @endpoint(
@@ -87,19 +87,19 @@ def definition(id: Id, body: NewFunction | InlineFunction) -> Command:
     return command("function", id=id, inputs=body.inputs, steps=body.steps, outputs=body.outputs, dtype=dtype)
 
 
-@endpoint("GET", "/functions", FunctionList, "List the functions", problems=LISTED, query=Page)
+@endpoint("GET", "/functions", FunctionList, "List the functions", query=Page)
 def list_(session: Session, request: Request) -> Result:
     """Lists the session's functions with their steps."""
     return listing(session, request, "functions")
 
 
-@endpoint("DELETE", "/functions", Deleted, "Delete several functions", problems=LISTED, query=Several)
+@endpoint("DELETE", "/functions", Deleted, "Delete several functions", query=Several)
 def delete_several_(session: Session, request: Request) -> Result:
     """Deletes those named by `id`, or those that the filters select, or all."""
     return delete_several(session, request, "functions")
 
 
-@endpoint("GET", "/functions/{function}", Function, "Get a function", problems=NAMED)
+@endpoint("GET", "/functions/{function}", Function, "Get a function")
 def get(session: Session, request: Request) -> Result:
     """Returns the function's inputs, steps and outputs."""
     return json_result(described(session, path_id(request.params["id"]), "functions"))
@@ -133,7 +133,7 @@ def call(session: Session, request: Request, body: FunctionCall) -> Result:
     )
 
 
-@endpoint("DELETE", "/functions/{function}", None, "Delete a function", status=204, problems=NAMED)
+@endpoint("DELETE", "/functions/{function}", None, "Delete a function")
 def delete(session: Session, request: Request) -> Result:
     """The tensors that it computed stay. A new one can have its id with `replace`."""
     return deleted_result(session, request, "functions")

@@ -19,7 +19,7 @@ from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import tensor_values
 from teletape_server.handlers.bodies import new_id, path_id
-from teletape_server.handlers.endpoints import NAMED, WORK, endpoint
+from teletape_server.handlers.endpoints import WORK, endpoint
 from teletape_server.handlers.execution import execute
 from teletape_server.handlers.functions.training_loop import TrainingLoop, training_loop
 from teletape_server.handlers.methods import Reporter, Request, Result, json_result
@@ -37,7 +37,7 @@ _FIRST_BLOCK: Final = 16  # steps
     "/functions/{function}/train",
     TrainingAnswer,
     "Train variables",
-    problems=(*NAMED, "id_in_use", "no_gradient_registered", *WORK),
+    problems=("id_in_use", "no_gradient_registered", *WORK),
     query=Elements,
 )
 def train(session: Session, request: Request, body: Training) -> Result:

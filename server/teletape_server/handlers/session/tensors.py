@@ -8,9 +8,9 @@ from teletape_engine.session.handlers import nodes
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import created_result, deleted_result, value_result
 from teletape_server.handlers.bodies import RAW_TYPE, new_id, path_id
-from teletape_server.handlers.endpoints import NAMED, endpoint
+from teletape_server.handlers.endpoints import endpoint
 from teletape_server.handlers.execution import command, constants, described, execute, inspected
-from teletape_server.handlers.listings import LISTED, delete_several, listing
+from teletape_server.handlers.listings import delete_several, listing
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.models.listings import Deleted
 from teletape_server.models.parameters import Elements, HistogramBins, NamedFields
@@ -53,33 +53,25 @@ def create_all(session: Session, request: Request, body: NewTensors) -> Result:
     return json_result({"tensors": facts}, bytes_in_use=session.estimated_bytes())
 
 
-@endpoint("GET", "/tensors", TensorList, "List the tensors", problems=LISTED, query=PageOfTensors)
+@endpoint("GET", "/tensors", TensorList, "List the tensors", query=PageOfTensors)
 def list_(session: Session, request: Request) -> Result:
     """Lists ids, dtypes, shapes and bytes. As safetensors the answer has the elements too, each tensor under its id."""
     return listing(session, request, "tensors")
 
 
-@endpoint("DELETE", "/tensors", Deleted, "Delete several tensors", problems=LISTED, query=SeveralTensors)
+@endpoint("DELETE", "/tensors", Deleted, "Delete several tensors", query=SeveralTensors)
 def delete_several_(session: Session, request: Request) -> Result:
     """Deletes those named by `id`, or those that the filters select, or all."""
     return delete_several(session, request, "tensors")
 
 
-@endpoint(
-    "GET",
-    "/tensors/{tensor}",
-    Tensor,
-    "Get a tensor",
-    problems=(*NAMED, "not_acceptable"),
-    query=Elements,
-    answer_types=(RAW_TYPE,),
-)
+@endpoint("GET", "/tensors/{tensor}", Tensor, "Get a tensor", query=Elements, answer_types=(RAW_TYPE,))
 def get(session: Session, request: Request) -> Result:
     """Returns the tensor as JSON, or its bytes for `Accept: application/octet-stream`."""
     return value_result(session, request, described(session, path_id(request.params["id"]), "tensors"))
 
 
-@endpoint("DELETE", "/tensors/{tensor}", None, "Delete a tensor", status=204, problems=NAMED)
+@endpoint("DELETE", "/tensors/{tensor}", None, "Delete a tensor")
 def delete(session: Session, request: Request) -> Result:
     """Tapes keep what they need of the tensor. A new one can have its id with `replace`."""
     return deleted_result(session, request, "tensors")
@@ -90,7 +82,7 @@ def delete(session: Session, request: Request) -> Result:
     "/tensors/{tensor}/histogram",
     TensorHistogram,
     "Get a tensor's histogram",
-    problems=(*NAMED, "invalid_request", "cancelled", "deadline_exceeded"),
+    problems=("invalid_request", "cancelled", "deadline_exceeded"),
     query=HistogramBins,
 )
 def histogram(session: Session, request: Request) -> Result:

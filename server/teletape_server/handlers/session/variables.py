@@ -12,7 +12,7 @@ from teletape_server.handlers.answers import created_result, deleted_result, fac
 from teletape_server.handlers.bodies import RAW_TYPE, new_id, path_id
 from teletape_server.handlers.endpoints import NAMED, endpoint
 from teletape_server.handlers.execution import command, described, execute
-from teletape_server.handlers.listings import LISTED, delete_several, listing
+from teletape_server.handlers.listings import delete_several, listing
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.session.preconditions import check, is_known, tagged, version_tag
 from teletape_server.models.listings import Deleted
@@ -86,13 +86,13 @@ def _check_fits(facts: dict[str, Any], value: np.ndarray[Any, Any]) -> None:
         )
 
 
-@endpoint("GET", "/variables", VariableList, "List the variables", problems=LISTED, query=PageOfVariables)
+@endpoint("GET", "/variables", VariableList, "List the variables", query=PageOfVariables)
 def list_(session: Session, request: Request) -> Result:
     """Lists ids, dtypes, shapes and versions. As safetensors the answer has the values too, each under its id."""
     return listing(session, request, "variables")
 
 
-@endpoint("DELETE", "/variables", Deleted, "Delete several variables", problems=LISTED, query=SeveralVariables)
+@endpoint("DELETE", "/variables", Deleted, "Delete several variables", query=SeveralVariables)
 def delete_several_(session: Session, request: Request) -> Result:
     """Deletes those named by `id`, or those that the filters select, or all."""
     return delete_several(session, request, "variables")
@@ -103,7 +103,6 @@ def delete_several_(session: Session, request: Request) -> Result:
     "/variables/{variable}",
     Variable,
     "Get a variable",
-    problems=(*NAMED, "not_acceptable"),
     query=Elements,
     answer_types=(RAW_TYPE,),
     has_tag=True,
@@ -124,7 +123,7 @@ def get(session: Session, request: Request) -> Result:
     "/variables/{variable}",
     Variable,
     "Assign to a variable",
-    problems=(*NAMED, "precondition_failed", "invalid_argument", "resource_exhausted"),
+    problems=("precondition_failed", "invalid_argument", "resource_exhausted"),
     query=AssignmentFields,
     body_types=(RAW_TYPE,),
     has_tag=True,
@@ -148,8 +147,7 @@ def assign(session: Session, request: Request, body: Assignment) -> Result:
     "/variables/{variable}",
     None,
     "Delete a variable",
-    status=204,
-    problems=(*NAMED, "precondition_failed"),
+    problems=("precondition_failed",),
     conditions=("If-Match",),
 )
 def delete(session: Session, request: Request) -> Result:

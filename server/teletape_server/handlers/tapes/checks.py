@@ -6,7 +6,7 @@ from teletape_engine.commands import Command, TapeCheckGradients
 from teletape_engine.commands.results import Facts
 from teletape_engine.session.session import Session
 from teletape_server.handlers.bodies import path_id
-from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
+from teletape_server.handlers.endpoints import STATE, WORK, endpoint
 from teletape_server.handlers.execution import described, execute
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.models.tapes.checks import CheckReport, TapeCheck
@@ -17,7 +17,7 @@ from teletape_server.models.tapes.checks import CheckReport, TapeCheck
     "/tapes/{tape}/check_gradients",
     CheckReport,
     "Check a tape's gradients",
-    problems=(*NAMED, *STATE, "no_gradient_registered", *WORK),
+    problems=(*STATE, "no_gradient_registered", *WORK),
     safe=True,
 )
 def check_gradients(session: Session, request: Request, body: TapeCheck) -> Result:

@@ -6,7 +6,7 @@ from teletape_engine.commands import ContextSwitch, Explain
 from teletape_engine.commands.results import Facts
 from teletape_engine.session.session import Session
 from teletape_server.handlers.bodies import path_id
-from teletape_server.handlers.endpoints import NAMED, endpoint
+from teletape_server.handlers.endpoints import endpoint
 from teletape_server.handlers.execution import execute
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.recording import CONTEXT, tape_facts
@@ -18,7 +18,7 @@ from teletape_server.models.explanations import ExplainQuestion, Explanations
     "/tapes/{tape}/explain",
     Explanations,
     "Explain a gradient",
-    problems=(*NAMED, "bad_command", "invalid_argument"),
+    problems=("bad_command", "invalid_argument"),
     safe=True,
 )
 def explain(session: Session, request: Request, body: ExplainQuestion) -> Result:

@@ -13,7 +13,7 @@ from teletape_engine.diagram.dot import dot
 from teletape_engine.session.handlers.inspect import graph_part
 from teletape_engine.session.session import Session
 from teletape_server.handlers.bodies import InvalidRequestError, path_id
-from teletape_server.handlers.endpoints import NAMED, endpoint
+from teletape_server.handlers.endpoints import endpoint
 from teletape_server.handlers.execution import described, execute, inspected
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.models.tapes.graphs import DOT_TYPE, SVG_TYPE, Drawing, Graph
@@ -30,10 +30,7 @@ _SANDBOX: Final = {
     "/tapes/{tape}/graph",
     Graph,
     "Get a tape's graph",
-    problems=(
-        *NAMED,
-        *("not_acceptable", "invalid_request", "invalid_argument", "layout_failed", "layout_unavailable"),
-    ),
+    problems=(*("invalid_request", "invalid_argument", "layout_failed", "layout_unavailable"),),
     query=Drawing,
     answer_types=(DOT_TYPE, SVG_TYPE),
 )

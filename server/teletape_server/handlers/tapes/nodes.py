@@ -7,7 +7,7 @@ from functools import partial
 from teletape_engine.session.handlers import nodes
 from teletape_engine.session.session import Session
 from teletape_server.handlers.bodies import path_id
-from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
+from teletape_server.handlers.endpoints import STATE, WORK, endpoint
 from teletape_server.handlers.execution import inspected
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.recording import check_paused, tape_facts
@@ -21,9 +21,7 @@ from teletape_server.models.tapes.nodes import (
 )
 
 
-@endpoint(
-    "GET", "/tapes/{tape}/nodes/{node}", Node, "Get a node", problems=(*NAMED, "invalid_request"), query=HistogramBins
-)
+@endpoint("GET", "/tapes/{tape}/nodes/{node}", Node, "Get a node", problems=("invalid_request",), query=HistogramBins)
 def node(session: Session, request: Request) -> Result:
     """Returns an op or a watched value of the tape's graph, with the histogram of its value."""
     params = request.params
@@ -38,7 +36,7 @@ def node(session: Session, request: Request) -> Result:
     "/tapes/{tape}/nodes/{node}/gradient",
     NodeGradient,
     "Get the gradient of a node",
-    problems=(*NAMED, *STATE, *WORK, "invalid_request"),
+    problems=(*STATE, *WORK, "invalid_request"),
     query=NodeSourcesAndBins,
 )
 def node_gradient(session: Session, request: Request) -> Result:
@@ -64,7 +62,7 @@ def node_gradient(session: Session, request: Request) -> Result:
     "/tapes/{tape}/nodes/{node}/explain",
     NodeExplanations,
     "Explain the gradient of a node",
-    problems=(*NAMED, *WORK, "invalid_request"),
+    problems=(*WORK, "invalid_request"),
     query=NodeSources,
 )
 def node_explain(session: Session, request: Request) -> Result:

@@ -14,7 +14,7 @@ from teletape_engine.session.session import Session
 from teletape_engine.suggestions import with_nearest
 from teletape_server.handlers.answers import derivative_entry, fetched_values, fetches
 from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id, validated
-from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
+from teletape_server.handlers.endpoints import STATE, WORK, endpoint
 from teletape_server.handlers.execution import command, execute
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.recording import CONTEXT, active, check_paused, live_ancestors, owned, tape_facts
@@ -44,7 +44,7 @@ from teletape_server.models.tapes.questions import (
 Derivative: TypeAlias = dict[str, Any]
 
 #: Problems of a question.
-_PROBLEMS: Final = (*NAMED, "id_in_use", *STATE, "no_gradient_registered", *WORK)
+_PROBLEMS: Final = ("id_in_use", *STATE, "no_gradient_registered", *WORK)
 #: What the endpoints share that answer with tensors.
 _ASKS: Final[dict[str, Any]] = {"problems": _PROBLEMS, "query": Elements}
 

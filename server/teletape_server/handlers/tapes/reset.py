@@ -5,14 +5,14 @@ from __future__ import annotations
 from teletape_engine.commands import TapeReset
 from teletape_engine.session.session import Session
 from teletape_server.handlers.bodies import path_id
-from teletape_server.handlers.endpoints import NAMED, STATE, endpoint
+from teletape_server.handlers.endpoints import STATE, endpoint
 from teletape_server.handlers.execution import execute
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.recording import active, check_not_consumed, check_paused, tape_facts
 from teletape_server.models.tapes.tapes import ResetTape, Tape
 
 
-@endpoint("POST", "/tapes/{tape}/reset", Tape, "Reset a tape", problems=(*NAMED, *STATE), needs_body=False)
+@endpoint("POST", "/tapes/{tape}/reset", Tape, "Reset a tape", problems=STATE, needs_body=False)
 def reset(session: Session, request: Request, body: ResetTape) -> Result:
     """Removes everything that the tape recorded and watched; it can record again.
 

@@ -19,7 +19,7 @@ from teletape_server.handlers.answers import created_result, deleted_result
 from teletape_server.handlers.bodies import new_id, path_id
 from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
 from teletape_server.handlers.execution import execute
-from teletape_server.handlers.listings import LISTED, delete_several, listing
+from teletape_server.handlers.listings import delete_several, listing
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.recording import CONTEXT, tape_facts
 from teletape_server.handlers.session.ops import run_ops
@@ -49,19 +49,19 @@ def create(session: Session, request: Request, body: NewTape) -> Result:
     return created_result(session, request, tape_facts(session, tape))
 
 
-@endpoint("GET", "/tapes", TapeList, "List the tapes", problems=LISTED, query=Page)
+@endpoint("GET", "/tapes", TapeList, "List the tapes", query=Page)
 def list_(session: Session, request: Request) -> Result:
     """Lists the tapes with their ops and bytes."""
     return listing(session, request, "tapes", lambda facts: _facts_with_bytes(session, request, facts["id"]))
 
 
-@endpoint("DELETE", "/tapes", Deleted, "Delete several tapes", problems=LISTED, query=Several)
+@endpoint("DELETE", "/tapes", Deleted, "Delete several tapes", query=Several)
 def delete_several_(session: Session, request: Request) -> Result:
     """Deletes those named by `id`, or those that the filters select, or all."""
     return delete_several(session, request, "tapes")
 
 
-@endpoint("GET", "/tapes/{tape}", Tape, "Get a tape", problems=NAMED)
+@endpoint("GET", "/tapes/{tape}", Tape, "Get a tape")
 def get(session: Session, request: Request) -> Result:
     """Returns how many ops and bytes the tape holds, and which variables it watches."""
     return json_result(_facts_with_bytes(session, request, path_id(request.params["id"])))
@@ -75,7 +75,7 @@ def _facts_with_bytes(session: Session, request: Request, tape: Id) -> dict[str,
     return facts | counted.facts
 
 
-@endpoint("POST", "/tapes/{tape}/watch", Tape, "Watch tensors", problems=NAMED)
+@endpoint("POST", "/tapes/{tape}/watch", Tape, "Watch tensors")
 def watch(session: Session, request: Request, body: WatchTensors) -> Result:
     """The tape tracks these tensors in ops posted from now on. It watches trainable variables by itself."""
     tape = path_id(request.params["id"])
@@ -93,7 +93,7 @@ def watch(session: Session, request: Request, body: WatchTensors) -> Result:
     "/tapes/{tape}/ops",
     OpResults,
     "Run ops on a tape",
-    problems=(*NAMED, "id_in_use", *STATE, *WORK),
+    problems=("id_in_use", *STATE, *WORK),
     query=Elements,
     example=_EXAMPLE,
 )
@@ -105,7 +105,7 @@ def record(session: Session, request: Request, body: OpCalls) -> Result:
     return run_ops(session, request, body, tape=path_id(request.params["id"]))
 
 
-@endpoint("DELETE", "/tapes/{tape}", None, "Delete a tape", status=204, problems=NAMED)
+@endpoint("DELETE", "/tapes/{tape}", None, "Delete a tape")
 def delete(session: Session, request: Request) -> Result:
     """Frees everything that the tape keeps. A new one can have its id with `replace`."""
     return deleted_result(session, request, "tapes")
