@@ -44,6 +44,7 @@ class SessionPlans:
     def __init__(self) -> None:
         self._holders: weakref.WeakKeyDictionary[Any, weakref.ref[Holder]] = weakref.WeakKeyDictionary()
         self._lock = ReentrantLock()
+        self._bound = 0  # bytes of all at most: to count them exactly visits every plan
 
     @classmethod
     def of(cls, memory: Memory) -> SessionPlans:
@@ -62,6 +63,7 @@ class SessionPlans:
         """Notes a new plan of a function, and forgets others if they take too much."""
         with self._lock:
             self._holders[plan] = weakref.ref(holder)
+            self._bound += nbytes_of(plan)
         self.trim(plan)
 
     def trim(self, plan: Remembered, more: int = 0) -> None:
@@ -72,9 +74,10 @@ class SessionPlans:
             more: Bytes of an arena that it is about to have.
         """
         with self._lock:
-            excess = self.nbytes + more - MOST_BYTES
-            if excess <= 0:
+            self._bound += more
+            if self._bound <= MOST_BYTES:
                 return
+            excess = self.nbytes + more - MOST_BYTES
             for other in sorted(self._holders, key=lambda other: other.used):
                 if other is not plan and excess > 0:
                     excess -= nbytes_of(other)
@@ -82,6 +85,7 @@ class SessionPlans:
                     if holder is not None:
                         holder.forget_plan(other)
                     other.release()
+            self._bound = MOST_BYTES + excess
 
 
 def nbytes_of(plan: Remembered) -> int:

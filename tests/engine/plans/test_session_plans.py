@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from driving import executor
 
+from counting import calls
 from teletape_engine.commands import Call
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans import cache, session_plans
@@ -93,3 +94,13 @@ def test_the_least_used_plan_of_a_function_is_forgotten(monkeypatch):
     assert len(function.plans._plans) <= 4
     assert before[0] in plans_of(function)  # of length 1, used after those of 2 and 3
     assert before[1] not in plans_of(function)
+
+
+def test_a_new_plan_costs_the_same_among_many_others():
+    context = executor()
+    functions = [compile_function(("x",), STEPS, ("s",)) for _ in range(60)]
+    called(functions[0], context, 10)
+    few = calls(lambda: called(functions[1], context, 10))
+    for function in functions[2:-1]:
+        called(function, context, 10)
+    assert calls(lambda: called(functions[-1], context, 10)) <= few
