@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
-from serving import Program, ok
+from serving import Program, needs_exchange, ok
 from teletape_engine.commands import Constant, Fetch
 from teletape_server.connections.caller_memory import CallerMemory, MemoryRefusedError
 from unix_server import UnixServer
@@ -100,6 +100,7 @@ def value(program: Program, id: int = 1) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------- frames
+@needs_exchange
 def test_a_part_of_a_frame_is_in_memory(program: Program) -> None:
     split, file = Split(program), File(ARRAY.tobytes())
     wire.decode_answer(ok(split.post(file.part(split.at, SIZE))).content)
@@ -107,6 +108,7 @@ def test_a_part_of_a_frame_is_in_memory(program: Program) -> None:
     assert np.array_equal(value(program, 2), ARRAY[:7])
 
 
+@needs_exchange
 def test_parts_of_parts(program: Program) -> None:
     """Any cut of a frame after its prefix, from several files."""
     split = Split(program)
@@ -121,6 +123,7 @@ def test_parts_of_parts(program: Program) -> None:
     assert np.array_equal(value(program), ARRAY)
 
 
+@needs_exchange
 def test_what_the_caller_writes_later_changes_nothing(program: Program) -> None:
     split, file = Split(program), File(ARRAY.tobytes())
     ok(split.post(file.part(split.at, SIZE)))
@@ -128,6 +131,7 @@ def test_what_the_caller_writes_later_changes_nothing(program: Program) -> None:
     assert np.array_equal(value(program), ARRAY)
 
 
+@needs_exchange
 def test_bytes_that_are_not_those_of_the_checksum_are_refused(program: Program) -> None:
     split, file = Split(program), File(bytes(SIZE))
     assert split.post(file.part(split.at, SIZE)).json()["code"] == "corrupt_frame"
@@ -167,6 +171,7 @@ OTHERS: dict[str, Callable[[Path], int]] = {
 }
 
 
+@needs_exchange
 @pytest.mark.parametrize("kind", OTHERS)
 def test_only_files_in_memory_are_opened(program: Program, tmp_path: Path, kind: str) -> None:
     number = OTHERS[kind](tmp_path)
@@ -198,6 +203,7 @@ WRONG: dict[str, Callable[[Split, File], str]] = {
 }
 
 
+@needs_exchange
 @pytest.mark.parametrize("fault", WRONG)
 def test_what_is_named_wrongly_is_refused(program: Program, fault: str) -> None:
     split, file = Split(program), File(ARRAY.tobytes())
@@ -212,6 +218,7 @@ def test_a_file_that_may_shrink_is_not_used(program: Program, seals: int) -> Non
     assert split.post(File(ARRAY.tobytes(), seals=seals).part(split.at, SIZE)).status_code == 400
 
 
+@needs_exchange
 def test_a_hole_in_the_file_is_zeros(program: Program) -> None:
     split, file = Split(program), File(ARRAY.tobytes())
     libc, keep_size, punch = ctypes.CDLL(None), 1, 2
@@ -219,6 +226,7 @@ def test_a_hole_in_the_file_is_zeros(program: Program) -> None:
     assert split.post(file.part(split.at, SIZE)).json()["code"] == "corrupt_frame"
 
 
+@needs_exchange
 def test_a_frame_must_begin_in_the_body(program: Program) -> None:
     split = Split(program)
     file = File(split.frame)
@@ -259,6 +267,7 @@ def fetch(program: Program, room: str) -> Any:
     return ok(program.http.post(program.path, content=frame, headers=headers))
 
 
+@needs_exchange
 def test_a_large_answer_is_put_into_memory(program: Program) -> None:
     program.run(Constant(1, ARRAY))
     file = File(bytes(SIZE + MIB))

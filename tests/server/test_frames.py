@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
-from serving import KEYS, Program, Server, ok, problem, until
+from serving import KEYS, Program, Server, needs_exchange, ok, problem, until
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.recording.values import Literal
 from teletape_server.auth import Keys
@@ -175,6 +175,7 @@ def under_way(server: Server) -> dict[str, int]:
 
 
 # ------------------------------------------------------------------------------------------------------- which way
+@needs_exchange
 def test_plain_frames_do_not_reach_the_framework(framework: Framework, program: Program) -> None:
     before = framework.requests
     array = np.arange(MIB, dtype=np.float32)
@@ -413,6 +414,7 @@ def test_a_defect_is_logged_and_answered(
     assert [record.getMessage() for record in caplog.records] == [f"request {request_id} failed"]
 
 
+@needs_exchange
 def test_a_process_cannot_add_headers(
     framed: Server, http: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -448,6 +450,7 @@ def test_the_log_of_requests_has_the_same_lines_on_both_ways(caplog: pytest.LogC
 
 
 # ------------------------------------------------------------------------------------------------------ in any pieces
+@needs_exchange
 def test_pipelined_frames_are_answered_in_order(framed: Server, framework: Framework, program: Program) -> None:
     """Also frames after other requests, and other requests after frames."""
     program.run(MakeVariable("v", np.zeros((), np.float32)))

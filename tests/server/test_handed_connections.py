@@ -17,7 +17,7 @@ import pytest
 from test_frames import PATH, REFUSED, Answered, Stream, answer, frame, head, host_of, until
 
 import teletape_wire as wire
-from serving import KEYS, Program, Server, ok
+from serving import KEYS, Program, Server, needs_exchange, ok
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.recording.values import Literal
 from teletape_server.connections import lending
@@ -26,6 +26,8 @@ from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.page import SLOTS
 from teletape_server.settings import Settings
 from teletape_server.worker.direct_connections import DirectConnections
+
+pytestmark = needs_exchange
 
 MIB = 1 << 20
 #: A batch that runs for some tenths of a second, and is small enough for a process to read it itself.
@@ -306,6 +308,8 @@ def test_a_proxy_and_a_server_with_keys_keep_their_connections(direct: Server, h
     assert not Settings(api_keys=KEYS).is_direct
     assert not Settings(direct="off").is_direct
     assert Settings(api_keys=KEYS, direct="on").is_direct
+    assert not Settings(frames="off").is_direct
+    assert not Settings(access_log="on").is_direct
 
 
 @pytest.mark.usefixtures("undisturbed")

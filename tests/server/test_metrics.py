@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from test_frames import until
 
-from serving import Program, Server, ok, problem
+from serving import Program, Server, needs_exchange, ok, problem
 from teletape_engine.commands import Constant, Fetch
 from teletape_server.connections import lending
 from teletape_server.connections.frames import Frames
@@ -101,6 +101,7 @@ def test_refused_connections_are_counted(served: Server) -> None:
         until(lambda: read(http).get(("teletape_refused_connections_total", "headers_too_large")) == 1)
 
 
+@needs_exchange
 def test_frames_are_counted_by_status(served: Server) -> None:
     with served.client() as http:
         ok(http.post("/v1/sessions", json={"id": "demo"}))
@@ -116,6 +117,7 @@ def test_frames_are_counted_by_status(served: Server) -> None:
     assert not [name for name in before if name[0] == "teletape_frames_total" and name[1] != "0"]
 
 
+@needs_exchange
 def test_frames_of_handed_connections_are_counted_by_their_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lending, "_QUICK", 600.0)
     monkeypatch.setattr(handed_connections, "_LONG_SECONDS", 600.0)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
+from serving import needs_exchange
 from teletape import host_memory
 from teletape.errors import TeletapeError
 from teletape.network import frame_memory, shared_memory
@@ -188,6 +189,7 @@ def roundtrips() -> None:
         assert np.array_equal(total.numpy(), row * 2)
 
 
+@needs_exchange
 def test_large_tensors_go_through_memory(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     named = Named(monkeypatch)
     roundtrips()
