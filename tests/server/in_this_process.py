@@ -15,8 +15,7 @@ from teletape_engine.session.session import Session
 from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.app import create_app
 from teletape_server.handlers.methods import METHODS, Request
-from teletape_server.hosts.handed_connections import HandedConnections
-from teletape_server.hosts.protocols import BodyBuffer, Reply, Running, Start
+from teletape_server.hosts.protocols import BodyBuffer, HostFacts, Reply, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.settings import Settings
 
@@ -37,12 +36,14 @@ class Memory:
 class HostHere:
     """Implements `Host` in this process: a request is executed when it is submitted."""
 
-    def __init__(self, device: str, session: Session) -> None:
-        self.name, self.device = "session", device
+    def __init__(self, session: Session) -> None:
+        self.name, self.log_facts = "session", dict[str, str]()
         self.session = session
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.running: set[Running] = set()
-        self.handed = HandedConnections(lambda *_: None, lambda *_: self.submit("batch", {}), lambda: None)
+
+    async def open(self, start: Start) -> None:
+        """It is open from its beginning."""
 
     def body_buffer(self, length: int) -> BodyBuffer:
         return Memory(length)
@@ -62,6 +63,21 @@ class HostHere:
             facts = {"message": error.message, "details": error.details, "headers": None}
             running.reply.set_result(Reply(error.code, "", memoryview(b""), facts))
         return running
+
+    def facts(self) -> HostFacts:
+        return HostFacts()
+
+    def lend(self, *_: object) -> None:
+        """It takes no connections."""
+
+    def reclaim(self) -> None:
+        """It has no connections."""
+
+    async def recall(self) -> None:
+        """It has no connections."""
+
+    async def suspend(self) -> bool:
+        return False
 
     def cancel(self, *, is_stopping: bool = False) -> None:
         """Nothing runs."""
@@ -90,7 +106,7 @@ class HostsHere:
         return ""
 
     async def start(self, start: Start) -> HostHere:
-        self.hosts.append(HostHere(start.device, self._session()))
+        self.hosts.append(HostHere(self._session()))
         return self.hosts[-1]
 
     async def devices(self) -> list[DeviceFacts]:

@@ -15,7 +15,7 @@ from serving import Program, Server, needs_exchange, ok, problem
 from teletape_engine.commands import Constant, Fetch
 from teletape_server.connections import lending
 from teletape_server.connections.frames import Frames
-from teletape_server.hosts import handed_connections
+from teletape_server.hosts import loans
 from teletape_server.settings import Settings
 
 
@@ -118,9 +118,9 @@ def test_frames_are_counted_by_status(served: Server) -> None:
 
 
 @needs_exchange
-def test_frames_of_handed_connections_are_counted_by_their_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_of_lent_connections_are_counted_by_their_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lending, "_QUICK", 600.0)
-    monkeypatch.setattr(handed_connections, "_LONG_SECONDS", 600.0)
+    monkeypatch.setattr(loans, "_LONG_SECONDS", 600.0)
     settings = Settings(direct="on", shutdown_grace=0.1)
     with Server(settings).running() as server, server.client() as http, server.client() as other:
         ok(http.post("/v1/sessions", json={"id": "demo"}))

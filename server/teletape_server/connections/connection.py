@@ -314,7 +314,7 @@ class Connection(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------ stalled, refused
     def check(self, seconds: float) -> None:
         """Ends the connection if it has stalled; the sweep calls this with the seconds since the last time."""
-        if self.lending is not None and self.lending.handover is not None:
+        if self.lending is not None and self.lending.loan is not None:
             return  # it comes back before that
         pace, limits = self._pace, self._all
         is_sending = self._is_sending()

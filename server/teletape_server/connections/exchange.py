@@ -18,6 +18,7 @@ import teletape_wire as wire
 from teletape_server.connections.caller_memory import ANSWER_HEADER, FrameMemory
 from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.guard import new_request_id
+from teletape_server.hosts.loans import LentFrame
 from teletape_server.hosts.protocols import Running
 from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.http.dispatch import answer, still_running
@@ -171,13 +172,13 @@ class FrameExchange:
             return
         self._wait(self._batch, self._running, self._heads.settings.patience)
 
-    def take_over(self, prefix: bytes, running: Running, seconds: float) -> None:
-        """Answers a frame that its session's process has read, and that has run for some seconds."""
+    def go_on(self, frame: LentFrame) -> None:
+        """Answers a frame that its session's process has read, and that was reclaimed as it ran."""
         max_header = self._heads.settings.max_header
-        self._batch = FrameBatch.read(prefix, self.head.params, length=self._length, max_header=max_header)
-        self._batch.note(self.session, running)
-        self._running = running
-        self._wait(self._batch, running, max(self._heads.settings.patience - seconds, 0.0))
+        self._batch = FrameBatch.read(frame.prefix, self.head.params, length=self._length, max_header=max_header)
+        self._batch.note(self.session, frame.running)
+        self._running = frame.running
+        self._wait(self._batch, frame.running, max(self._heads.settings.patience - frame.seconds, 0.0))
 
     def _wait(self, batch: FrameBatch, running: Running, patience: float) -> None:
         if batch.is_retriable:

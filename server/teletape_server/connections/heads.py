@@ -135,7 +135,7 @@ class FrameHeads:
             return None
         if session.host is None:  # the framework wakes it
             return None
-        session.host.handed.take_back_running()
+        session.host.reclaim()
         return session
 
 

@@ -1,7 +1,7 @@
 """Lends a connection to its session's process while small frames come quickly one after the other.
 
 The process then reads, runs and answers them (`worker.direct_connections`), and this process sleeps. Whatever else the
-caller sends, and whatever takes long, comes back here (`hosts.handed_connections`), and goes on as on any connection.
+caller sends, and whatever takes long, comes back here (`hosts.loans`), and goes on as on any connection.
 """
 
 from __future__ import annotations
@@ -20,17 +20,14 @@ import teletape_wire as wire
 from teletape_server.connections.exchange import FrameExchange
 from teletape_server.connections.frames import Frames
 from teletape_server.connections.streams import answer_head
-from teletape_server.hosts.handed_connections import Handover
-from teletape_server.hosts.running import Running
+from teletape_server.hosts.loans import LentFrame, Loan
 from teletape_server.http.dispatch import LargeResponse
 from teletape_server.ipc.heads import MOST, Approval, answer_pattern
-from teletape_server.ipc.leases import Lease
-from teletape_server.ipc.page import RunningFrame
 from teletape_server.sessions.entry import SessionEntry
 
-_QUICK: Final = 0.02  # seconds that a frame may take before its connection is handed over
-_FIRST: Final = 2  # such frames before it is handed over
-_LAST: Final = 4096  # the same at most, after it has often come back
+_QUICK: Final = 0.02  # seconds that a frame may take before its connection is lent
+_FIRST: Final = 2  # such frames before it is lent
+_LAST: Final = 4096  # the same at most, after it has often been returned
 _MAX_HEAD: Final = 8 << 10
 #: A proxy's header: a connection of it may carry the requests of several callers.
 _PROXIED: Final = re.compile(rb"\r\n(x-forwarded-[a-z]+|forwarded|via|x-real-ip):", re.IGNORECASE)
@@ -63,19 +60,19 @@ class Lending:
         frames: Its frames.
 
     Attributes:
-        handover: The present one.
+        loan: The present one.
     """
 
     def __init__(self, connection: Lent, frames: Frames) -> None:
         self._connection, self._frames = connection, frames
         frames.on_end = self._count
-        self.handover: Handover | None = None
-        self._session: SessionEntry | None = None  # of the last handover
+        self.loan: Loan | None = None
+        self._session: SessionEntry | None = None  # of the last loan
         self._quick = 0  # such frames, one after the other
         self._needed = _FIRST
         self.may_count = False  # whether the present frame does: its head was known, and it came whole
 
-    # ----------------------------------------------------------------------------------------------------- handing over
+    # --------------------------------------------------------------------------------------------------------- lending
     def _count(self, exchange: FrameExchange, response: Response) -> None:
         """Counts a frame that is answered."""
         is_small = response.status_code == 200 and len(response.body) <= MOST
@@ -83,12 +80,12 @@ class Lending:
         self.may_count = False
         self._quick = self._quick + 1 if is_quick else 0
         if self._quick >= self._needed:
-            asyncio.get_running_loop().call_soon(self._hand_over, exchange.session)  # after the answer is written
+            asyncio.get_running_loop().call_soon(self._lend, exchange.session)  # after the answer is written
 
-    def _can_be_handed_over(self) -> bool:
+    def _can_be_lent(self) -> bool:
         """Returns whether nothing is under way here, and the caller may be the only one of this connection."""
         transport, known = self._connection.transport, self._frames.known
-        if self.handover is not None or not self._connection.is_between_requests:
+        if self.loan is not None or not self._connection.is_between_requests:
             return False
         if transport.is_closing() or transport.get_write_buffer_size() or self._frames.heads.guard.is_stopping():
             return False
@@ -97,17 +94,16 @@ class Lending:
         data = known.data.before + known.data.after
         return len(data) <= _MAX_HEAD and not _PROXIED.search(data)
 
-    def _hand_over(self, entry: SessionEntry) -> None:
-        if entry.host is None or not self._can_be_handed_over():
+    def _lend(self, entry: SessionEntry) -> None:
+        if not self._can_be_lent():
             return
         self._quick = 0
-        file = self._connection.transport.get_extra_info("socket").fileno()
-        self.handover = entry.host.handed.hand_over(self, file, self._approval, entry.bytes_in_use)
-        if self.handover is not None:
+        self.loan = entry.lend(self, self._connection.transport, self._approval())
+        if self.loan is not None:
             self._session = entry
             self._connection.stop_receiving()
 
-    def _approval(self, ahead: float, lease: Lease) -> Approval:
+    def _approval(self) -> Approval:
         """Returns what the process has to know of this connection's frames."""
         known, heads = self._frames.known, self._frames.heads
         assert known is not None
@@ -121,50 +117,51 @@ class Lending:
             None if head.request_id is None else head.request_id.encode(),
             min(MOST, settings.max_body, settings.bodies_per_key, settings.bodies),
             settings.max_header,
-            ahead,
-            lease.terms.idle,
-            lease.terms.ends,
         )
 
     # ------------------------------------------------------------------------------------------------------ coming back
-    def returned(self, unsent: bytes, *, is_idle: bool) -> None:
-        """Goes on here; see `HandedConnection`."""
-        handover, self.handover = self.handover, None
-        if handover is not None:
-            self._needed = _FIRST if is_idle or handover.count > self._needed else min(4 * self._needed, _LAST)
+    def reclaimed(self, frame: LentFrame | None) -> None:
+        """Goes on here; see `Lender`."""
+        self.loan, known, transport = None, self._frames.known, self._connection.transport
+        if transport.is_closing():
+            return
+        if frame is None:
+            self._needed = _FIRST
+        else:
+            if known is None or self._session is None:
+                return
+            try:
+                prefix = wire.decode_prefix(frame.prefix, max_header=self._frames.heads.settings.max_header)
+            except wire.WireError:  # the process does not do what it should
+                transport.abort()
+                return
+            exchange = self._frames.exchange(known.head, self._session, prefix.total_length)
+            self._connection.receive_exchange(exchange)
+            exchange.go_on(frame)
+        self._connection.receive_again()
+
+    def returned(self, unsent: bytes) -> None:
+        """Goes on here; see `Lender`."""
+        loan, self.loan = self.loan, None
+        if loan is not None:
+            self._needed = _FIRST if loan.count > self._needed else min(4 * self._needed, _LAST)
         transport = self._connection.transport
         if not transport.is_closing():
             if unsent:
                 transport.write(unsent)
             self._connection.receive_again()
 
-    def taken_over(self, frame: RunningFrame, running: Running) -> None:
-        """Answers a frame here; see `HandedConnection`."""
-        self.handover = None
-        known, transport = self._frames.known, self._connection.transport
-        if transport.is_closing() or known is None or self._session is None:
-            return
-        try:
-            prefix = wire.decode_prefix(frame.prefix, max_header=self._frames.heads.settings.max_header)
-        except wire.WireError:  # the process does not do what it should
-            transport.abort()
-            return
-        exchange = self._frames.exchange(known.head, self._session, prefix.total_length)
-        self._connection.receive_exchange(exchange)
-        exchange.take_over(frame.prefix, running, time.monotonic() - frame.since)
-        self._connection.receive_again()
-
     def lost(self) -> None:
-        """Closes; see `HandedConnection`."""
-        self.handover = None
+        """Closes; see `Lender`."""
+        self.loan = None
         self._connection.transport.abort()
 
     # ----------------------------------------------------------------------------------------------------------- closed
     def end(self) -> None:
-        """Takes the connection, which is closed, from the process, if it has it."""
-        handover, self.handover = self.handover, None
-        if handover is not None and self._session is not None and self._session.host is not None:
-            self._session.host.handed.abandon(handover)
+        """Ends the loan of the connection, which is closed, if there is one."""
+        loan, self.loan = self.loan, None
+        if loan is not None:
+            loan.close()
         if self._session is not None:
             self._shut_down()
 

@@ -1,4 +1,4 @@
-"""What the front needs from a place where sessions run; today that is a worker process on this machine.
+"""What the front needs from a place where a session runs; today that is a process on this machine.
 
 A request is a method's name, parameters and a body; its answer is progress, then one reply. The method
 (`handlers.methods`) reads the body, so that the front neither parses bodies nor runs engine code.
@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from teletape_engine.arrays.cpu import DeviceFacts
-from teletape_server.hosts.handed_connections import HandedConnections
+from teletape_server.hosts.loans import Lender, LendingSession, Loan
 from teletape_server.hosts.running import HostGone as HostGone
 from teletape_server.hosts.running import Reply as Reply
 from teletape_server.hosts.running import Running as Running
 from teletape_server.hosts.watchdog import Ending
+from teletape_server.ipc.heads import Approval
 
 
 class BodyBuffer(Protocol):
@@ -31,27 +32,52 @@ class BodyBuffer(Protocol):
         """Frees the memory of a request that will not be submitted."""
 
 
+class HostFacts(NamedTuple):
+    """What is known of a session's work without asking its host.
+
+    Attributes:
+        bytes_in_use: Of its arrays, as of the last answer.
+        worked: When the host has last worked for a frame that it has read itself, in Unix seconds; 0: it has not.
+        cpu_seconds: Of the thread that computes, as of the last request that has ended.
+        compute_seconds: That its requests have run.
+        running, waiting: Requests that run now, and that wait; frames that the host has read itself are among them.
+        frames: That the host has read itself.
+        lent: Connections that are lent to it.
+    """
+
+    bytes_in_use: int = 0
+    worked: float = 0.0
+    cpu_seconds: float = 0.0
+    compute_seconds: float = 0.0
+    running: int = 0
+    waiting: int = 0
+    frames: int = 0
+    lent: int = 0
+
+
 class Host(Protocol):
     """The place where one session runs.
 
     Attributes:
         name: What the log calls the session.
         log_facts: What log lines about it have beside their text.
-        device: Where the session computes.
         ended: Resolves to the reason as soon as the session has ended.
         running: Requests submitted and not yet answered.
-        handed: The connections that the host serves itself.
     """
 
     name: str
     log_facts: dict[str, str]
-    device: str
     ended: asyncio.Future[Ending]
     running: set[Running]
 
-    @property
-    def handed(self) -> HandedConnections:
-        """The connections that the host serves itself."""
+    async def open(self, start: Start) -> None:
+        """Opens the session; what follows is for a host that is open.
+
+        Raises:
+            TeletapeError: The device cannot be used; the message says what is missing.
+            HostGone: The host has ended.
+            OSError: There are too many open files.
+        """
 
     def body_buffer(self, length: int) -> BodyBuffer:
         """Returns memory for a body of `length` bytes.
@@ -64,7 +90,7 @@ class Host(Protocol):
     def submit(
         self, method: str, params: Mapping[str, Any], *, content_type: str = "", body: BodyBuffer | None = None
     ) -> Running:
-        """Hands over a request; requests run one after the other, in the order of submission.
+        """Takes a request; requests run one after the other, in the order of submission.
 
         Raises:
             HostGone: The host has ended.
@@ -76,6 +102,33 @@ class Host(Protocol):
         Args:
             is_stopping: Whether that is so because the server stops, which their callers are told.
         """
+
+    def facts(self) -> HostFacts:
+        """Returns what is known of the session's work; that costs no message."""
+
+    def lend(
+        self, lender: Lender, transport: asyncio.BaseTransport, approval: Approval, session: LendingSession
+    ) -> Loan | None:
+        """Lends a connection to the host, which reads and answers its frames until it is reclaimed or returned.
+
+        Args:
+            lender: The connection, which must read nothing until then.
+            transport: Its transport.
+            approval: What the host has to know of its frames.
+            session: The session.
+
+        Returns:
+            The loan; None if the host takes none now. One with TLS is never lent: the socket has only its bytes.
+        """
+
+    def reclaim(self) -> None:
+        """Reclaims the connections with a running frame, so that other requests can join or cancel it."""
+
+    async def recall(self) -> None:
+        """Reclaims all connections, and waits until what has come over them is read."""
+
+    async def suspend(self) -> bool:
+        """Ends the host so that another one can go on with the session; returns False if this one cannot do that."""
 
     async def end(self, ending: Ending) -> None:
         """Ends the session; its unanswered requests raise HostGone with the reason's text."""

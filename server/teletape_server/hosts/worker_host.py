@@ -3,58 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import logging
-import os
-import signal
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from teletape_engine.errors import TeletapeError, tree
-from teletape_server.hosts.handed_connections import HandedConnections
-from teletape_server.hosts.protocols import BodyBuffer, HostGone, Reply, Running, Start
+from teletape_server.hosts.loans import Lender, LendingSession, Loan, Loans
+from teletape_server.hosts.protocols import BodyBuffer, HostFacts, HostGone, Reply, Running, Start
+from teletape_server.hosts.reaper import ProcessOfHost, Reaper
 from teletape_server.hosts.watchdog import Ending, Watchdog, died
 from teletape_server.ipc.channel import Channel, close_files, is_full
 from teletape_server.ipc.control import Control, Sockets
+from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Reason
+from teletape_server.ipc.page import Page
 from teletape_server.ipc.shared_memory import IdleMemory, MessageBody
 
 _GRACE: Final = 2.0  # seconds that a process may take to end by itself
 _SHARED_GRACE: Final = 30.0  # likewise, of a session that shares its process: the others end with it
-_UNKNOWN_STATUS: Final = 255  # of a process whose forkserver has ended: it may still run
 _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
 _PAUSE: Final = 0.05  # seconds until sending is tried again if too many file descriptors are on their way
 _DEFECT: Final = "%s: request %s met a defect of the server\n%s"
 
 log = logging.getLogger("teletape")
-
-
-class ProcessOfHost(Protocol):
-    """What a host needs of its process: one of its own, or a seat in one that several sessions share."""
-
-    @property
-    def pid(self) -> int | None:
-        """The process id."""
-
-    @property
-    def sentinel(self) -> int:
-        """A file descriptor that becomes readable when it has ended."""
-
-    @property
-    def exitcode(self) -> int | None:
-        """Its status; None: it runs."""
-
-    def join(self, timeout: float | None = None) -> None:
-        """Reads the status of a process that has ended."""
-
-    def kill(self) -> None:
-        """Ends it."""
-
-    def close(self) -> None:
-        """Closes the files that show its end, after it."""
 
 
 class WorkerHost:
@@ -73,7 +47,6 @@ class WorkerHost:
         channel: The connection to the process.
         gone: Resolves after the process has ended.
         idle_since: When it gave its last reply, on the loop's clock.
-        handed: The connections that the process serves.
     """
 
     def __init__(
@@ -85,7 +58,6 @@ class WorkerHost:
         *,
         is_shared: bool = False,
     ) -> None:
-        self.device = ""
         self.name, self.log_facts = f"process {process.pid}", dict[str, str]()
         self.running: set[Running] = set()
         self.pid = process.pid
@@ -98,15 +70,16 @@ class WorkerHost:
         self.idle_since = self._loop.time()
         self._watchdog = watchdog
         self.ended: asyncio.Future[Ending] = self._loop.create_future()
-        self.gone: asyncio.Future[None] = self._loop.create_future()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._requests: dict[int, Running] = {}
         self._last_number = 0
         self._unsent: deque[tuple[bytes, list[int]]] = deque()
         self._closing = False
-        self.handed = HandedConnections(self._send_files, self._begin_frame, lambda: self._watchdog.began)
-        self.handed.refuses = is_shared  # a frame would have to wait for its turn
-        self._reaping: asyncio.Task[int | None] | None = None
+        self._sent_at = 0.0  # when the last unanswered request was sent, on the monotonic clock
+        self._loans: Loans | None = None  # from `open` on
+        self._facts = HostFacts()
+        self._reaper = Reaper(process)
+        self.gone = self._reaper.gone
         for sock, on_readable in zip(sockets, (self._on_readable, self._on_sign_of_life), strict=True):
             sock.setblocking(False)
             self._loop.add_reader(sock, on_readable)
@@ -117,10 +90,12 @@ class WorkerHost:
         Raises:
             TeletapeError: The device cannot be used.
             HostGone: The process ended.
+            OSError: There are too many open files.
         """
-        self.device = start.device
+        page, file = Page.new()
+        self._loans = Loans(page, self._send_files, self._begin_frame, lambda: self._watchdog.began)
         self._watchdog.time_limit, self._watchdog.needs_cpu = start.time_limit, start.device == "cpu"
-        self._send(("open", dataclasses.asdict(start)))
+        self._send_files(("open", dataclasses.asdict(start)), [file])
         await self._opened
 
     def body_buffer(self, length: int) -> MessageBody:
@@ -138,8 +113,11 @@ class WorkerHost:
         assert body is None or isinstance(body, MessageBody), "the buffer belongs to another kind of host"
         self._last_number += 1
         running = Running(self._loop.create_future())
-        head = ("do", self._last_number, method, params, content_type, body is not None, time.monotonic())
-        self._send(head, body)
+        now = time.monotonic()
+        # For the process, which cannot see how long a message waits for it.
+        after = now - self._sent_at if self._requests else None
+        self._sent_at = now
+        self._send(("do", self._last_number, method, params, content_type, body is not None, after), body)
         if not self._requests and not self._is_shared:
             self._watchdog.begin(self._loop.time())
         self._requests[self._last_number] = running
@@ -152,10 +130,54 @@ class WorkerHost:
         if self.ended.done():
             _fail(running.reply, self.ended.result().text)
             return running
-        self._watchdog.begin(self._loop.time() - seconds)
+        began = self._loop.time() - seconds
+        self._watchdog.begin(began)
+        if not self._requests:
+            self._sent_at = time.monotonic() - seconds
         self._requests = {number: running, **self._requests}
         self.running.add(running)
         return running
+
+    def facts(self) -> HostFacts:
+        """Reads the page that the process writes; see `Host`."""
+        if self._loans is None or self.ended.done():
+            return self._facts
+        page, unanswered = self._loans.page, len(self._requests)
+        is_running = page.is_running
+        self._facts = HostFacts(
+            page.bytes_in_use,
+            self._loans.worked,
+            page.cpu_seconds,
+            page.compute_seconds,
+            int(is_running),
+            max(unanswered - is_running, 0),
+            page.frames,
+            len(self._loans),
+        )
+        return self._facts
+
+    def lend(
+        self, lender: Lender, transport: asyncio.BaseTransport, approval: Approval, session: LendingSession
+    ) -> Loan | None:
+        """Lends a connection; see `Host`. In a shared process its frames would have to wait for their turn."""
+        has_tls = transport.get_extra_info("ssl_object") is not None
+        if self._loans is None or self._is_shared or self._closing or has_tls:
+            return None
+        return self._loans.lend(lender, transport.get_extra_info("socket").fileno(), approval, session)
+
+    def reclaim(self) -> None:
+        """Reclaims the connections with a running frame; see `Host`."""
+        if self._loans is not None:
+            self._loans.reclaim_running()
+
+    async def recall(self) -> None:
+        """Reclaims all connections; see `Host`."""
+        if self._loans is not None:
+            await self._loans.recall()
+
+    async def suspend(self) -> bool:
+        """Does nothing: the process keeps nothing that another one could go on with. See `Host`."""
+        return False
 
     def cancel(self, *, is_stopping: bool = False) -> None:
         """Cancels every unanswered request, with one message: the process must not see only the first; see `Host`."""
@@ -172,7 +194,8 @@ class WorkerHost:
         """Closes the connection, which ends the process; kills it if it does not end by itself. See `Host`."""
         self._close()
         self._fail_all(ending)
-        await asyncio.shield(self._reap())  # a caller that leaves must not end the reaping, which all share
+        self._reap()
+        await asyncio.shield(self.gone)  # a caller that leaves must not end what all wait for
 
     def watch(self, seconds: float) -> None:
         """Ends the process if it computes too long or is stuck; called at regular times, `seconds` after each other."""
@@ -199,7 +222,7 @@ class WorkerHost:
         """Frees unused shared memory on both sides if no request came for `seconds`."""
         if self._closing:
             return
-        idle = not self._requests and not self.handed and self._loop.time() - self.idle_since >= seconds
+        idle = not self._requests and not self._loans and self._loop.time() - self.idle_since >= seconds
         if idle:
             self.channel.trim()
         if self.channel.pool.unannounced or (idle and self.channel.maps):
@@ -288,8 +311,8 @@ class WorkerHost:
                     running.done, running.total = done, total
                     running.iteration, running.iterations, running.loss = iteration, iterations, loss
             case ("reply", number, code, content_type, facts):
-                if number < 0 and number not in self._requests:
-                    self.handed.on_reply(-number)
+                if number < 0 and number not in self._requests and self._loans is not None:
+                    self._loans.on_reply(-number)
                 if number < 0 and number not in self._requests:  # its caller has left
                     return
                 running = self._requests.pop(number)
@@ -305,10 +328,10 @@ class WorkerHost:
                 log.error(_DEFECT, self.name, facts["request_id"], text.rstrip(), extra=facts)
             case ("broken", why):
                 self._broken = why
-            case ("back", id, unsent):
-                self.handed.on_back(id, unsent)
-            case ("let go", id):
-                self.handed.on_let_go(id)
+            case ("returned", id, unsent) if self._loans is not None:
+                self._loans.on_returned(id, unsent)
+            case ("reclaimed", id) if self._loans is not None:
+                self._loans.on_dropped(id)
             case ("ready",):
                 self._opened.set_result(None)
             case ("failed", code, text, details):
@@ -329,12 +352,18 @@ class WorkerHost:
     def _fail_all(self, ending: Ending) -> None:
         """Makes every unanswered request raise HostGone."""
         if not self.ended.done():  # first: whoever waits for a reply asks why the session ended
+            self.facts()  # the last ones
             self.ended.set_result(ending)
+            if self._loans is not None:
+                self._loop.call_soon(self._loans.end)  # after those who learn why: the callers ask them
         for running in self._requests.values():
             _fail(running.reply, ending.text)
         self._requests.clear()
         self.running.clear()
         _fail(self._opened, ending.text)
+
+    def _reap(self) -> asyncio.Task[int | None]:
+        return self._reaper.reap(_SHARED_GRACE if self._is_shared else _GRACE)
 
     def _death(self, status: int | None) -> Ending:
         if self._broken:
@@ -344,54 +373,6 @@ class WorkerHost:
             text = "the process of its GPU has ended: one of the sessions that shared it did not stop, or crashed it"
             return Ending(Reason.WORKER_DIED, text)
         return died(status)
-
-    def _reap(self) -> asyncio.Task[int | None]:
-        """Waits for the process, kills it if it does not end in time.
-
-        The task returns its exit status, or None if that cannot be known. It does not fail: callers wait for it.
-        """
-        if self._reaping is None:
-            self._reaping = self._loop.create_task(self._wait_or_kill())
-        return self._reaping
-
-    async def _wait_or_kill(self) -> int | None:
-        try:
-            if not (has_ended := await self._exits_in_time()):
-                self._process.kill()
-                has_ended = await self._exits_in_time()
-            status = self._process.exitcode
-            if status == _UNKNOWN_STATUS and self.pid is not None:
-                _end_orphan(self.pid)
-            if has_ended:  # a host lies in reference cycles: its files would stay open until these are collected
-                self._process.close()
-        except Exception:
-            log.exception("the session's process %s could not be ended", self.pid)
-            return None
-        finally:
-            self.gone.set_result(None)
-        return status
-
-    async def _exits_in_time(self) -> bool:
-        """Waits until the process has ended, or the grace is over; no thread waits, so a hanging process costs none."""
-        exited = asyncio.Event()
-        sentinel = self._process.sentinel
-        self._loop.add_reader(sentinel, exited.set)
-        try:
-            await asyncio.wait_for(exited.wait(), _SHARED_GRACE if self._is_shared else _GRACE)
-        except TimeoutError:
-            return False
-        finally:
-            self._loop.remove_reader(sentinel)
-        self._process.join(0)  # reads the exit status
-        return True
-
-
-def _end_orphan(pid: int) -> None:
-    """Ends a process whose forkserver has ended; it becomes a child of this process if that is a container's first."""
-    with contextlib.suppress(ProcessLookupError):  # it has ended by itself
-        os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
 
 
 def _fail(future: asyncio.Future[Any], reason: str) -> None:

@@ -74,7 +74,7 @@ async def known_session(request: Request, session: SessionId, owner: Owner) -> S
     entry = find_session(request, owner, session)
     request.state.session = entry
     if entry.host is not None:
-        entry.host.handed.take_back_running()
+        entry.host.reclaim()
     return entry
 
 

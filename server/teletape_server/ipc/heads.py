@@ -96,8 +96,6 @@ class Approval(NamedTuple):
         pattern, request_id: See `AnswerHeads`.
         most: Bytes of the largest body.
         max_header: Bytes of the largest header of a frame.
-        ahead: Seconds that the server's time of day is ahead of the monotonic clock.
-        idle, ends: Of the session's terms.
     """
 
     before: bytes
@@ -107,6 +105,3 @@ class Approval(NamedTuple):
     request_id: bytes | None
     most: int
     max_header: int
-    ahead: float
-    idle: float
-    ends: float

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class Reason(enum.StrEnum):
@@ -41,6 +42,20 @@ class Terms:
         return min(self.ends, max(worked + self.idle, self.until))
 
 
+class Times(NamedTuple):
+    """What an answer says of a session's end, as it travels to a process: values for answers, and for no clock there.
+
+    Attributes:
+        now: The time of the server's clock. A process adds to it what its own clock has measured since.
+        idle, ends, until: Of the terms.
+    """
+
+    now: float
+    idle: float
+    ends: float
+    until: float
+
+
 class Lease:
     """The end of one session: its terms, the time of its last work, and whether it works now.
 
@@ -53,6 +68,10 @@ class Lease:
         self.terms = terms
         self._worked = now
         self._working = 0
+
+    def times(self, now: float) -> Times:
+        """Returns what an answer says of the end, now."""
+        return Times(now, self.terms.idle, self.terms.ends, self.terms.until)
 
     def begin(self, now: float) -> None:
         """Notes that a request goes to the engine; the session is not idle until `end`."""

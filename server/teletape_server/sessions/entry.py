@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-from teletape_server.hosts.protocols import BodyBuffer, Host, Reply, Running
-from teletape_server.ipc.leases import Lease
+from teletape_server.hosts.loans import Lender, Loan
+from teletape_server.hosts.protocols import BodyBuffer, Host, HostFacts, Reply, Running
+from teletape_server.ipc.heads import Approval
+from teletape_server.ipc.leases import Lease, Times
 from teletape_server.problems import Problem, shutting_down
 from teletape_server.sessions.record import SessionRecord
 
@@ -33,12 +34,13 @@ class SessionEntry:
     Args:
         record: What is known of it without a host.
         start: Starts a host for it.
-        now: The time of its last work, in Unix seconds, as far as that is known.
+        clock: Returns Unix seconds.
 
     Attributes:
         record: See above; it is replaced when something of it changes.
         owner, id: Whose it is, and its name.
         host: Where it runs; None: nowhere. `wake` starts one.
+        lease: When it ends; `note_facts` brings it up to date.
         waking: The start of a host; None: none starts.
         problems: Number of requests that were answered with a problem.
         last_problem: The last of these problems.
@@ -48,15 +50,16 @@ class SessionEntry:
         running_keys: Running requests by their Idempotency-Key, each with its hash, likewise.
     """
 
-    def __init__(self, record: SessionRecord, start: Callable[[SessionEntry], Awaitable[Host]], *, now: float) -> None:
+    def __init__(
+        self, record: SessionRecord, start: Callable[[SessionEntry], Awaitable[Host]], clock: Callable[[], float]
+    ) -> None:
         self.record = record
         self.owner, self.id = record.key
         self.host: Host | None = None
-        self._start = start
+        self._start, self._clock = start, clock
         self.waking: asyncio.Task[Host] | None = None
         self._stopped: Problem | None = None
-        self._lease = Lease(record.terms, now)
-        self._bytes_in_use = 0
+        self.lease = Lease(record.terms, clock())
         self._answers = 0
         self.problems = 0
         self.last_problem: LastProblem | None = None
@@ -137,23 +140,21 @@ class SessionEntry:
         """Whose log lines they are: `extra` of logging."""
         return {"session": self.id, "owner": self.owner}
 
-    @property
-    def lease(self) -> Lease:
-        """When it ends."""
-        if self.host is not None:
-            self.host.handed.note_work()
-        return self._lease
+    def note_facts(self) -> HostFacts:
+        """Returns what is known of its work now, and notes the last work in the lease."""
+        if self.host is None:
+            return HostFacts()
+        facts = self.host.facts()
+        self.lease.work(facts.worked)
+        return facts
 
-    @property
-    def bytes_in_use(self) -> int:
-        """Bytes of its arrays as of the last answer."""
-        own = None if self.host is None else self.host.handed.bytes_in_use
-        return self._bytes_in_use if own is None else own
+    def answers(self, facts: HostFacts) -> int:
+        """Returns the number of requests that were answered, with the frames that its host has read itself."""
+        return self._answers + facts.frames
 
-    @property
-    def answers(self) -> int:
-        """Number of requests that were answered, those of handed connections too."""
-        return self._answers + (0 if self.host is None else self.host.handed.frames)
+    def times(self) -> Times:
+        """Returns what an answer says of its end, now; see `LendingSession`."""
+        return self.lease.times(self._clock())
 
     # ------------------------------------------------------------------------------------------------ noting requests
     def submit(
@@ -162,7 +163,6 @@ class SessionEntry:
         params: Mapping[str, Any],
         content_type: str,
         body: BodyBuffer | None,
-        clock: Callable[[], float],
     ) -> Running:
         """Submits a request to the host; until its reply the session is not idle.
 
@@ -170,34 +170,32 @@ class SessionEntry:
             HostGone: The host has ended.
             Problem: busy: it has none.
         """
-        now, terms = clock(), self.lease.terms
-        facts = {"now": now, "terms": (terms.idle, terms.ends, terms.until), "alone": self.dtype}
+        now, *terms = self.times()
+        facts = {"now": now, "terms": terms, "alone": self.dtype}
         running = self.awake_host.submit(method, {**params, **facts}, content_type=content_type, body=body)
-        self._lease.begin(now)
-
-        def on_reply(reply: asyncio.Future[Reply]) -> None:
-            self._lease.end(clock())
-            if not reply.cancelled() and reply.exception() is None:
-                self._note_reply(reply.result(), clock())
-
-        running.reply.add_done_callback(on_reply)
+        self.note_running(running)
+        running.reply.add_done_callback(self._note_reply)
         return running
 
-    def _note_reply(self, reply: Reply, now: float) -> None:
+    def note_running(self, running: Running) -> None:
+        """Notes that a request runs: until its reply the session is not idle."""
+        self.lease.begin(self._clock())
+        running.reply.add_done_callback(lambda _: self.lease.end(self._clock()))
+
+    def _note_reply(self, future: asyncio.Future[Reply]) -> None:
+        if future.cancelled() or future.exception() is not None:
+            return
+        reply = future.result()
         self._answers += 1
         if reply.code is not None:
             self.problems += 1
-            self.last_problem = LastProblem(reply.code, str(reply.facts.get("message", "")), now)
-        self._bytes_in_use = reply.facts.get("bytes_in_use", self._bytes_in_use)
+            self.last_problem = LastProblem(reply.code, str(reply.facts.get("message", "")), self._clock())
+
+    def lend(self, lender: Lender, transport: asyncio.BaseTransport, approval: Approval) -> Loan | None:
+        """Lends a connection to the host; see `Host.lend`."""
+        return None if self.host is None else self.host.lend(lender, transport, approval, self)
 
     def note_key(self, key: str, digest: bytes, running: Running) -> None:
         """Notes that the request with that key runs, for its retries."""
         self.running_keys[key] = digest, running
         running.reply.add_done_callback(lambda _: self.running_keys.pop(key, None))
-
-    def extend(self, now: float, seconds: float) -> None:
-        """Keeps the session for at least `seconds` from now; see `Lease`."""
-        self._lease.extend(now, seconds)
-        self.record = replace(self.record, terms=self._lease.terms)
-        if self.host is not None:
-            self.host.handed.note_terms()

@@ -71,8 +71,7 @@ class Registry:
         self._idle, self._max_age = idle, max_age
         self.clock = clock
         self._store = store or MemoryStore()
-        now = clock()
-        self._live = {record.key: SessionEntry(record, self._start, now=now) for record in self._store.all()}
+        self._live = {record.key: SessionEntry(record, self._start, clock) for record in self._store.all()}
         self._starting: dict[Key, SessionEntry] = {}
         self._runs = RunTurns(quota, run_wait)
         self._of_runs: set[Key] = set()  # sessions that live for one request: no listing shows and no quota counts them
@@ -81,7 +80,7 @@ class Registry:
         self.stopping = False
         self.bodies = Bodies(quota)
         self._places = Places(quota, lambda: {*self._live, *self._starting} - self._of_runs)
-        self._created = self._handed_frames = 0
+        self._created = self._lent_frames = 0
 
     # ------------------------------------------------------------------------------------------------------- creating
     async def create(
@@ -171,7 +170,7 @@ class Registry:
             created=self._created,
             ended=self._ended.reasons,
             body_bytes=self.bodies.counts[None],
-            handed_frames=self._handed_frames,
+            lent_frames=self._lent_frames,
         )
 
     def _check_running(self) -> None:
@@ -184,7 +183,7 @@ class Registry:
         now = self.clock()
         terms = Terms(self._idle, now + self._max_age)
         record = SessionRecord(new_uid(), *key, device, limits, now, terms)
-        entry = self._starting[key] = SessionEntry(record, self._start, now=now)
+        entry = self._starting[key] = SessionEntry(record, self._start, self.clock)
         return entry
 
     async def _start(self, entry: SessionEntry) -> Host:
@@ -216,9 +215,7 @@ class Registry:
         how = "created" if is_new else "woken"
         log.info("%s %s on %s by request %s", host.name, how, device, REQUEST_ID.get(), extra=entry.log_facts)
         entry.lease.work(self.clock())
-        host.handed.attach(entry.lease, self.clock)
         host.ended.add_done_callback(lambda ended: self._on_host_ended(entry, host, ended.result()))
-        host.ended.add_done_callback(lambda _: host.handed.end())  # their callers learn why it ended
         return host
 
     def _change(self, entry: SessionEntry, **changes: Any) -> None:
@@ -291,7 +288,7 @@ class Registry:
         try:
             self._check_running()
             self._quota.queue(waiting)
-            running = entry.submit(method, params, content_type, None if body is None else body.buffer, self.clock)
+            running = entry.submit(method, params, content_type, None if body is None else body.buffer)
         except BaseException as error:
             if body is not None:
                 body.discard()
@@ -315,17 +312,19 @@ class Registry:
         if entry.host is not None:
             await entry.host.end(Ending(reason, text))
 
-    def extend(self, entry: SessionEntry, seconds: float) -> None:
+    async def extend(self, entry: SessionEntry, seconds: float) -> None:
         """Keeps a session for at least `seconds` from now; see `Lease`."""
-        entry.extend(self.clock(), seconds)
-        self._store.put(entry.record)
+        entry.lease.extend(self.clock(), seconds)
+        self._change(entry, terms=entry.lease.terms)
+        if entry.host is not None:
+            await entry.host.recall()  # what is lent has the terms as they were
 
     def _end_if_expired(self, key: Key) -> None:
-        entry = self._live.get(key)
-        if entry is None:
+        entry, now = self._live.get(key), self.clock()
+        if entry is None or entry.lease.expired(now) is None:
             return
-        reason = entry.lease.expired(self.clock())
-        if reason is not None:
+        entry.note_facts()  # it may have worked since the last look
+        if (reason := entry.lease.expired(now)) is not None:
             idle, age = (f"{seconds:g} s" for seconds in (entry.lease.terms.idle, self._max_age))
             why = f"no request came for {idle}" if reason is Reason.IDLE else f"it reached the maximum age of {age}"
             self._end_soon(entry, reason, why)
@@ -350,7 +349,7 @@ class Registry:
         self._end_run(key)
         self._ended.reasons[reason] += 1
         if entry.host is not None:
-            self._handed_frames += entry.host.handed.frames
+            self._lent_frames += entry.host.facts().frames
         self._change(entry, state=entry.record.state.end(reason))
         if reason not in _FAULTS:  # those are warnings
             log.info("session %s of %s ended: %s", entry.id, entry.owner, text, extra=entry.log_facts)
@@ -359,16 +358,17 @@ class Registry:
         self._ended.add(key, Ended(reason, text, self.clock()))
 
     async def sweep(self) -> None:
-        """Ends expired sessions once a second, until it is cancelled."""
+        """Looks at all sessions once a second, and ends expired ones, until it is cancelled."""
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
-            for key in [*self._live]:
+            for key, entry in [*self._live.items()]:
+                entry.note_facts()
                 self._end_if_expired(key)
 
     async def drain(self, grace: float) -> None:
         """Takes no more work, lets running requests finish for `grace` seconds, cancels the others, and ends all."""
         self._stop()
-        await asyncio.gather(*[host.handed.recall() for host in self._hosts()])
+        await asyncio.gather(*[host.recall() for host in self._hosts()])
         await self._until_answered(grace)
         for host in self._hosts():
             host.cancel(is_stopping=True)

@@ -20,8 +20,8 @@ class Usage(NamedTuple):
         body_bytes: Of request bodies under way.
         requests: That are not answered yet.
         ended: Sessions that have ended, by reason.
-        handed: Connections that their processes serve.
-        handed_frames: Frames that processes have read from such connections.
+        lent: Connections that are lent to their hosts.
+        lent_frames: Frames that hosts have read from such connections.
     """
 
     sessions: int
@@ -31,8 +31,8 @@ class Usage(NamedTuple):
     body_bytes: int
     requests: int
     ended: Mapping[Reason, int]
-    handed: int
-    handed_frames: int
+    lent: int
+    lent_frames: int
 
     @classmethod
     def of(
@@ -44,7 +44,7 @@ class Usage(NamedTuple):
         created: int,
         ended: Mapping[Reason, int],
         body_bytes: int,
-        handed_frames: int,
+        lent_frames: int,
     ) -> Usage:
         """Returns what live sessions use.
 
@@ -55,17 +55,17 @@ class Usage(NamedTuple):
             created: Sessions created since the start.
             ended: Sessions that have ended, by reason.
             body_bytes: Bytes of request bodies under way.
-            handed_frames: Of sessions that have ended.
+            lent_frames: Of sessions that have ended.
         """
-        hosts = [entry.host for entry in entries if entry.host is not None]
+        all_facts = [entry.note_facts() for entry in entries]
         return cls(
             sessions=sessions,
             runs=runs,
             created=created,
-            bytes=sum(entry.bytes_in_use for entry in entries),
+            bytes=sum(facts.bytes_in_use for facts in all_facts),
             body_bytes=body_bytes,
             requests=sum(len(entry.running) for entry in entries),
             ended=ended,
-            handed=sum(len(host.handed) for host in hosts),
-            handed_frames=handed_frames + sum(host.handed.frames for host in hosts),
+            lent=sum(facts.lent for facts in all_facts),
+            lent_frames=lent_frames + sum(facts.frames for facts in all_facts),
         )

@@ -1,8 +1,8 @@
 """A session's process serves connections itself: it reads a frame, runs it and answers it, and the server sleeps.
 
-A frame is served if all of it is there, with the head that the server has approved. Everything else is the server's:
-nothing of it is read, and the connection goes back. While a frame runs, its token is free, so that the server can take
-over the answer; whoever takes it then answers. Nothing here waits for a caller.
+A connection is lent. A frame is served if all of it is there, with the head that the server has approved. Everything
+else is the server's: nothing of it is read, and the connection is returned. While a frame runs, its token is free, so
+that the server can reclaim the connection; whoever takes the token then answers. Nothing here waits for a caller.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 
 import teletape_wire as wire
 from teletape_server.ipc.heads import MOST, AnswerHeads, Approval, HeadBytes
+from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page
 from teletape_server.ipc.token import Token
 from teletape_wire.tensors import Buffer
@@ -57,17 +58,18 @@ class Runner(Protocol):
     def pass_on(self, number: int, result: Any) -> None:
         """Gives the result of a frame to the server, which answers."""
 
-    def give_back(self, id: int, unsent: bytes) -> None:
-        """Gives a connection back to the server, with the rest of an answer that the caller has not taken yet."""
+    def return_loan(self, id: int, unsent: bytes) -> None:
+        """Returns a connection to the server, with the rest of an answer that the caller has not taken yet."""
 
 
 class _Connection:
-    """A connection that is handed over."""
+    """A connection that is lent."""
 
-    __slots__ = ("answers", "approval", "head", "id", "page", "slot", "sock", "token", "until")
+    __slots__ = ("answers", "approval", "head", "id", "lent", "slot", "sock", "times", "token", "until")
 
-    def __init__(self, id: int, slot: int, approval: Approval, sock: socket.socket, token: Token, page: Page) -> None:
-        self.id, self.slot, self.approval, self.sock, self.token, self.page = id, slot, approval, sock, token, page
+    def __init__(self, id: int, slot: int, approval: Approval, times: Times, sock: socket.socket, token: Token) -> None:
+        self.id, self.slot, self.approval, self.times, self.sock, self.token = id, slot, approval, times, sock, token
+        self.lent = time.monotonic()
         self.head = HeadBytes(approval.before, approval.after)
         self.answers = AnswerHeads(approval.pattern, approval.request_id)
         self.until: float | None = None  # when the rest of a frame has to be there
@@ -81,11 +83,11 @@ class DirectConnections:
         runner: Runs the frames.
 
     Attributes:
-        page: The words that it shares with the server; None before the first connection.
+        page: What it shows the server; set before the first connection comes.
     """
 
     def __init__(self, requests: socket.socket, runner: Runner) -> None:
-        self.page: Page | None = None
+        self.page: Page
         self._runner = runner
         self._requests = requests.fileno()
         self._poll = select.poll()
@@ -98,31 +100,29 @@ class DirectConnections:
     def __len__(self) -> int:
         return len(self._by_file)
 
-    def add(self, id: int, slot: int, approval: Approval, files: Sequence[int]) -> None:
-        """Takes a connection over.
+    def add(self, id: int, slot: int, approval: Approval, times: Times, files: Sequence[int]) -> None:
+        """Takes a connection that is lent.
 
         Args:
             id: Its number.
-            slot: Its words in the page.
+            slot: Its place in the page.
             approval: What the server has approved.
-            files: The file descriptors of the connection, its token, and the page; with fewer it goes back.
+            times: What answers say of the session's end, now.
+            files: The file descriptors of the connection and its token; with fewer it is returned.
         """
-        if len(files) < 3:  # this process has no more free descriptors, and the system has closed the others
+        if len(files) < 2:  # this process has no more free descriptors, and the system has closed the others
             for file in files:
                 os.close(file)
-            self._runner.give_back(id, b"")
+            self._runner.return_loan(id, b"")
             return
-        connection, token, page = files
+        connection, token = files
         sock = socket.socket(fileno=connection)
         sock.setblocking(False)
-        if self.page is None:
-            self.page = Page(page)
-        socket.close(page)
-        self._by_file[connection] = _Connection(id, slot, approval, sock, Token(token), self.page)
+        self._by_file[connection] = _Connection(id, slot, approval, times, sock, Token(token))
         self._poll.register(connection, select.POLLIN)
 
     def drop(self, id: int) -> None:
-        """Lets go of a connection that the server has taken back."""
+        """Closes a connection that the server has reclaimed."""
         for connection in [*self._by_file.values()]:
             if connection.id == id:
                 self._drop(connection)
@@ -144,7 +144,7 @@ class DirectConnections:
 
     def _serve(self, connection: _Connection) -> None:
         """Serves a frame of a connection from which something can be read."""
-        if not connection.token.take():  # the server has taken it back
+        if not connection.token.take():  # the server has reclaimed it
             self._drop(connection)
             return
         try:
@@ -159,19 +159,19 @@ class DirectConnections:
             if self._may_wait(connection, data, match):
                 connection.token.put()
             else:
-                self._give_back(connection)
+                self._return(connection)
             return
         length, position = match
         body = memoryview(data)[position : position + length]
         if length > connection.approval.most or not _is_plain(body, connection.approval):
-            self._give_back(connection)
+            self._return(connection)
             return
         if connection.until is not None:
             self._complete(connection)
         if self._read(connection, position + length):
             self._run(connection, body)
         else:
-            self._give_back(connection)
+            self._return(connection)
 
     def _read(self, connection: _Connection, count: int) -> bool:
         """Reads what was looked at; if that is not what is there any more, ends the connection and returns False."""
@@ -201,15 +201,14 @@ class DirectConnections:
         self._poll.register(connection.sock, select.POLLIN)
 
     def _run(self, connection: _Connection, body: memoryview) -> None:
-        approval, page, slot = connection.approval, connection.page, connection.slot
         received = time.monotonic()
-        now = page.worked = approval.ahead + received
         self._number = number = self._number + 1
-        page.begin(slot, number, received, body[: wire.PREFIX_LENGTH])
+        self.page.begin(connection.slot, number, received - connection.lent, body[: wire.PREFIX_LENGTH])
         connection.token.put()
-        params = {**approval.params, "now": now, "terms": (approval.idle, approval.ends, page.until)}
+        now, *terms = connection.times
+        params = {**connection.approval.params, "now": now + received - connection.lent, "terms": terms}
         result = self._runner.run_frame(number, params, body, received)
-        page.worked = approval.ahead + time.monotonic()
+        self.page.note_work(connection.slot, time.monotonic() - connection.lent)
         if result is None:
             self._drop(connection)
         elif not _is_small(result) or not connection.token.take():
@@ -223,22 +222,22 @@ class DirectConnections:
         length = len(parts[0]) + result.length
         if len(parts) > _FEW:
             parts = [b"".join(parts)]
-        connection.page.answer(connection.slot)
+        self.page.answer(connection.slot)
         try:
             sent = connection.sock.sendmsg(parts, (), _NOW)
         except BlockingIOError:
             sent = 0
         except OSError:  # the caller has left, which the server will see
             parts, sent = [], -1
-        connection.page.end(connection.slot)
+        self.page.end(connection.slot)
         if sent == length:
             connection.token.put()
         else:
-            self._give_back(connection, b"".join(parts)[sent:])
+            self._return(connection, b"".join(parts)[sent:])
 
-    def _give_back(self, connection: _Connection, unsent: bytes = b"") -> None:
-        """Gives a connection back; its token, which this side has, stays taken."""
-        self._runner.give_back(connection.id, unsent)
+    def _return(self, connection: _Connection, unsent: bytes = b"") -> None:
+        """Returns a connection to the server, with its token taken, so that it is the server's."""
+        self._runner.return_loan(connection.id, unsent)
         self._drop(connection)
 
     def _drop(self, connection: _Connection) -> None:

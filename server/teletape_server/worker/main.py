@@ -16,8 +16,8 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar, Final, NoReturn
 
 import teletape_wire as wire
@@ -38,6 +38,8 @@ from teletape_server.ipc.channel import INLINE, Channel
 from teletape_server.ipc.confinement import User, confine, limit_memory, name_kernel_folder
 from teletape_server.ipc.control import Sockets, Watcher
 from teletape_server.ipc.heads import Approval
+from teletape_server.ipc.leases import Times
+from teletape_server.ipc.page import Page
 from teletape_server.ipc.shared_memory import MessageBody
 from teletape_server.worker.direct_connections import DirectConnections
 from teletape_wire import Structures
@@ -58,11 +60,12 @@ def main(sockets: Sockets, user: User | None = None) -> None:
         sockets: The connection to the server.
         user: Whom the process runs as; None: the server's user.
 
-    Messages in: ("open", start), ("do", number, method, params, content type, has body, time), ("trim",);
-        ("take over", id, slot, approval) with files, ("let go", id).
+    Messages in: ("open", start) with the page, ("do", number, method, params, content type, has body, after), where
+        `after` are seconds since the request before it was sent, None if that is answered; ("trim",);
+        ("lend", id, slot, approval, times) with files, ("reclaimed", id).
     Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …);
-        ("trimmed",), ("defect", number, traceback), ("back", id, unsent), ("let go", id). The numbers of frames that
-        the process has read itself are negative.
+        ("trimmed",), ("defect", number, traceback), ("returned", id, unsent), ("reclaimed", id). The numbers of
+        frames that the process has read itself are negative.
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -119,19 +122,21 @@ class Worker:
         wait = divmod(int(self._wait * 1e6), 1_000_000)
         channel.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *wait))
         self._direct = DirectConnections(channel.sock, self)
+        self._page: Page  # from `_open` on
+        self._sent = 0.0  # when the last request was sent, on the clock of this process
 
     def serve(self) -> None:
         """Answers requests until the server has closed the connection."""
         while True:
             head, body = self._next_message()
             if head[0] == "open":
-                self._open(head[1])
+                self._open(head[1], self._channel.files)
             elif head[0] == "trim":
                 self._channel.trim()
                 self._send(("trimmed",))
-            elif head[0] == "take over":
-                self._direct.add(head[1], head[2], Approval(*head[3]), self._channel.files)
-            elif head[0] == "let go":
+            elif head[0] == "lend":
+                self._direct.add(head[1], head[2], Approval(*head[3]), Times(*head[4]), self._channel.files)
+            elif head[0] == "reclaimed":
                 self._direct.drop(head[1])
                 self._send(head)
             else:
@@ -162,8 +167,11 @@ class Worker:
             self._process.leave()
         return message
 
-    def _open(self, start: Mapping[str, Any]) -> None:
+    def _open(self, start: Mapping[str, Any], files: Sequence[int]) -> None:
         try:
+            [page] = files
+            self._page = self._direct.page = Page(page)
+            os.close(page)
             if start["device"] == "cpu":  # CUDA reserves address space by the terabyte
                 limit_memory(start["memory_limit"], start["max_body"])
             else:
@@ -190,7 +198,11 @@ class Worker:
             self._send(("failed", "internal", f"device {start['device']}: {type(error).__name__}: {error}", {}))
 
     def _handle(self, head: Any, body: memoryview | None) -> None:
-        _, number, method, params, content_type, has_body, received = head
+        _, number, method, params, content_type, has_body, after = head
+        received = time.monotonic()
+        if after is not None:  # it has waited for the one before it
+            received = min(self._sent + after, received)
+        self._sent = received
         try:
             if has_body and body is None:
                 raise ResourceExhaustedError("the session's process has too little memory for the request's body")
@@ -199,9 +211,10 @@ class Worker:
                 if self._process.is_shared:
                     self._send(("began", number))
                 request = self._request(number, params, content_type, content, received)
-                reply = self._once.run(
-                    params.get("idempotency_key"), method, request, functools.partial(self._run, number)
-                )
+                with self._noted(request.started):
+                    reply = self._once.run(
+                        params.get("idempotency_key"), method, request, functools.partial(self._run, number)
+                    )
             if isinstance(reply, Refusal):
                 self._refuse(number, reply.cls(reply.message, **reply.details), headers=REPLAYED)
             else:
@@ -230,14 +243,26 @@ class Worker:
 
     def run_frame(self, number: int, params: dict[str, Any], body: memoryview, received: float) -> Result | None:
         """Runs a frame that was read here; if it is refused, the server answers. See `Runner`."""
+        self._sent = received
         try:
             with self._process.turn(lambda: self._waits_no_longer(-number)):
-                result = self._run(-number, "batch", self._request(-number, params, wire.FRAME_TYPE, body, received))
+                request = self._request(-number, params, wire.FRAME_TYPE, body, received)
+                with self._noted(received):
+                    result = self._run(-number, "batch", request)
         except TeletapeError as error:
             self._refuse(-number, error)
             return None
         self._note_bytes(result)
         return result
+
+    @contextmanager
+    def _noted(self, began: float) -> Iterator[None]:
+        """A block in which a request runs, which the page shows."""
+        self._page.begin_request()
+        try:
+            yield
+        finally:
+            self._page.end_request(time.monotonic() - began, time.thread_time())
 
     def pass_on(self, number: int, result: Result) -> None:
         """Gives a frame's result to the server; see `Runner`."""
@@ -246,14 +271,14 @@ class Worker:
         except TeletapeError as error:
             self._refuse(-number, error)
 
-    def give_back(self, id: int, unsent: bytes) -> None:
-        """Gives a connection back; see `Runner`."""
-        self._send(("back", id, unsent))
+    def return_loan(self, id: int, unsent: bytes) -> None:
+        """Returns a connection to the server; see `Runner`."""
+        self._send(("returned", id, unsent))
 
     def _note_bytes(self, result: Result) -> None:
         bytes_in_use = result.facts.get("bytes_in_use")
-        if self._direct.page is not None and bytes_in_use is not None:
-            self._direct.page.bytes_in_use = bytes_in_use
+        if bytes_in_use is not None:
+            self._page.bytes_in_use = bytes_in_use
 
     def _run(self, number: int, method: str, request: Request) -> Result:
         """Runs a method; whatever it raises is an error of the engine, which is stored if the request has a key."""

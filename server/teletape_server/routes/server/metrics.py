@@ -38,14 +38,14 @@ def facts_of(state: State) -> Callable[[], Iterable[Metric]]:
         yield gauge("teletape_unanswered_requests", "Requests that sessions have not answered yet", usage.requests)
         yield counter("teletape_sessions_ended", "Ended sessions by reason", "reason", usage.ended.items())
         frames = counter("teletape_frames", "Frames answered, by status; 0: by sessions' processes", "status", ())
-        for status, count in {**counts.frames, 0: usage.handed_frames}.items():
+        for status, count in {**counts.frames, 0: usage.lent_frames}.items():
             frames.add_metric([str(status)], count)
         yield frames
         yield counter("teletape_refused_connections", "Refused, by code", "code", counts.refused.items())
         connections = getattr(state, "connections", None)
         if connections is not None:
             yield gauge("teletape_connections", "Open connections", len(connections.open))
-            yield gauge("teletape_handed_connections", "Of these, served by sessions' processes", usage.handed)
+            yield gauge("teletape_handed_connections", "Of these, served by sessions' processes", usage.lent)
         created = CounterMetricFamily("teletape_sessions_created", "Sessions that were created")
         created.add_metric([], usage.created)
         yield created

@@ -32,7 +32,7 @@ MOST: Final = 512  #: Streams of all keys.
 
 def described(entry: SessionEntry, now: float) -> Session:
     """Returns a session as answers have it, at a time in Unix seconds."""
-    unanswered = entry.running
+    unanswered, facts = entry.running, entry.note_facts()
     current = min(unanswered, key=lambda running: running.total == 0, default=None)
     return Session(
         id=entry.id,
@@ -40,7 +40,7 @@ def described(entry: SessionEntry, now: float) -> Session:
         device=entry.device,
         memory_limit=entry.memory_limit,
         dtype=entry.dtype,
-        bytes_in_use=entry.bytes_in_use,
+        bytes_in_use=facts.bytes_in_use,
         created_at=timestamp(entry.created_at),
         expires_at=timestamp(entry.lease.expires_at(now)),
         ends_at=timestamp(entry.lease.terms.ends),
@@ -51,7 +51,7 @@ def described(entry: SessionEntry, now: float) -> Session:
             iteration=current.iteration if current else 0,
             iterations=current.iterations if current else 0,
         ),
-        answered=Answered(requests=entry.answers, problems=entry.problems, last_problem=_last_problem(entry)),
+        answered=Answered(requests=entry.answers(facts), problems=entry.problems, last_problem=_last_problem(entry)),
     )
 
 

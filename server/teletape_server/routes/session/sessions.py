@@ -119,7 +119,7 @@ async def list_(request: Request, response: Response, owner: Owner, query: Annot
     )
     for entry in entries:
         if entry.host is not None:
-            entry.host.handed.take_back_running()
+            entry.host.reclaim()
     following = name(entries[-1]) if has_more else None
     if following is not None:
         selection = {"limit": limit, "prefix": prefix}
@@ -157,7 +157,7 @@ async def get(request: Request, session: KnownSession) -> Session:
 @router.post("/{session}/extend", summary="Extend a session", responses=refusals(*SESSION[:-1], *BODY))
 async def extend(request: Request, session: KnownSession, body: Extension, key: IdempotencyKey = None) -> Session:
     """Keeps the session for at least `seconds` from now, idle or not, up to the server's maximum age."""
-    registry_of(request).extend(session, body.seconds)
+    await registry_of(request).extend(session, body.seconds)
     return _described(request, session)
 
 
@@ -184,8 +184,7 @@ async def cancel(request: Request, session: KnownSession, key: IdempotencyKey = 
     A step is a command, an iteration of a loop, or some ops of a function, a gradient or a check.
     """
     if session.host is not None:
-        if session.host.handed:
-            await session.host.handed.recall()
+        await session.host.recall()
         session.host.cancel()
     return _described(request, session)
 

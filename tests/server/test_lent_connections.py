@@ -21,9 +21,10 @@ from serving import KEYS, Program, Server, needs_exchange, ok
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.recording.values import Literal
 from teletape_server.connections import lending
-from teletape_server.hosts import handed_connections
+from teletape_server.hosts import loans
 from teletape_server.ipc.heads import Approval
-from teletape_server.ipc.page import SLOTS
+from teletape_server.ipc.leases import Times
+from teletape_server.ipc.page import SLOTS, Page
 from teletape_server.settings import Settings
 from teletape_server.worker.direct_connections import DirectConnections
 
@@ -53,14 +54,14 @@ def patient() -> Iterator[None]:
     """A busy machine makes no frame too slow to count, and no connection idle."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lending, "_QUICK", 600.0)
-        patch.setattr(handed_connections, "_IDLE_SECONDS", 600.0)
+        patch.setattr(loans, "_IDLE_SECONDS", 600.0)
         yield
 
 
 @pytest.fixture
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine makes no frame so long that its connection is taken back."""
-    monkeypatch.setattr(handed_connections, "_LONG_SECONDS", 600.0)
+    """A busy machine makes no frame so long that its connection is reclaimed."""
+    monkeypatch.setattr(loans, "_LONG_SECONDS", 600.0)
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +84,14 @@ def http(direct: Server) -> Iterator[httpx.Client]:
 class Caller:
     """A connection and a client of a session, which its process serves from now on."""
 
-    def __init__(self, server: Server, http: httpx.Client, *, hands_over: bool = True, **headers: str) -> None:
+    def __init__(self, server: Server, http: httpx.Client, *, lends: bool = True, **headers: str) -> None:
         self.server, self.headers = server, headers
         self.program = Program(http, "demo")
         self.sock = socket.create_connection(("127.0.0.1", server.port), timeout=60)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.stream = Stream(self.sock)
-        if hands_over:
-            self.hand_over()
+        if lends:
+            self.lend()
 
     def __enter__(self) -> "Caller":
         return self
@@ -99,24 +100,24 @@ class Caller:
         self.stream._file.close()
         self.sock.close()
 
-    def hand_over(self) -> None:
+    def lend(self) -> None:
         """Sends frames until the process has the connection; it may be so slow that further ones are needed."""
         deadline = time.monotonic() + 60
-        while not self.is_handed:
+        while not self.is_lent:
             assert time.monotonic() < deadline
             self.run()
         self.run()  # the process has taken it
 
     @property
-    def is_handed(self) -> bool:
+    def is_lent(self) -> bool:
         """Whether the process has this connection."""
         port = self.sock.getsockname()[1]
         connections = [*self.server.app.state.connections.open]
-        return any(item.client[1] == port and item.lending.handover is not None for item in connections)
+        return any(item.client[1] == port and item.lending.loan is not None for item in connections)
 
     @property
-    def handed(self) -> int:
-        return len(host_of(self.server).handed)
+    def lent(self) -> int:
+        return lent(self.server)
 
     def request(self, batch: Batch) -> bytes:
         body = frame(batch)
@@ -148,9 +149,20 @@ def caller(direct: Server, http: httpx.Client) -> Iterator[Caller]:
 
 
 def frames_of(server: Server) -> int:
-    """Frames that the process has read itself from the connections that it has."""
-    handed = host_of(server).handed
-    return sum(handed._page.count(handover.slot) for handover in handed._by_id.values())
+    """Frames that the process has read itself."""
+    frames: int = host_of(server).facts().frames
+    return frames
+
+
+def lent(server: Server) -> int:
+    """Connections that the process has."""
+    connections: int = host_of(server).facts().lent
+    return connections
+
+
+def page_of(server: Server) -> Page:
+    page: Page = host_of(server)._loans.page
+    return page
 
 
 def signal_idle(server: Server, signal_number: signal.Signals) -> None:
@@ -176,7 +188,7 @@ def run_elsewhere(server: Server, http: httpx.Client, batch: Batch) -> httpx.Res
     return response
 
 
-# -------------------------------------------------------------------------------------------------- what is handed over
+# --------------------------------------------------------------------------------------------------------- what is lent
 @pytest.mark.usefixtures("undisturbed")
 def test_the_process_serves_small_frames_itself(direct: Server, http: httpx.Client, caller: Caller) -> None:
     """The server knows all the same how much memory the session takes, and that it is not idle."""
@@ -199,7 +211,7 @@ def test_the_process_serves_small_frames_itself(direct: Server, http: httpx.Clie
 @pytest.mark.usefixtures("undisturbed")
 def test_answers_are_the_same_on_all_ways(direct: Server, http: httpx.Client, caller: Caller) -> None:
     caller.run(Constant(1, np.arange(10.0)))
-    with Caller(direct, http, hands_over=False, X_Forwarded_For="192.0.2.7") as other:
+    with Caller(direct, http, lends=False, X_Forwarded_For="192.0.2.7") as other:
         for commands in ([], [Fetch(1)], [Fetch("none")], [Call("nothing", (1,), (2,))]):
             items = []
             for one_caller in (caller, other):
@@ -210,7 +222,7 @@ def test_answers_are_the_same_on_all_ways(direct: Server, http: httpx.Client, ca
                 assert served.expires_at
                 items.append((item.comparable(), repr(answered), sorted(name for name, _ in item.headers)))
             assert items[0] == items[1]
-    assert caller.handed == 1
+    assert caller.lent == 1
 
 
 @pytest.mark.usefixtures("undisturbed")
@@ -242,7 +254,7 @@ def test_refusals_are_the_same_as_elsewhere(direct: Server, http: httpx.Client, 
 
 
 def test_refusals_of_the_process_are_answered(direct: Server, caller: Caller) -> None:
-    """The connection goes on, and is handed over again."""
+    """The connection goes on, and is lent again."""
     batch = caller.program.batch()
     for seq in (batch.seq + 7, 1):
         wrong = Batch((), (), batch.client, seq, b"another nonce 16")
@@ -252,7 +264,7 @@ def test_refusals_of_the_process_are_answered(direct: Server, caller: Caller) ->
         assert json.loads(item.body)["instance"].endswith(dict(item.headers)["x-request-id"])
     caller.sock.sendall(caller.request(batch))
     assert caller.results() == ()
-    caller.hand_over()
+    caller.lend()
 
 
 def test_a_retry_gets_the_first_answer(direct: Server, caller: Caller) -> None:
@@ -267,16 +279,16 @@ def test_a_retry_gets_the_first_answer(direct: Server, caller: Caller) -> None:
 
 
 @pytest.mark.usefixtures("undisturbed")
-def test_only_some_connections_of_a_session_are_handed_over(direct: Server, http: httpx.Client) -> None:
+def test_only_some_connections_of_a_session_are_lent(direct: Server, http: httpx.Client) -> None:
     with contextlib.ExitStack() as stack:
         callers = [stack.enter_context(Caller(direct, http)) for _ in range(SLOTS)]
-        callers += [stack.enter_context(Caller(direct, http, hands_over=False)) for _ in range(3)]
+        callers += [stack.enter_context(Caller(direct, http, lends=False)) for _ in range(3)]
         for i in range(5):
             for k, caller in enumerate(callers):
                 (fetched,) = caller.run(Constant(f"{k}.{i}", np.full(3, k)), Fetch(f"{k}.{i}"))
                 assert np.array_equal(fetched.array, np.full(3, k))
-        assert callers[0].handed == SLOTS
-    until(lambda: not host_of(direct).handed)
+        assert callers[0].lent == SLOTS
+    until(lambda: not lent(direct))
     with Caller(direct, http) as caller:  # their places are free
         caller.run()
 
@@ -286,7 +298,7 @@ def test_slots_of_connections_that_broke_while_the_process_wrote_are_used_again(
     direct: Server, http: httpx.Client
 ) -> None:
     def break_off(connection: Any) -> None:
-        connection.lending.handover.token.take()  # as the process does to write an answer; it may have it already
+        connection.lending.loan.token.take()  # as the process does to write an answer; it may have it already
         connection.transport.abort()
 
     for _ in range(SLOTS + 1):
@@ -294,16 +306,16 @@ def test_slots_of_connections_that_broke_while_the_process_wrote_are_used_again(
             port = caller.sock.getsockname()[1]
             [connection] = [item for item in direct.app.state.connections.open if item.client[1] == port]
             direct.loop().call_soon_threadsafe(break_off, connection)
-            until(lambda: not host_of(direct).handed)
+            until(lambda: not lent(direct))
 
 
 @pytest.mark.usefixtures("undisturbed")
 def test_a_proxy_and_a_server_with_keys_keep_their_connections(direct: Server, http: httpx.Client) -> None:
     """A process could read what comes over its connections, and other callers' requests may come over a proxy's."""
-    with Caller(direct, http, hands_over=False, X_Forwarded_For="192.0.2.7") as caller:
+    with Caller(direct, http, lends=False, X_Forwarded_For="192.0.2.7") as caller:
         for _ in range(10):
             caller.run()
-        assert not caller.handed
+        assert not caller.lent
     assert Settings().is_direct
     assert not Settings(api_keys=KEYS).is_direct
     assert not Settings(direct="off").is_direct
@@ -313,7 +325,7 @@ def test_a_proxy_and_a_server_with_keys_keep_their_connections(direct: Server, h
 
 
 @pytest.mark.usefixtures("undisturbed")
-def test_a_unix_socket_is_handed_over_too(tmp_path: Path) -> None:
+def test_a_unix_socket_is_lent_over_too(tmp_path: Path) -> None:
     path = str(tmp_path / "socket")
     settings = Settings(unix=path)
     server = Server(settings)
@@ -326,15 +338,15 @@ def test_a_unix_socket_is_handed_over_too(tmp_path: Path) -> None:
     with server.running(), server.client() as http:
         ok(http.post("/v1/sessions", json={"id": "demo"}))
         program = Program(http, "demo")
-        handed = server.app.state.registry.find("local", "demo").host.handed
+        host = server.app.state.registry.find("local", "demo").host
         deadline = time.monotonic() + 60
-        while not handed:
+        while not host.facts().lent:
             assert time.monotonic() < deadline
             program.run()
         for i in range(3):
             (fetched,) = program.run(Constant(i, np.arange(3.0)), Fetch(i)).results
             assert np.array_equal(fetched.array, np.arange(3.0))  # type: ignore[union-attr]
-        assert handed._page.count(0) >= 3
+        assert host.facts().frames >= 3
 
 
 # -------------------------------------------------------------------------------------------------------- in any pieces
@@ -356,7 +368,7 @@ def test_a_frame_whose_rest_comes_late_is_received(direct: Server, caller: Calle
     caller.run(Constant(1, np.arange(10.0)))
     sent = caller.request(caller.program.batch(Fetch(1)))
     caller.sock.sendall(sent[:cut])
-    until(lambda: not caller.handed)
+    until(lambda: not caller.lent)
     caller.sock.sendall(sent[cut:])
     (fetched,) = caller.results()
     assert np.array_equal(fetched.array, np.arange(10.0))
@@ -401,13 +413,13 @@ def test_another_request_goes_to_the_server(direct: Server, http: httpx.Client, 
     assert caller.answer().status == 200
     caller.sock.sendall(caller.request(batch))
     assert caller.results() == ()
-    caller.hand_over()
+    caller.lend()
 
 
 def test_large_frames_and_answers_are_the_server_s(direct: Server, caller: Caller) -> None:
     array = np.random.default_rng(0).random(MIB)
     caller.run(Constant(1, array))
-    caller.hand_over()
+    caller.lend()
     (fetched,) = caller.run(Fetch(1))
     assert np.array_equal(fetched.array, array)
     (fetched,) = caller.run(Call("reduce_sum", (1,), (2,)), Fetch(2))
@@ -422,7 +434,7 @@ def test_a_caller_that_does_not_read_does_not_stop_its_session(direct: Server, h
         requests = b"".join(caller.request(caller.program.batch(Fetch("x"))) for _ in range(300))
         sender = threading.Thread(target=caller.sock.sendall, args=(requests,))
         sender.start()
-        until(lambda: not caller.is_handed)
+        until(lambda: not caller.is_lent)
         for _ in range(5):
             other.run(Fetch("x"))
         for _ in range(300):
@@ -437,9 +449,9 @@ def test_a_caller_that_leaves_in_its_frame_leaves_nothing(direct: Server, http: 
     with Caller(direct, http) as caller:
         open_before = len(direct.app.state.connections.open)
         caller.sock.sendall(caller.request(caller.program.batch(Constant(1, np.ones(2))))[:part])
-    until(lambda: not host_of(direct).handed)
+    until(lambda: not lent(direct))
     until(lambda: len(direct.app.state.connections.open) < open_before)
-    assert host_of(direct).handed._page.number(0) == 0
+    assert page_of(direct).number(0) == 0
 
 
 def test_a_caller_that_leaves_before_its_answer_leaves_the_batch_running(direct: Server, http: httpx.Client) -> None:
@@ -449,7 +461,7 @@ def test_a_caller_that_leaves_before_its_answer_leaves_the_batch_running(direct:
     item = run_elsewhere(direct, http, batch)
     (*_, fetched) = wire.decode_answer(ok(item).content)[0].results
     assert fetched.array == 1.0  # type: ignore[union-attr]
-    until(lambda: not host_of(direct).handed and not direct.answering())
+    until(lambda: not lent(direct) and not direct.answering())
 
 
 # -------------------------------------------------------------------------------------------- what takes long, and ends
@@ -464,7 +476,7 @@ def test_a_long_batch_is_the_server_s(direct: Server, http: httpx.Client, caller
     failure = wire.decode_answer(item.body)[0].failure
     assert failure is not None
     assert failure.code == "cancelled"
-    caller.hand_over()
+    caller.lend()
 
 
 def test_a_cancel_concerns_what_the_process_has_not_read(direct: Server, http: httpx.Client, caller: Caller) -> None:
@@ -482,10 +494,12 @@ def test_a_cancel_concerns_what_the_process_has_not_read(direct: Server, http: h
 @pytest.mark.usefixtures("undisturbed")
 def test_terms_are_those_of_the_lease(direct: Server, http: httpx.Client, caller: Caller) -> None:
     ok(http.post("/v1/sessions/demo/extend", json={"seconds": 80000}))
+    caller.lend()
+    before = frames_of(direct)
     caller.send()
     _, served = wire.decode_answer(caller.answer().body)
     session = ok(http.get("/v1/sessions/demo")).json()
-    assert caller.handed == 1
+    assert frames_of(direct) == before + 1
     assert abs(served.expires_at - time.time() - 80000) < 600
     assert session["expires_at"] == wire.timestamp(served.expires_at) or served.expires_at > time.time() + 70000
 
@@ -495,8 +509,8 @@ def test_a_session_with_such_a_connection_ends_when_it_is_idle(http: httpx.Clien
     with Server(settings).running() as server, server.client() as client:
         ok(client.post("/v1/sessions", json={"id": "demo"}))
         program = Program(client, "demo")
-        handed = server.app.state.registry.find("local", "demo").host.handed
-        while not handed:
+        host = server.app.state.registry.find("local", "demo").host
+        while not host.facts().lent:
             program.run()
         server.clock.ahead += 900
         program.run()
@@ -532,8 +546,8 @@ def test_patience_is_the_server_s() -> None:
 
 
 def test_a_process_that_stands_still_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server takes the connection back, and answers in the place of a process that has not read the frame."""
-    monkeypatch.setattr(handed_connections, "_IDLE_SECONDS", 0.1)
+    """The server reclaims the connection, and answers in the place of a process that has not read the frame."""
+    monkeypatch.setattr(loans, "_IDLE_SECONDS", 0.1)
     with Server(Settings(direct="on", api_keys=KEYS, patience=0.2)).running() as server, server.client() as http:
         ok(http.post("/v1/sessions", json={"id": "demo"}))
         with Caller(server, http) as caller:
@@ -556,7 +570,7 @@ def test_a_process_that_dies_is_reported(direct: Server, http: httpx.Client, whe
             until(lambda: not ok(http.get("/v1/sessions")).json()["sessions"])
             caller.send()
         else:
-            page = host_of(direct).handed._page
+            page = page_of(direct)
             until(lambda: not page.number(0))  # the frame before is answered
             caller.send(*LONG, Fetch("sum"))
             until(lambda: bool(host_of(direct).running if when == "running and looked at" else page.is_unanswered(0)))
@@ -568,7 +582,7 @@ def test_a_process_that_dies_is_reported(direct: Server, http: httpx.Client, whe
 
 @pytest.mark.parametrize("is_running", [False, True])
 def test_a_deleted_session_is_reported(direct: Server, http: httpx.Client, caller: Caller, is_running: bool) -> None:
-    page = host_of(direct).handed._page
+    page = page_of(direct)
     until(lambda: not page.number(0))  # a connection of a process that dies as it writes is closed
     if is_running:
         caller.send(*ENDLESS, Fetch("sum"))
@@ -587,7 +601,7 @@ def test_a_frame_that_runs_is_answered_when_the_server_stops() -> None:
     with Server(settings).running() as server, server.client() as http:
         ok(http.post("/v1/sessions", json={"id": "demo"}))
         with Caller(server, http) as caller, Caller(server, http) as late:
-            page = host_of(server).handed._page
+            page = page_of(server)
             until(lambda: not page.number(0))
             caller.send(*LONG, Fetch("sum"))
             until(lambda: bool(page.number(0) or host_of(server).running))
@@ -600,18 +614,18 @@ def test_a_frame_that_runs_is_answered_when_the_server_stops() -> None:
             assert abs(fetched.array - 1500.0) < 1e-2
 
 
-def test_a_process_without_free_descriptors_gives_the_connection_back() -> None:
+def test_a_process_without_free_descriptors_returns_the_connection() -> None:
     returned: list[tuple[int, bytes]] = []
 
     class Runner:
-        def give_back(self, id: int, unsent: bytes) -> None:
+        def return_loan(self, id: int, unsent: bytes) -> None:
             returned.append((id, unsent))
 
     requests, file = socket.socketpair()
     with requests, file:
         connections = DirectConnections(requests, Runner())  # type: ignore[arg-type]  # it needs nothing else
         received = os.dup(file.fileno())
-        connections.add(5, 0, Approval(b"", b"", {}, b"", None, 0, 0, 0.0, 0.0, 0.0), [received])
+        connections.add(5, 0, Approval(b"", b"", {}, b"", None, 0, 0), Times(0.0, 0.0, 0.0, 0.0), [received])
         assert returned == [(5, b"")]
         assert not connections
         with pytest.raises(OSError, match="Bad file descriptor"):
@@ -633,7 +647,7 @@ def test_the_time_limit_holds() -> None:
 def test_callers_of_one_session_at_the_same_time(direct: Server, http: httpx.Client) -> None:
     """Eight with connections that the process has, and two with others: no batch is lost, and none runs twice."""
     with contextlib.ExitStack() as stack:
-        callers = [stack.enter_context(Caller(direct, http, hands_over=False)) for _ in range(10)]
+        callers = [stack.enter_context(Caller(direct, http, lends=False)) for _ in range(10)]
         callers[0].run(MakeVariable("v", np.zeros((), np.float32)))
         errors: list[BaseException] = []
 
