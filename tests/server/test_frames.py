@@ -323,7 +323,7 @@ def test_a_connection_that_is_to_be_closed_is(framed: Server, http: httpx.Client
 
 def test_a_server_without_keys_refuses_foreign_callers_on_both_ways(server_url: str) -> None:
     port = httpx.URL(server_url).port
-    with httpx.Client(base_url=server_url, trust_env=False) as client:
+    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as client:
         ok(client.post("/v1/sessions", json={"id": "frames"}))
         path = "/v1/sessions/frames/batch"
         for fields, code in (
