@@ -129,7 +129,7 @@ def test_what_has_an_encoding_keeps_it() -> None:
 
 def test_pieces_are_compressed_as_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large ones in threads: so the event loop does nothing else meanwhile than take the next piece."""
-    pieces = [bytes([65 + at]) * (compression._INLINE * 4 if at % 2 else 10) for at in range(6)]
+    pieces = [bytes([65 + at]) * (compression.INLINE * 4 if at % 2 else 10) for at in range(6)]
     threads: list[int] = []
     to_thread = asyncio.to_thread
 
@@ -146,7 +146,7 @@ def test_pieces_are_compressed_as_they_are_sent(monkeypatch: pytest.MonkeyPatch)
     answer = answered(StreamingResponse(parts(), media_type="application/json"))
     assert answer.content == b"".join(pieces)
     assert answer.headers["content-encoding"] == "gzip"
-    assert threads == [compression._INLINE * 4] * 3
+    assert threads == [compression.INLINE * 4] * 3
 
 
 def test_what_all_callers_get_is_compressed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""One frame: its body goes into memory of the session's process as it arrives, and the reply becomes the response.
+"""One frame or plain request: its body goes into memory of the session's process, and the reply becomes the response.
 
 It takes the place of the application's cycle (`cycle`). What may be refused is checked by the same functions as in
 the framework's routes.
@@ -23,6 +23,9 @@ from teletape_server.hosts.protocols import Running
 from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.http.dispatch import answer, still_running
 from teletape_server.http.frames import FrameBatch
+from teletape_server.http.plain_requests import PlainRequest
+from teletape_server.middleware.compression import INLINE, SMALLEST, compressed
+from teletape_server.middleware.rate_limits import add_rate_limits
 from teletape_server.problems import error_response
 from teletape_server.sessions.counted_bodies import CountedBody
 from teletape_server.sessions.registry import SessionEntry
@@ -70,7 +73,7 @@ class FrameExchange:
         self.request_id = head.request_id or new_request_id()
         self._memory = memory
         self._beginning = b""
-        self._batch: FrameBatch | None = None
+        self._batch: FrameBatch | PlainRequest | None = None
         self._is_refused = False
         self._body: CountedBody | None = None
         self._position = 0  # in the body's memory
@@ -97,7 +100,7 @@ class FrameExchange:
             self._place(data)
         elif self._batch is None and not self._is_refused:
             beginning = self._beginning + data if self._beginning else data
-            if len(beginning) >= wire.PREFIX_LENGTH:
+            if self.head.plain is not None or len(beginning) >= wire.PREFIX_LENGTH:
                 self._begin(memoryview(beginning))
             else:
                 self._beginning = bytes(beginning)
@@ -123,8 +126,9 @@ class FrameExchange:
     def _begin(self, beginning: memoryview) -> None:
         """Finds what runs already, or takes memory for the body."""
         try:
-            max_header = self._heads.settings.max_header
-            batch = FrameBatch.read(beginning, self.head.params, length=self._length, max_header=max_header)
+            batch = self.head.plain or FrameBatch.read(
+                beginning, self.head.params, length=self._length, max_header=self._heads.settings.max_header
+            )
             self._running = batch.running_in(self.session)
             if self._running is None:
                 self._body = self._heads.registry.body_buffer(self.session, self._length)
@@ -180,7 +184,7 @@ class FrameExchange:
         self._running = frame.running
         self._wait(self._batch, frame.running, max(self._heads.settings.patience - frame.seconds, 0.0))
 
-    def _wait(self, batch: FrameBatch, running: Running, patience: float) -> None:
+    def _wait(self, batch: FrameBatch | PlainRequest, running: Running, patience: float) -> None:
         if batch.is_retriable:
             self._patience = self._loop.call_later(patience, self._on_patience)
         running.reply.add_done_callback(self._on_reply)
@@ -196,7 +200,8 @@ class FrameExchange:
         if self._running is None:  # the caller has left after the reply came
             return
         try:
-            response = answer(self._heads.registry, self.session, self._running)
+            status = 200 if self.head.plain is None else self.head.plain.status
+            response = answer(self._heads.registry, self.session, self._running, status=status)
         except Exception as error:
             self._fail(error)
         else:
@@ -222,8 +227,31 @@ class FrameExchange:
 
     def _answer(self, response: Response) -> None:
         self._release()
-        self._heads.guard.complete(MutableHeaders(raw=response.raw_headers), self.head.path, self.request_id)
+        headers, path = MutableHeaders(raw=response.raw_headers), self.head.path
+        self._heads.guard.complete(headers, path, self.request_id)
+        if self.head.plain is not None:
+            add_rate_limits(headers, self._heads.registry, path, {"owner": self.head.owner, "session": self.session})
+            headers.add_vary_header("Accept-Encoding")
+            if self.head.accepts_gzip and len(response.body) >= SMALLEST:
+                self._compress(response)
+                return
         self._respond(self, response)
+
+    def _compress(self, response: Response) -> None:
+        """Compresses the text of an answer, a large one in a thread, and responds with that."""
+
+        def respond(body: bytes) -> None:
+            if not self.disconnected:
+                headers = MutableHeaders(raw=response.raw_headers)
+                headers["Content-Encoding"], headers["Content-Length"] = "gzip", str(len(body))
+                response.body = body
+                self._respond(self, response)
+
+        if len(response.body) <= INLINE:
+            respond(compressed(response.body))
+        else:
+            work = self._loop.run_in_executor(None, compressed, response.body)
+            work.add_done_callback(lambda done: respond(done.result()))
 
     def abandon(self) -> None:
         """Ends the exchange of a caller that has left: a frame that runs goes on, one that is received does not run."""

@@ -27,6 +27,7 @@ from teletape_server.connections.exchange import FrameExchange
 from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
 from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import AnswerWriter, answer_head
+from teletape_server.http.plain_requests import PlainRequest
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.logs import log_request
 from teletape_server.sessions.registry import SessionEntry
@@ -145,10 +146,16 @@ class Frames:
             log.exception("the answer of a session's process cannot be sent")
             transport.abort()
             return
-        self._counts[response.status_code] += 1
+        if exchange.head.plain is None:
+            self._counts[response.status_code] += 1
+        else:
+            self._note_plain(exchange, exchange.head.plain, response)
         on_end = partial(self._on_end, exchange, response)
         self._writer = AnswerWriter(transport, self._connection.flow, head, response.body, on_end)
         self._writer.write()
+
+    def _note_plain(self, exchange: FrameExchange, plain: PlainRequest, response: Response) -> None:
+        self.heads.metrics.observe("POST", plain.route, response.status_code, time.monotonic() - exchange.began)
 
     def _on_end(self, exchange: FrameExchange, response: Response) -> None:
         self._writer = None

@@ -1,4 +1,4 @@
-"""The heads of frames: which of them a connection answers itself, and how it knows a head again without parsing it.
+"""The heads of frames and plain requests: which a connection answers itself, and how it knows a head without parsing.
 
 A connection answers the plain case only. Whatever is not plain, and whatever would be refused for its head, goes to the
 framework before a byte of its body is read, so each of these refusals is written once.
@@ -20,7 +20,9 @@ from teletape_server.http.access import owner_of
 from teletape_server.http.bodies import check_length, declared_length
 from teletape_server.http.frames import TYPES, batch_params
 from teletape_server.http.negotiation import body_type, wants_events
+from teletape_server.http.plain_requests import PlainRequest, plain_request
 from teletape_server.ipc.heads import HeadBytes
+from teletape_server.middleware.compression import accepts_gzip
 from teletape_server.middleware.metrics import Metrics
 from teletape_server.problems import Problem
 from teletape_server.sessions.registry import Registry, SessionEntry
@@ -28,6 +30,7 @@ from teletape_server.settings import Settings
 
 #: The URL of a plain frame: no query, nothing that would have to be decoded.
 _URL: Final = re.compile(rb"/v1/sessions/([A-Za-z0-9._~-]+)/batch")
+_SESSIONS: Final = b"/v1/sessions/"
 #: A request with one of these is not plain.
 _SPECIAL: Final = ("expect", "idempotency-key", "origin", "transfer-encoding", "upgrade")
 
@@ -37,9 +40,11 @@ class FrameHead:
     """What an accepted head says. It says the same each time it comes, until the server's keys change.
 
     Attributes:
-        owner, session: Whose frame it is, and for which session.
+        owner, session: Whose request it is, and for which session.
         path: Of the URL.
         params: Of the batch; see `batch_params`.
+        plain: What a plain request asks for; None: it is a frame.
+        accepts_gzip: Whether its answer may be compressed, if it is text.
         request_id: The one that the caller has sent; None: each request gets its own.
         keep_alive: Whether the connection stays open after the answer.
         forwarded: Whom proxies name as the caller.
@@ -49,6 +54,8 @@ class FrameHead:
     session: str
     path: str
     params: dict[str, Any]
+    plain: PlainRequest | None
+    accepts_gzip: bool
     request_id: str | None
     keep_alive: bool
     forwarded: str | None
@@ -96,27 +103,33 @@ class FrameHeads:
 
     def accepted(self, request: Head) -> tuple[FrameHead, int] | None:
         """Returns what a plain frame's head says, and its length; None if the framework has to answer the request."""
-        match = _URL.fullmatch(request.url)
-        if match is None or request.method != b"POST" or request.version != "1.1":
+        if request.method != b"POST" or request.version != "1.1" or not request.url.startswith(_SESSIONS):
             return None
         named = Headers(raw=request.headers)
         if any(name in named for name in _SPECIAL) or wants_events(named):
             return None
-        path = request.url.decode()
+        path, plain, params = request.url.decode("latin-1"), None, {}
         try:
             self.guard.check(path, named)
             owner = owner_of(named, self.keys)
-            if body_type(named, TYPES) != wire.FRAME_TYPE:
-                return None
-            params = batch_params(named, wire.FRAME_TYPE)
-            length = declared_length(named, self.settings.max_body)
+            content_type = body_type(named, TYPES)
+            length = declared_length(named, self.settings.max_body, content_type)
+            match = _URL.fullmatch(request.url)
+            if match is None:
+                plain = plain_request(path, named.get("accept", "*/*")) if content_type == wire.JSON_TYPE else None
+            elif content_type == wire.FRAME_TYPE:
+                params = batch_params(named, wire.FRAME_TYPE)
         except Problem:
             return None
-        if params["accept"] != wire.FRAME_TYPE:
+        if plain is not None:
+            session = plain.session
+        elif match is not None and params.get("accept") == wire.FRAME_TYPE:
+            session = match[1].decode()
+        else:
             return None
-        forwarded = named.get("x-forwarded-for")
-        request_id = sent_request_id(named)
-        head = FrameHead(owner, match[1].decode(), path, params, request_id, request.keep_alive, forwarded)
+        gzip = plain is not None and accepts_gzip(named.get("accept-encoding", ""))
+        request_id, forwarded = sent_request_id(named), named.get("x-forwarded-for")
+        head = FrameHead(owner, session, path, params, plain, gzip, request_id, request.keep_alive, forwarded)
         return head, length
 
     def session(self, head: FrameHead, length: int) -> SessionEntry | None:
@@ -126,7 +139,7 @@ class FrameHeads:
             head: The frame's head.
             length: Bytes of its body.
         """
-        if length < wire.PREFIX_LENGTH or self.guard.is_stopping():
+        if length < (wire.PREFIX_LENGTH if head.plain is None else 1) or self.guard.is_stopping():
             return None
         try:
             check_length(length, self.settings.max_body)

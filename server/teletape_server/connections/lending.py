@@ -75,7 +75,7 @@ class Lending:
     # --------------------------------------------------------------------------------------------------------- lending
     def _count(self, exchange: FrameExchange, response: Response) -> None:
         """Counts a frame that is answered."""
-        is_small = response.status_code == 200 and len(response.body) <= MOST
+        is_small = exchange.head.plain is None and response.status_code == 200 and len(response.body) <= MOST
         is_quick = self.may_count and is_small and time.monotonic() - exchange.began < _QUICK
         self.may_count = False
         self._quick = self._quick + 1 if is_quick else 0

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from zlib_ng import zlib_ng
 
-_SMALLEST: Final = 1 << 10  # bytes of a text that is compressed
+SMALLEST: Final = 1 << 10  # bytes of a text that is compressed
 _TYPES: Final = {
     *("application/json", "application/problem+json", "application/yaml", "image/svg+xml", "text/vnd.graphviz"),
     *("text/html", "text/css", "text/javascript", "text/plain"),
@@ -23,7 +23,7 @@ _TYPES: Final = {
 _API: Final = "/v1/"  # what is below differs from caller to caller
 _LEVEL, _LEVEL_OF_STORED = 4, 9
 _GZIP: Final = 31  # zlib's window bits for it
-_INLINE: Final = 32 << 10  # bytes of a piece that is compressed on the event loop: half a millisecond
+INLINE: Final = 32 << 10  # bytes of a piece that is compressed on the event loop: half a millisecond
 _STORED: Final = 64  # compressed texts that are kept, the last used
 _LARGEST_STORED: Final = 2 << 20  # bytes of one of them
 
@@ -47,6 +47,12 @@ class CompressionMiddleware:
         accepts = accepts_gzip(Headers(scope=scope).get("accept-encoding", ""))
         answer = _Answer(scope["path"], send, self._stored, accepts=accepts)
         await self._app(scope, receive, answer.send)
+
+
+def compressed(text: bytes | memoryview) -> bytes:
+    """Returns a whole text, compressed."""
+    compressor = zlib_ng.compressobj(_LEVEL, zlib_ng.DEFLATED, _GZIP)
+    return compressor.compress(text) + compressor.flush()
 
 
 def accepts_gzip(header: str) -> bool:
@@ -92,7 +98,7 @@ class _Answer:
         headers = MutableHeaders(scope=start)
         headers.add_vary_header("Accept-Encoding")
         is_whole = not message.get("more_body", False)
-        if not self._accepts or (is_whole and len(message.get("body", b"")) < _SMALLEST):
+        if not self._accepts or (is_whole and len(message.get("body", b"")) < SMALLEST):
             await self._send(start)
             await self._send(message)
             return
@@ -122,7 +128,7 @@ class _Answer:
 
     async def _compressed(self, compressor: zlib_ng._Compress, message: Message) -> Message:
         body, more = message.get("body", b""), message.get("more_body", False)
-        if len(body) > _INLINE:
+        if len(body) > INLINE:
             part = await asyncio.to_thread(compressor.compress, body)
         else:
             part = compressor.compress(body)

@@ -32,7 +32,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "teletape_requests",
-            "Requests answered by the framework, by method, route and status",
+            "Requests that are no frames, by method, route and status",
             ["method", "route", "status"],
             registry=self._registry,
         )

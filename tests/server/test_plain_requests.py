@@ -1,0 +1,113 @@
+"""Plain requests: what a connection answers itself is, but for its time, what the framework answers."""
+
+import json
+from typing import Any
+
+import pytest
+
+from serving import KEYS, Server, ok
+from teletape_server.connections import frames
+from teletape_server.http.plain_requests import plain_request
+from teletape_server.settings import Settings
+
+NUMBERS = [[0.5, 1.5], [2.5, 3.5]]
+#: Requests in order: the path below the session's, and the body.
+REQUESTS: list[tuple[str, Any]] = [
+    ("functions", {"id": "loss", "text": "sum((x @ w - y)**2)"}),
+    ("functions/loss/value_and_gradient", {"inputs": {"x": NUMBERS, "w": [1, 2], "y": [0, 1]}, "sources": ["w"]}),
+    ("functions/loss/call", {"inputs": {"x": NUMBERS, "w": [1, 2], "y": [0, 1]}, "outputs": ["z"]}),
+    ("functions/loss/call", {"inputs": {"x": NUMBERS, "w": [1, 2, 3], "y": [0, 1]}}),
+    ("functions/loss/call", {"inputs": {"x": NUMBERS}}),
+    ("functions/none/call", {"inputs": {"x": NUMBERS}}),
+    ("variables", {"id": "v", "value": NUMBERS}),
+    ("tensors", {"id": "t", "value": [0.25] * 5000}),
+    ("tensors", {"id": "t", "value": 1.0}),
+    ("tapes", {"id": "tape"}),
+    ("tapes/tape/ops", {"ops": [{"op": "square", "inputs": ["v"], "outputs": ["y"]}]}),
+    ("tapes/tape/gradient", {"targets": ["y"], "sources": ["v"]}),
+    ("tapes/tape/gradient", {"targets": ["y"], "sources": ["v"]}),
+    ("tapes/tape/nothing", {}),
+    ("variables", {"value": "text"}),
+    ("variables", b"{"),
+    ("variables", b'{"value": 1, "value": 2}'),
+    ("run", {"commands": [{"do": "constant", "id": "c", "value": [0.5] * 600}], "fetch": ["c"]}),
+    ("run", {"commands": [{"do": "op", "op": "nothing", "inputs": [], "outputs": ["c2"]}]}),
+]
+OWN = ("connection", "date", "etag", "x-request-id", "teletape-boot-id")  # headers that differ from answer to answer
+
+
+def answers(way: str, encoding: str) -> list[Any]:
+    """What a server says, and counts, whose connections answer plain requests (on), or do not (off)."""
+    settings = Settings(api_keys=KEYS, frames=way, shutdown_grace=0.1)
+    with Server(settings).running() as server, server.client() as http:
+        ok(http.post("/v1/sessions", json={"id": "demo", "dtype": "float64"}))
+        entries: list[Any] = []
+        for path, body in REQUESTS:
+            sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+            headers = {"Content-Type": "application/json", "Accept-Encoding": encoding}
+            response = http.post(f"/v1/sessions/demo/{path}", content=sent, headers=headers)
+            own = {name: value for name, value in response.headers.items() if name not in OWN}
+            content = {name: value for name, value in response.json().items() if name != "instance"}
+            entries.append((path, response.status_code, own, content))
+        lines = http.get("/metrics").text.splitlines()
+        return [
+            *entries,
+            *sorted(line for line in lines if line.startswith("teletape_requests_total") and "{session}" in line),
+        ]
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_an_answer_is_the_framework_s(encoding: str) -> None:
+    here, framework = answers("on", encoding), answers("off", encoding)
+    for plain, other in zip(here, framework, strict=True):
+        assert plain == other
+    assert {status for _, status, _, _ in here[: len(REQUESTS)]} == {200, 201, 400, 404, 409, 422}
+    assert any("gzip" in entry[2].values() for entry in here[: len(REQUESTS)]) is (encoding == "gzip")
+
+
+def test_which_requests_are_answered_past_the_framework(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = list[str]()
+    respond = frames.Frames.respond
+
+    def noted(self: frames.Frames, exchange: Any, response: Any) -> None:
+        answered.append(exchange.head.path)
+        respond(self, exchange, response)
+
+    monkeypatch.setattr(frames.Frames, "respond", noted)
+    with Server(Settings(api_keys=KEYS, shutdown_grace=0.1)).running() as server, server.client() as http:
+        ok(http.post("/v1/sessions", json={"id": "demo"}))
+        body = {"value": 1.0}
+        path = "/v1/sessions/demo/tensors"
+        for headers in ({}, {"Accept": "application/json, */*;q=0.5"}, {"Accept-Encoding": "gzip"}):
+            ok(http.post(path, json=body, headers=headers))
+        assert answered == [path] * 3
+        answered.clear()
+        for headers in (
+            {"Idempotency-Key": "mine"},
+            {"Accept": "text/event-stream"},
+            {"Accept": "application/vnd.safetensors, application/json"},
+            {"Origin": "http://127.0.0.1"},
+        ):
+            http.post(path, json=body, headers=headers)
+        http.post(f"{path}?full=true", json=body)
+        http.post(path, json=body, headers={"X-API-Key": "wrong", "Authorization": ""})
+        http.post("/v1/sessions/other/tensors", json=body)
+        http.get(path)
+        assert answered == []
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "is_plain"),
+    [
+        ("/v1/sessions/s/functions/f/call", "*/*", True),
+        ("/v1/sessions/s/functions/f/call", "application/json;q=0.1", True),
+        ("/v1/sessions/s/functions/f/call", "text/html", False),
+        ("/v1/sessions/s/functions/a%20b/call", "*/*", False),
+        ("/v1/sessions/ANN:s/functions/f/call", "*/*", False),
+        ("/v1/sessions/s/functions/f/call/", "*/*", False),
+        ("/v1/sessions/s/functions/f/fly", "*/*", False),
+        ("/v1/sessions/s", "*/*", False),
+    ],
+)
+def test_which_heads_are_plain(path: str, accept: str, is_plain: bool) -> None:
+    assert (plain_request(path, accept) is not None) is is_plain
