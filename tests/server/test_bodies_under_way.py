@@ -109,9 +109,9 @@ def test_a_body_counts_until_its_request_is_answered(limited: Server, ann: httpx
 def test_bodies_that_are_received_are_requests_of_the_session(limited: Server, ann: httpx.Client) -> None:
     """Any number of connections cannot each hold memory and wait for the session."""
     with contextlib.ExitStack() as stack:
-        for _ in range(32):
+        for _ in range(128):
             stack.enter_context(unfinished(limited, 10))
-        assert problem(send(ann, 100), 429, "busy")["details"] == {"waiting": 32}
+        assert problem(send(ann, 100), 429, "busy")["details"] == {"waiting": 128}
     ok(send(ann, 100))
 
 

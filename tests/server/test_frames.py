@@ -345,10 +345,10 @@ def test_a_server_without_keys_refuses_foreign_callers_on_both_ways(server_url: 
 
 def test_too_many_waiting_requests_are_refused_on_both_ways(framed: Server, program: Program) -> None:
     with contextlib.ExitStack() as stack:
-        for _ in range(32):
+        for _ in range(128):
             sock = stack.enter_context(socket.create_connection(("127.0.0.1", framed.port), timeout=60))
             sock.sendall(head(len(GOOD) + 1000) + beginning(len(GOOD) + 1000))
-        until(lambda: framed.app.state.registry.find("ann", "demo").receiving == 32)
+        until(lambda: framed.app.state.registry.find("ann", "demo").receiving == 128)
         first, second = both_ways(framed, head(len(GOOD)) + GOOD)
         assert first == second
         assert (first[0], json.loads(first[2])["code"]) == (429, "busy")

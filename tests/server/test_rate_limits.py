@@ -38,12 +38,12 @@ def test_creations_say_how_many_sessions_are_left(server: Server) -> None:
 def test_answers_of_a_session_say_how_many_requests_it_can_take(server: Server) -> None:
     with server.client() as http:
         ok(http.post("/v1/sessions", json={"id": "demo"}))
-        assert left(ok(http.get("/v1/sessions/demo"))) == ("requests", 32, 32)
-        assert left(http.get("/v1/sessions/demo/tensors/none")) == ("requests", 32, 32)
+        assert left(ok(http.get("/v1/sessions/demo"))) == ("requests", 128, 128)
+        assert left(http.get("/v1/sessions/demo/tensors/none")) == ("requests", 128, 128)
         with unread_post(http, "/v1/sessions/demo/ops", b"{", length=100):
-            until(lambda: left(http.get("/v1/sessions/demo")) == ("requests", 32, 31))
-        until(lambda: left(http.get("/v1/sessions/demo")) == ("requests", 32, 32))
-        assert left(ok(http.post("/v1/sessions/demo/ops", json={"ops": [op("exp", 0.5, to="x")]})))[2] == 32
+            until(lambda: left(http.get("/v1/sessions/demo")) == ("requests", 128, 127))
+        until(lambda: left(http.get("/v1/sessions/demo")) == ("requests", 128, 128))
+        assert left(ok(http.post("/v1/sessions/demo/ops", json={"ops": [op("exp", 0.5, to="x")]})))[2] == 128
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v1/health", "/v1/info", "/docs", "/v1/sessions/none", "/v1/nothing"])

@@ -38,7 +38,7 @@ class Quota:
     memory_limit: int
     bodies_per_key: int
     bodies: int
-    waiting: int = 32
+    waiting: int = 128
     keys: int = 1
     room_after: float = 300.0
     runs: int = 8
