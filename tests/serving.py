@@ -101,7 +101,8 @@ class Server:
 
     def answering(self) -> int:
         """The number of requests that the server has begun to answer."""
-        exchanges = [item.cycle for item in self.app.state.connections.open if isinstance(item.cycle, FrameExchange)]
+        cycles = [item.cycle for item in [*self.app.state.connections.open]]  # the server's thread may change the set
+        exchanges = [cycle for cycle in cycles if isinstance(cycle, FrameExchange)]
         return len(self._uvicorn.server_state.tasks) + sum(not item.response_complete for item in exchanges)
 
     def worker(self, session: str, owner: str = "ann") -> int:
