@@ -1,11 +1,13 @@
 """Plain requests: what a connection answers itself is, but for its time, what the framework answers."""
 
 import json
+import socket
 from typing import Any
 
 import pytest
+from test_frames import answer
 
-from serving import KEYS, Server, ok
+from serving import KEYS, Server, needs_exchange, ok
 from teletape_server.connections import frames
 from teletape_server.http.plain_requests import plain_request
 from teletape_server.settings import Settings
@@ -65,6 +67,7 @@ def test_an_answer_is_the_framework_s(encoding: str) -> None:
     assert any("gzip" in entry[2].values() for entry in here[: len(REQUESTS)]) is (encoding == "gzip")
 
 
+@needs_exchange
 def test_which_requests_are_answered_past_the_framework(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = list[str]()
     respond = frames.Frames.respond
@@ -111,3 +114,22 @@ def test_which_requests_are_answered_past_the_framework(monkeypatch: pytest.Monk
 )
 def test_which_heads_are_plain(path: str, accept: str, is_plain: bool) -> None:
     assert (plain_request(path, accept) is not None) is is_plain
+
+
+def test_a_head_that_is_known_is_asked_for_its_length_again() -> None:
+    """JSON has a limit of its own, also where the head differs from the one before in its length alone."""
+
+    def head(length: int) -> bytes:
+        lines = ["POST /v1/sessions/demo/tensors HTTP/1.1", "Host: 127.0.0.1", f"X-API-Key: {KEYS['ann']}"]
+        return "\r\n".join([*lines, "Content-Type: application/json", f"Content-Length: {length}", "", ""]).encode()
+
+    body = b'{"value": 1.0}'
+    with Server(Settings(api_keys=KEYS, shutdown_grace=0.1)).running() as server, server.client() as http:
+        ok(http.post("/v1/sessions", json={"id": "demo"}))
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sock:
+            for _ in range(2):
+                sock.sendall(head(len(body)) + body)
+                assert answer(sock).status == 201
+            sock.sendall(head(60 << 20))
+            refusal = answer(sock)
+        assert (refusal.status, json.loads(refusal.body)["code"]) == (413, "body_too_large")

@@ -98,7 +98,7 @@ class Frames:
         if accepted is None:
             return None
         head, length = accepted
-        memory = self._named_memory(request, length)
+        memory = self._named_memory(request, length) if head.plain is None else None
         total = length if memory is None else length + memory.nbytes
         session = self.heads.session(head, total)
         if session is None:

@@ -102,7 +102,7 @@ class FrameHeads:
         return keys
 
     def accepted(self, request: Head) -> tuple[FrameHead, int] | None:
-        """Returns what a plain frame's head says, and its length; None if the framework has to answer the request."""
+        """Returns what the head of a plain frame or request says, and its length; None: the framework has to answer."""
         if request.method != b"POST" or request.version != "1.1" or not request.url.startswith(_SESSIONS):
             return None
         named = Headers(raw=request.headers)
@@ -133,7 +133,7 @@ class FrameHeads:
         return head, length
 
     def session(self, head: FrameHead, length: int) -> SessionEntry | None:
-        """Returns the session of a frame that can be received now; None if the framework has to answer.
+        """Returns the session of a request that can be received now; None if the framework has to answer.
 
         Args:
             head: The frame's head.
@@ -142,7 +142,8 @@ class FrameHeads:
         if length < (wire.PREFIX_LENGTH if head.plain is None else 1) or self.guard.is_stopping():
             return None
         try:
-            check_length(length, self.settings.max_body)
+            content_type = wire.FRAME_TYPE if head.plain is None else wire.JSON_TYPE
+            check_length(length, self.settings.max_body, content_type)
             session = self.registry.find(head.owner, head.session)
         except Problem:
             return None

@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
@@ -18,6 +19,8 @@ from teletape_server.handlers.bodies import read
 from teletape_server.handlers.methods import Method, Result, method
 from teletape_server.models.parameters import Parameters
 
+#: What the path of every endpoint begins with.
+PREFIX: Final = "/v1/sessions/{session}"
 #: Problems of a request that names something in the session.
 NAMED: Final = ("unknown_id", "released_id", "poisoned")
 #: Problems of a request about a tape that has to be able to answer.
@@ -74,6 +77,16 @@ class Endpoint:
     conditions: tuple[str, ...] = ()
     example: Any = None
     other_path: str | None = None
+
+    @cached_property
+    def ids(self) -> dict[str, str]:
+        """The parameters in its path, each with the name that the method has for it."""
+        return dict(zip(self.path_parameters, ("id", "node"), strict=False))
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters of its method without a query, and without the ids."""
+        return {"id": None, "full": False, **self.query().for_method()}
 
     @property
     def path_parameters(self) -> list[str]:

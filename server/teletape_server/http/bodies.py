@@ -44,19 +44,12 @@ def declared_length(headers: Headers, limit: int, content_type: str = "") -> int
             raise Problem("length_required", "send a Content-Length: memory for the body is reserved before it is read")
         return 0
     length = int(header)  # the HTTP parser has refused anything but digits
-    check_length(length, limit)
-    if content_type == wire.JSON_TYPE and length > _MAX_JSON:
-        raise Problem(
-            "body_too_large",
-            f"the body has {length} bytes of JSON, the limit is {_MAX_JSON}: {SEND_BYTES}",
-            found=length,
-            limit=_MAX_JSON,
-        )
+    check_length(length, limit, content_type)
     return length
 
 
-def check_length(length: int, limit: int) -> None:
-    """Checks that a body may have that many bytes.
+def check_length(length: int, limit: int, content_type: str) -> None:
+    """Checks that a body of a type may have that many bytes; see `declared_length`.
 
     Raises:
         Problem: body_too_large.
@@ -67,6 +60,13 @@ def check_length(length: int, limit: int) -> None:
             f"the body has {length} bytes, the limit is {limit}: send large tensors in several batches",
             found=length,
             limit=limit,
+        )
+    if content_type == wire.JSON_TYPE and length > _MAX_JSON:
+        raise Problem(
+            "body_too_large",
+            f"the body has {length} bytes of JSON, the limit is {_MAX_JSON}: {SEND_BYTES}",
+            found=length,
+            limit=_MAX_JSON,
         )
 
 

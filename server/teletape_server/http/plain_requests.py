@@ -11,12 +11,11 @@ from typing import Any, Final, NamedTuple
 
 import teletape_wire as wire
 from teletape_server import handlers  # noqa: F401  # it registers the endpoints
-from teletape_server.handlers.endpoints import ENDPOINTS, Endpoint
+from teletape_server.handlers.endpoints import ENDPOINTS, PREFIX, Endpoint
 from teletape_server.hosts.protocols import Running
 from teletape_server.sessions.counted_bodies import CountedBody
 from teletape_server.sessions.registry import Registry, SessionEntry
 
-_PREFIX: Final = "/v1/sessions/{session}"
 _SEGMENT: Final = r"([A-Za-z0-9._~-]+)"  # a parameter in a path, without anything that would have to be decoded
 _JSON: Final = frozenset({"*/*", "application/*", wire.JSON_TYPE})
 
@@ -62,7 +61,6 @@ class _Route(NamedTuple):
     endpoint: Endpoint
     pattern: re.Pattern[str]
     path: str
-    names: tuple[str, ...]
 
 
 def _routes() -> dict[str, list[_Route]]:
@@ -72,11 +70,10 @@ def _routes() -> dict[str, list[_Route]]:
         if endpoint.verb != "POST" or endpoint.body is None or endpoint.conditions or endpoint.has_tag:
             continue
         for path in filter(None, (endpoint.path, endpoint.other_path)):
-            whole = _PREFIX + path
+            whole = PREFIX + path
             pattern = re.compile(re.sub(r"\\\{\w+\\\}", lambda _: _SEGMENT, re.escape(whole)))
             last = whole.rpartition("/")[2]
-            names = ("id", "node")[: len(endpoint.path_parameters)]
-            routes.setdefault("" if last.startswith("{") else last, []).append(_Route(endpoint, pattern, whole, names))
+            routes.setdefault(last, []).append(_Route(endpoint, pattern, whole))
     return routes
 
 
@@ -97,10 +94,8 @@ def plain_request(path: str, accept: str) -> PlainRequest | None:
         if match is not None:
             session, *ids = match.groups()
             params = {
-                "id": None,
-                "full": False,
-                **route.endpoint.query().for_method(),
-                **dict(zip(route.names, ids, strict=True)),
+                **route.endpoint.defaults,
+                **dict(zip(route.endpoint.ids.values(), ids, strict=True)),
                 "accept": wire.JSON_TYPE,
                 "collection": path,
                 "idempotency_key": None,

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from teletape_server import handlers  # noqa: F401  # it registers the endpoints
 from teletape_server.handlers.bodies import RAW_TYPE
-from teletape_server.handlers.endpoints import ENDPOINTS, NAMED, Endpoint
+from teletape_server.handlers.endpoints import ENDPOINTS, NAMED, PREFIX, Endpoint
 from teletape_server.http.access import SessionId, authenticated_owner, known_session, live_session
 from teletape_server.http.declarations import BODY, EVERY, SESSION, answers, refusals, takes, with_etag
 from teletape_server.http.dispatch import dispatch, fields_outside
@@ -33,7 +33,6 @@ from teletape_server.problems import Problem
 from teletape_server.tensor_files.metadata import REQUEST
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
-_PREFIX: Final = "/v1/sessions/{session}"
 _PATH: Final = {
     "variable": Annotated[str, path_id_of("variable", "w")],
     "tensor": Annotated[str, path_id_of("tensor", "x")],
@@ -59,7 +58,7 @@ class EndpointRoute(APIRoute):
         body = {} if endpoint.body is None else _body(endpoint)
         responses = _responses(endpoint)
         super().__init__(
-            _PREFIX + path,
+            PREFIX + path,
             _documented(endpoint),
             methods=[endpoint.verb],
             name=endpoint.operation,
@@ -76,11 +75,9 @@ class EndpointRoute(APIRoute):
         self._endpoint = endpoint
         self._takes = body_types(body) if body else ()
         self._offers = answer_types(responses, endpoint.status)
-        self._ids = dict(zip(endpoint.path_parameters, ("id", "node"), strict=False))
         fields = endpoint.query.model_fields
         self._lists = {field.alias or name: _is_list(field.annotation) for name, field in fields.items()}
         self._known = [*self._lists, *([REQUEST] if SAFETENSORS_TYPE in self._takes else [])]
-        self._defaults = {"id": None, "full": False, **endpoint.query().for_method()}
         self.app = self._respond
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,8 +91,10 @@ class EndpointRoute(APIRoute):
         if has_query:
             check_names(request, self._known)
         session = await known_session(request, request.path_params["session"], owner)
-        params = self._defaults | (self._query(request) if has_query else {}) | fields_outside(request, self._takes)
-        for name, param in self._ids.items():
+        params = (
+            self._endpoint.defaults | (self._query(request) if has_query else {}) | fields_outside(request, self._takes)
+        )
+        for name, param in self._endpoint.ids.items():
             params[param] = request.path_params[name]
         for header in self._endpoint.conditions:
             params[_CONDITIONS[header][0]] = request.headers.get(header)

@@ -211,8 +211,8 @@ def sparse_hessian(session: Session, request: Request, body: SparseHessianQuesti
 def questions(session: Session, request: Request, body: Questions) -> Result:
     """Answers several questions, also from a tape that is not persistent. If a question fails, nothing is kept."""
     tape = path_id(request.params["id"])
-    each = [_read_question(position, fields, tape) for position, fields in enumerate(body.questions)]
-    answers = _answer(session, request, each, name_question=True)
+    questions = [_read_question(position, fields, tape) for position, fields in enumerate(body.questions)]
+    answers = _answer(session, request, questions, name_question=True)
     return _result(session, {"results": [{"derivatives": derivatives} for derivatives in answers]})
 
 
