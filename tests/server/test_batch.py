@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
-from serving import Program, Server, ok, problem, unread_post
+from serving import Program, Server, ok, problem, unread_post, until
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.commands.results import Fetched
 from teletape_engine.recording.values import Literal
+from teletape_server.sessions.quotas import Quota
 
 JSON = {"Content-Type": "application/json"}
 
@@ -340,10 +341,9 @@ def test_a_session_takes_a_bounded_number_of_requests_at_once(server: Server, pr
     host = server.app.state.registry.find("ann", "demo").host
     body = b'{"commands": [], "client": 0}'
     with contextlib.ExitStack() as connections:
-        for key in range(31):
+        for key in range(Quota.waiting - 1):
             connections.enter_context(unread_post(program.http, program.path, body, Idempotency_Key=str(key)))
-        while len(host.running) < 32:
-            pass
+        until(lambda: len(host.running) == Quota.waiting)
         refused = program.http.post(program.path, content=body, headers=JSON)
     problem(refused, 429, "busy")
     assert refused.headers["Retry-After"] == "1"

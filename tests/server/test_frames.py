@@ -435,6 +435,12 @@ def test_a_process_cannot_add_headers(
     assert "cannot be sent" in caplog.text
 
 
+def lines_of(path: str, caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The lines of the log of requests for one path."""
+    lines = [item.getMessage() for item in caplog.records if item.name == "teletape.access"]
+    return [line for line in lines if f" {path} " in line]
+
+
 def test_the_log_of_requests_has_the_same_lines_on_both_ways(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     with Server(Settings(log_level="debug")).running() as server, server.client() as http:
@@ -442,9 +448,8 @@ def test_the_log_of_requests_has_the_same_lines_on_both_ways(caplog: pytest.LogC
         for body, status in ((GOOD, 200), (GOOD + b"-", 400)):
             caplog.clear()
             both_ways(server, head(len(body), X_Request_Id="mine") + body)
-            until(lambda: sum(item.name == "teletape.access" for item in caplog.records) >= len(WAYS))
-            lines = [item.getMessage() for item in caplog.records if item.name == "teletape.access"]
-            for line in lines:
+            until(lambda: len(lines_of(PATH, caplog)) >= len(WAYS))
+            for line in (lines := lines_of(PATH, caplog)):
                 assert re.fullmatch(rf"\S+Z POST {PATH} {status} \d+ \d+\.\d{{4}} local mine \S+", line), line
             assert len({line.split()[4] for line in lines}) == 1, "both count the bytes of the answer"
 
