@@ -32,6 +32,7 @@ _FINAL: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.Deco
 _LONGEST_WAIT: Final = 1.0  #: Seconds between two attempts, about, unless the server names others.
 _GONE: Final = frozenset((200, 204, 404, 410))  #: Statuses of a DELETE after which nothing is there.
 _GATEWAY: Final = frozenset((502, 503, 504))  #: Statuses that something before the server answers with.
+_WAITS: Final = random.Random()  #: Not the program's generator: its draws do not depend on the number of requests.
 
 #: Gives the first answer to a frame that has been sent already, or raises why there is none.
 FirstAnswer: TypeAlias = Callable[[], Response]
@@ -359,7 +360,7 @@ class Connection:
             if of_frame:
                 self._of_frames = patience
             for attempt in itertools.count(1):
-                wait = min(0.05 * 2**attempt, _LONGEST_WAIT) * (0.5 + random.random())
+                wait = min(0.05 * 2**attempt, _LONGEST_WAIT) * (0.5 + _WAITS.random())
                 began = time.monotonic()
                 try:
                     response = send()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import random
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -179,8 +180,10 @@ def _remote(
     name: str | None = None,
     dedicated: bool = False,
 ) -> Session:
+    drawn = random.getstate()
     from teletape.sessions.remote import RemoteSession  # HTTP takes 0.1 s to import: programs without a server save it
 
+    random.setstate(drawn)  # Rich, which httpx imports, draws a number: the program's are the same without a server
     lazy = environment.lazy() if lazy is None else lazy
     key, allow_insecure = api_key or environment.api_key(), allow_insecure or environment.allow_insecure()
     return RemoteSession(
