@@ -37,6 +37,10 @@ REMEDY: Final = (
     "`for i in tf.range(N)` with a Python number N of iterations at most and a `break` where it ends, and in it a "
     "TensorArray of dynamic size, or one whose size is a Python number"
 )
+#: What to write for a loop that computes with all elements.
+_WITH_MASK: Final = (
+    "a TensorArray whose size is a Python number, and a mask: `stack` has zeros for the elements that are not written"
+)
 
 
 class Unbounded(NotTraceable):
@@ -166,7 +170,7 @@ class Grown(RaggedValue):
         Raises:
             NotTraceable: Always.
         """
-        raise NotTraceable("computes with the elements of a TensorArray whose number depends on values", REMEDY)
+        raise NotTraceable("computes with the elements of a TensorArray whose number depends on values", _WITH_MASK)
 
     def __add__(self, other: Any) -> Any:
         return call(ops.add, (self, other))

@@ -372,3 +372,38 @@ def test_a_largest_number_of_iterations_that_is_a_tensor_is_one_request(remote, 
     assert float(tape.gradient(y, x)) == 27.0
     assert powers.experimental_get_tracing_count() == 1
     assert not caplog.records
+
+
+def attending(first, end, array):
+    """Reads all tokens so far before it writes the next, as a transformer does."""
+    array = array.write(0, first)
+    for i in tf.range(6):
+        token = tf.reduce_sum(array.stack())
+        array = array.write(i + 1, token)
+        if token == end:
+            break
+    return array.stack()
+
+
+def test_a_loop_that_reads_all_elements_is_told_what_makes_it_one_request(remote, caplog):
+    first, end = tf.constant(1.0), tf.constant(8.0)
+
+    @tf.function
+    def growing_array(first, end):
+        return attending(first, end, tf.TensorArray(tf.float32, 0, dynamic_size=True, clear_after_read=False))
+
+    assert growing_array(first, end).numpy().tolist() == [1.0, 1.0, 2.0, 4.0, 8.0]
+    (record,) = caplog.records
+    assert record.getMessage().endswith(
+        "Use a TensorArray whose size is a Python number, and a mask: `stack` has zeros for the elements that are not "
+        "written."
+    )
+
+    @tf.function
+    def fixed_array(first, end):
+        return attending(first, end, tf.TensorArray(tf.float32, 7, clear_after_read=False))
+
+    before = remote.requests
+    assert fixed_array(first, end).numpy().tolist() == [1.0, 1.0, 2.0, 4.0, 8.0, 0.0, 0.0]
+    assert remote.requests == before + 1
+    assert len(caplog.records) == 1
