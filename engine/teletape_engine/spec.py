@@ -267,7 +267,8 @@ def elements(numbers: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
         fits = array == numbers if dtype in INTEGER else np.isfinite(array) == np.isfinite(numbers)
     if not fits.all():
         number = numbers[~fits][0].item()
-        raise InvalidArgumentError(f"the number {number!r} does not fit dtype {dtype.name}")
+        remedy = "; float64 holds it" if isinstance(number, float) and dtype not in INTEGER else ""
+        raise InvalidArgumentError(f"the number {number!r} does not fit dtype {dtype.name}{remedy}")
     return array
 
 

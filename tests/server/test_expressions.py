@@ -190,6 +190,8 @@ def test_values_inputs_and_outputs() -> None:
         ("y = 3 +", 1, 8, "expected a name, a number, ( or [; found the end of the text"),
         ("y = x ^ 2", 1, 7, "powers are written with **"),
         ("y = x | z", 1, 7, "the words and, or, not"),
+        ("y = 2x", 1, 6, "products are written with *"),
+        ("y = (a + b)(a - b)", 1, 12, "products are written with *"),
         ("y = z = x", 1, 7, "two values are compared with =="),
         ("y = sin * x", 1, 5, "sin is a function: write sin(…)"),
         ("y = [1, [2]] * x", 1, 5, "the members of a list have different shapes: [] and [1]"),

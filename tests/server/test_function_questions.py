@@ -193,7 +193,13 @@ INPUTS = [1.0, 2.0, 3.0]
         ("gradient", {"inputs": {"w": 1.0, "y": 1.0}}, 422, "invalid_request", "w, x, y; x is missing"),
         ("gradient", {"inputs": {"v": 1.0}}, 422, "invalid_request", "inputs: function 'error' has w, x, y; found 'v'"),
         ("gradient", {"inputs": {"w": None}}, 422, "invalid_request", "inputs.w: must be an id, a number or a tensor"),
-        ("gradient", {"inputs": 3.0}, 422, "invalid_request", "inputs: must be a list; found 3.0"),
+        (
+            "gradient",
+            {"inputs": 3.0},
+            422,
+            "invalid_request",
+            "inputs: must be a list, or an object with members by name; found 3.0",
+        ),
         ("gradient", {"inputs": INPUTS, "sources": ["z"]}, 422, "invalid_request", "bound to the id 'z'"),
         ("gradient", {"inputs": INPUTS, "targets": ["z"]}, 422, "invalid_request", "has sum, guess; found 'z'"),
         ("gradient", {"inputs": INPUTS, "fetch": ["z"]}, 422, "invalid_request", "fetch: function 'error' has sum"),
@@ -235,9 +241,15 @@ INPUTS = [1.0, 2.0, 3.0]
             "invalid_request",
             "tangents: one for each of the 3 sources",
         ),
-        ("jvp", {"inputs": INPUTS, "sources": ["w"], "tangents": [[1.0]]}, 422, "invalid_argument", ""),
+        (
+            "jvp",
+            {"inputs": INPUTS, "sources": ["w"], "tangents": [[1.0]]},
+            422,
+            "invalid_argument",
+            "tangent 0 (from 0): ",
+        ),
         ("explain", {"inputs": INPUTS, "sources": ["z"]}, 422, "invalid_request", "bound to the id 'z'"),
-        ("check_gradients", {"inputs": {"w": 1.0}}, 422, "invalid_request", "x, y is missing"),
+        ("check_gradients", {"inputs": {"w": 1.0}}, 422, "invalid_request", "x, y are missing"),
     ],
 )
 def test_a_question_that_does_not_fit_leaves_nothing(

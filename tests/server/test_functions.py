@@ -1,5 +1,7 @@
 """Functions over REST: steps that assign, call, loop and choose."""
 
+from typing import Any
+
 from rest_client import Rest, op
 
 from serving import ok, problem
@@ -97,8 +99,27 @@ def test_a_function_is_made_of_a_text(rest: Rest) -> None:
     assert p["shape"] == [2]
 
 
+def test_a_call_fetches_its_results_by_their_names_or_by_ids(rest: Rest) -> None:
+    rest.create("functions", {"id": "p", "text": "p = x * 2\ny = p * 3", "outputs": ["p", "y"]})
+
+    def fetched(**fields: Any) -> dict[str, float]:
+        values = rest.done("functions/p/call", {"inputs": [1.0], **fields})["values"]
+        return {name: value["data"] for name, value in values.items()}
+
+    assert fetched(scratch=True) == {"p": 2.0, "y": 6.0}
+    assert fetched(scratch=True, fetch=["y"]) == fetched(fetch=["y"]) == {"y": 6.0}
+    assert fetched(outputs=["a", "b"], scratch=True) == {"a": 2.0, "b": 6.0}
+    assert fetched(outputs=["a", "b"], scratch=True, fetch=["b", "p"]) == {"b": 6.0, "p": 2.0}
+    assert fetched(outputs=["y", "q"], scratch=True, fetch=["y"]) == {"y": 2.0}  # an id of the caller's own comes first
+    rest.create("tensors", {"id": "k", "value": 5.0})
+    assert fetched(fetch=["k", "p"], scratch=True) == {"k": 5.0, "p": 2.0}
+
+
 def test_a_value_inside_a_function_is_said_to_be_no_output(rest: Rest) -> None:
     rest.create("functions", {"id": "mlp", "text": "o = tanh(x)\nloss = sum(o)"})
+    for field in ("fetch", "targets"):
+        fault = problem(rest.post("functions/mlp/gradient", {"inputs": [1.0], field: ["o"]}), 422, "invalid_request")
+        assert "has loss; found 'o'. For a value inside it, create a function" in fault["detail"]
     fault = problem(rest.post("functions/mlp/call", {"inputs": [1.0], "fetch": ["o"]}), 422, "invalid_request")
     assert "'o' is neither an id in `outputs` nor in this session, and no output of function 'mlp'" in fault["detail"]
     assert "it has loss. For a value inside it, create a function with that name in its `outputs`" in fault["detail"]

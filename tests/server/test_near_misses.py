@@ -18,6 +18,9 @@ from serving import ok, problem
         ("/v1/sessions/demo/function", "/v1/sessions/demo/functions"),
         ("/v1/sessions/demo/functions/f/zzz", "/v1/sessions/demo/functions/f/call"),
         ("/v1/a/b/c/d/e/f/g", "/openapi.json lists all paths"),
+        ("/v1/sessions/", "did you mean /v1/sessions?"),
+        ("/v1/functions", "did you mean /v1/sessions/{session}/functions?"),
+        ("/functions/f/gradient", "did you mean /v1/sessions/{session}/functions/f/gradient?"),
     ],
 )
 def test_a_path_that_is_none_gets_the_nearest(http: httpx.Client, path: str, meant: str) -> None:

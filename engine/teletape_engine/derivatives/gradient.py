@@ -166,17 +166,18 @@ def _output_gradients(recorder: Recorder, query: GradientQuery) -> Sequence[Reco
             f"{len(targets)} targets, but {len(weights)} output gradients: give one for each target, None for ones"
         )
     return [
-        None if weight is None else _output_gradient(recorder, weight, target.spec)
-        for target, weight in zip(targets, weights, strict=True)
+        None if weight is None else _output_gradient(recorder, number, weight, target.spec)
+        for number, (target, weight) in enumerate(zip(targets, weights, strict=True))
     ]
 
 
-def _output_gradient(recorder: Recorder, weight: Recorded, spec: Spec) -> Recorded:
+def _output_gradient(recorder: Recorder, number: int, weight: Recorded, spec: Spec) -> Recorded:
     if weight.spec is spec:
         return weight
     if weight.spec.dtype is not spec.dtype:
         raise InvalidArgumentError(
-            f"an output gradient of dtype {weight.spec.dtype.name} for a target of {spec.dtype.name}: cast it"
+            f"an output gradient of dtype {weight.spec.dtype.name} for a target of {spec.dtype.name}, number {number} "
+            "from 0: cast it"
         )
     try:
         fits = broadcast(weight.spec.shape, spec.shape) == spec.shape
@@ -184,7 +185,9 @@ def _output_gradient(recorder: Recorder, weight: Recorded, spec: Spec) -> Record
         fits = False
     if not fits:
         shapes = f"{shape_text(weight.spec.shape)} vs. {shape_text(spec.shape)}"
-        raise InvalidArgumentError(f"Incompatible shapes: {shapes}: an output gradient has the shape of its target")
+        raise InvalidArgumentError(
+            f"Incompatible shapes: {shapes}: an output gradient has the shape of its target, number {number} from 0"
+        )
     return recorder.op(ops.broadcast_to, weight, shape=spec.shape)
 
 

@@ -68,10 +68,11 @@ def hvp(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
     sources, vectors = query.sources, query.vectors
     if len(vectors) != len(sources):
         raise InvalidArgumentError(f"{len(sources)} sources, but {len(vectors)} vectors: give one for each")
-    for source, vector in zip(sources, vectors, strict=True):
+    for number, (source, vector) in enumerate(zip(sources, vectors, strict=True)):
         if vector.spec is not source.spec:
             raise InvalidArgumentError(
-                f"a vector {vector.spec!r} for a source {source.spec!r}: it must have the source's shape and dtype"
+                f"a vector {vector.spec!r} for a source {source.spec!r}, number {number} from 0: it must have the "
+                "source's shape and dtype"
             )
     with _recording_itself(recorder, query) as recording:
         first = _first_derivatives(recorder, query, recording)

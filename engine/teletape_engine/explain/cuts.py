@@ -153,10 +153,12 @@ class Cuts:
         return isinstance(origin.what, Bound) and zero_everywhere(origin.what, edge.input_index)
 
     def selects(self, edge: Edge) -> bool:
-        """Whether the input is the index or condition of an op that gives numbers, or gives its shape alone."""
+        """Whether the input gives no number: an index, a condition, a shape alone, or an argument that a call ties."""
         bound = edge.origin.what
         if isinstance(bound, Event | CustomCall | CustomOutput):
             return False
+        if Trait.EDGES in bound.traits:
+            return edge.input_index > 0
         if Trait.SHAPE_ONLY in bound.traits:
             return True
         selector = bound.spec.differentiable and not bound.specs[edge.input_index].differentiable

@@ -22,6 +22,7 @@ from teletape_engine.session.entries import Entry, Poison, TapeEntry, kind_creat
 
 MOST_RELEASED: Final = 8192  #: Released ids that are known as such.
 _LONG_ID: Final = 200  #: Characters; of longer ids it is not known whether they were released.
+_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
 RELEASED: Final = object()  #: What an id named that had been released.
 
 
@@ -217,7 +218,8 @@ class Names:
             self.note_highest()
             if name in self.released or self._counted_by_client(name):
                 raise ReleasedIdError(f"the id {name!r} was released: what it named is gone", id=name)
-            raise UnknownIdError(f"unknown id {name!r}: nothing in this session has it", id=name)
+            number = f'; as a number it is {{"data": "{name}"}}' if name in _NUMBERS else ""
+            raise UnknownIdError(f"unknown id {name!r}: nothing in this session has it{number}", id=name)
         if isinstance(entry, Poison):
             raise PoisonedError(entry.cause, id=name)
         kinds = kind if isinstance(kind, tuple) else (kind,)

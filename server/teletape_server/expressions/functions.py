@@ -10,13 +10,19 @@ from teletape_engine.catalogue.op import CATALOGUE, Op
 #: What a text writes for functions that are no op.
 FORMULAS: Final = {
     "arange": "range(0, 10)",
+    "average": "mean(x)",
+    "astype": "cast(x, dtype='float64')",
     "cbrt": "sign(x) * abs(x) ** (1 / 3)",
     "deg2rad": "x * pi / 180",
+    "diff": "x[1:] - x[:-1]",
     "exp2": "2 ** x",
     "flatten": "reshape(x, [-1])",
+    "full": "fill(1.5, [2, 3])",
+    "gamma": "exp(lgamma(x))",
     "heaviside": "where(x < 0, 0, 1)",
     "hypot": "sqrt(x ** 2 + y ** 2)",
     "inner": 'einsum("...k,...k->...", a, b)',
+    "ln": "log(x)",
     "log10": "log(x) / log(10)",
     "log2": "log(x) / log(2)",
     "logaddexp": "logsumexp([a, b], axis=0)",
@@ -28,11 +34,16 @@ FORMULAS: Final = {
     "norm_pdf": "exp(-x ** 2 / 2) / sqrt(2 * pi)",
     "normcdf": "0.5 * erfc(-x / sqrt(2))",
     "normpdf": "exp(-x ** 2 / 2) / sqrt(2 * pi)",
+    "ones": "fill(1, [2, 3])",
     "outer": 'einsum("i,j->ij", a, b)',
     "rad2deg": "x * 180 / pi",
     "ravel": "reshape(x, [-1])",
     "rmse": "sqrt(mean((a - b) ** 2))",
+    "tensordot": 'einsum("ij,jk->ik", a, b)',
+    "trapezoid": "sum((y[1:] + y[:-1]) / 2 * (x[1:] - x[:-1]))",
+    "trapz": "sum((y[1:] + y[:-1]) / 2 * (x[1:] - x[:-1]))",
     "vdot": "sum(a * b)",
+    "zeros": "fill(0, [2, 3])",
 }
 #: With two tensors these compare them, as in Python.
 OF_TWO: Final = {"max": "maximum", "min": "minimum"}

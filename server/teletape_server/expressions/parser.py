@@ -175,6 +175,8 @@ def _unexpected(text: str, error: UnexpectedToken) -> Problem:
         hint = f"write name = name {before[-1]} …"
     elif token == "=":
         hint = "two values are compared with =="
+    elif hint is None and token.type in _BEGINS_VALUE and re.search(r"[\w)\]]$", before):
+        hint = "products are written with *"
     if hint:
         message += f": {hint}"
     return fault(place, message, found=token_text, expected=expected)

@@ -40,8 +40,10 @@ class PathTemplates:
 
     def near(self, path: str) -> list[str]:
         """Returns up to six paths of operations that differ from this one in one segment, the nearest first."""
-        if self.of(f"/v1{path}") is not None:
-            return [f"/v1{path}"]
+        path = path.rstrip("/")
+        for other in (path, f"/v1{path}", f"/v1/sessions/{{session}}{path.removeprefix('/v1')}"):
+            if self.of(other) is not None:
+                return [other]
         for segments in (path.split("/"), f"/v1{path}".split("/")):
             paths = dict(_near(self._root, segments, (), None))
             if paths:

@@ -116,6 +116,8 @@ def _sentence(error: Facts, known: Iterable[str]) -> str:
         return str(error["msg"]).removeprefix("Value error, ")
     if kind in _NOTHING_SENT:
         return sentence(facts)
+    if kind == "list_type" and error["loc"][-1] == BY_POSITION:
+        return f"must be a list, or an object with members by name; found {_shown(error.get('input'))}"
     actual = len(error["input"]) if kind in _COUNTED else _shown(error.get("input"))
     choices = _QUOTED.findall(facts["expected"]) if kind in _CHOICES else ()
     return with_nearest(f"{sentence(facts)}; found {actual}", error.get("input"), choices)

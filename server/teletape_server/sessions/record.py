@@ -71,7 +71,7 @@ class SessionRecord:
                 "id_in_use",
                 f"the session {self.id!r} exists with device {self.device}, memory_limit {self.limits.memory} and "
                 f"dtype {self.limits.dtype}; the request has {device}, {limits.memory} and {limits.dtype}. End it "
-                "first, or choose another id",
+                "first, ask for `replace`, or choose another id",
             )
 
 

@@ -452,6 +452,18 @@ def a_second_derivative_done_right():
 
 
 @expects("connected")
+def through_a_function_whose_gradient_needs_its_values():
+    @tf.function
+    def squared(x):
+        return x * 2.0, x * x
+
+    x = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = squared(x)[1]
+    return tape, y, x
+
+
+@expects("connected")
 def an_intermediate_value_as_the_source():
     x = tf.Variable(3.0)
     with tf.GradientTape(persistent=True) as tape:

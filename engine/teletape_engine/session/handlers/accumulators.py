@@ -102,7 +102,10 @@ def _watch(
             entry.failure = entry.failure or poison.cause
             continue
         primal = state.find(name, (Value, Variable))
-        entry.accumulator.watch(primal, state.value(tangent, like=primal.spec))
+        try:
+            entry.accumulator.watch(primal, state.value(tangent, like=primal.spec))
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"tangent {position} (from 0): {error.message}") from None
 
 
 @handles(commands.Jvp)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.commands import Call, CallFunction, Command, Constant, Id, Input
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
+from teletape_engine.suggestions import with_nearest
 from teletape_server.handlers.bodies import InvalidRequestError, new_id
 from teletape_server.handlers.execution import described
+
+#: What to do about a name that is no output of a function.
+FOR_A_VALUE_INSIDE: Final = "For a value inside it, create a function with that name in its `outputs`"
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,9 @@ def in_order(
         check_names(function, names, list(inputs), field)
         missing = [name for name in names if name not in inputs]
         if missing:
+            verb = "is" if len(missing) == 1 else "are"
             raise InvalidRequestError(
-                f"{field}: function {function!r} takes {', '.join(names)}; {', '.join(missing)} is missing"
+                f"{field}: function {function!r} takes {', '.join(names)}; {', '.join(missing)} {verb} missing"
             )
         return [inputs[name] for name in names]
     if len(inputs) != len(names):
@@ -87,17 +92,21 @@ def in_order(
     return list(inputs)
 
 
-def check_names(function: Id, names: Sequence[str], chosen: Sequence[str], field: str) -> None:
-    """Checks that a function's inputs or outputs have these names.
+def check_names(
+    function: Id, names: Sequence[str], chosen: Sequence[str], field: str, *, outputs: bool = False
+) -> None:
+    """Checks that a function's inputs, or its outputs, have these names.
 
     Raises:
         InvalidRequestError: A name is unknown.
     """
     unknown = [name for name in chosen if name not in names]
     if unknown:
-        raise InvalidRequestError(
+        advice = f". {FOR_A_VALUE_INSIDE}" if outputs else ""
+        message = (
             f"{field}: function {function!r} has {', '.join(names) or 'none'}; found {', '.join(map(repr, unknown))}"
         )
+        raise InvalidRequestError(with_nearest(message, unknown[0], names) + advice)
 
 
 def bound_call(

@@ -297,7 +297,7 @@ def _targets(call: BoundCall, chosen: Sequence[str] | None, *, is_single: bool =
                 "differentiate"
             )
         return outputs
-    check_names(call.function, outputs, chosen, "targets")
+    check_names(call.function, outputs, chosen, "targets", outputs=True)
     return list(dict.fromkeys(chosen))
 
 
@@ -305,7 +305,7 @@ def _fetched(call: BoundCall, chosen: Sequence[str] | None, *, all_of_them: bool
     """Returns the names of the outputs to return."""
     if chosen is None:
         return list(call.outputs) if all_of_them else []
-    check_names(call.function, list(call.outputs), chosen, "fetch")
+    check_names(call.function, list(call.outputs), chosen, "fetch", outputs=True)
     return list(dict.fromkeys(chosen))
 
 

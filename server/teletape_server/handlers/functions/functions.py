@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import teletape_wire as wire
@@ -14,7 +15,7 @@ from teletape_server.handlers.answers import created_result, deleted_result
 from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id
 from teletape_server.handlers.endpoints import STATE, WORK, endpoint
 from teletape_server.handlers.execution import command, described, execute
-from teletape_server.handlers.functions.bound_calls import in_order
+from teletape_server.handlers.functions.bound_calls import FOR_A_VALUE_INSIDE, in_order
 from teletape_server.handlers.listings import delete_several, listing
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.session.ops import run_recorded
@@ -107,7 +108,11 @@ def get(session: Session, request: Request) -> Result:
 
 @endpoint("POST", "/functions/{function}/call", OpResults, "Call a function", problems=CALLS, query=Elements)
 def call(session: Session, request: Request, body: FunctionCall) -> Result:
-    """Runs the function on tensors and variables. If `tape` is given, it records the function's ops."""
+    """Runs the function on tensors and variables. If `tape` is given, it records the function's ops.
+
+    `values` are called as `fetch` calls them: by ids, or by the function's names of its outputs. Without `fetch` they
+    have the ids in `outputs`; results that end with the request, and have no id of yours, have the function's names.
+    """
     function = path_id(request.params["id"])
     facts = described(session, function, "functions")
     inputs = in_order(function, facts, body.inputs)
@@ -115,12 +120,17 @@ def call(session: Session, request: Request, body: FunctionCall) -> Result:
     outputs: list[Id] = [new_id() for _ in range(count)] if body.outputs is None else list(body.outputs)
     if len(outputs) != count:
         raise InvalidRequestError(f"outputs: function {function!r} has {count}, found {len(outputs)} ids")
-    for id in body.fetch or ():
-        if id not in outputs and not session.knows(id):
+    results: dict[Id, Id] = dict(zip(facts["outputs"], outputs, strict=True)) | {id: id for id in outputs}
+    chosen: Sequence[Id]
+    if body.fetch is not None:
+        chosen = body.fetch
+    else:
+        chosen = facts["outputs"] if body.scratch and body.outputs is None else outputs
+    for id in chosen:
+        if id not in results and not session.knows(id):
             raise InvalidRequestError(
                 f"fetch: {id!r} is neither an id in `outputs` nor in this session, and no output of function "
-                f"{function!r}: it has {', '.join(facts['outputs'])}. For a value inside it, create a function with "
-                "that name in its `outputs`"
+                f"{function!r}: it has {', '.join(facts['outputs'])}. {FOR_A_VALUE_INSIDE}"
             )
     return run_recorded(
         session,
@@ -129,7 +139,7 @@ def call(session: Session, request: Request, body: FunctionCall) -> Result:
         outputs,
         body,
         tape=body.tape,
-        fetch=outputs if body.fetch is None else body.fetch,
+        fetch={id: results.get(id, id) for id in chosen},
     )
 
 

@@ -75,7 +75,7 @@ def _run_loop(
         outputs,
         loop,
         tape=loop.tape,
-        fetch=outputs if loop.fetch is None else loop.fetch,
+        fetch={id: id for id in (outputs if loop.fetch is None else loop.fetch)},
         setup=() if condition is None else [condition],
         temporaries=() if condition is None else outputs_of(condition),
     )

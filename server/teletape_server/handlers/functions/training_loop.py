@@ -145,7 +145,7 @@ def _loss(function: Id, outputs: Sequence[str], chosen: str | None) -> str:
                 f"loss: function {function!r} has the outputs {', '.join(outputs)}: name the one to minimize"
             )
         return outputs[0]
-    check_names(function, outputs, [chosen], "loss")
+    check_names(function, outputs, [chosen], "loss", outputs=True)
     return chosen
 
 

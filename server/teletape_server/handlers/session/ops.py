@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from teletape_engine.commands import Command, Id
 from teletape_engine.session.session import Session
@@ -28,7 +28,7 @@ def run_ops(session: Session, request: Request, body: OpCalls, *, tape: Id | Non
     calls = [call.command(new_id()) for call in body.ops]
     outputs = [id for call in calls for id in call.outputs]
     fetch = outputs[-1:] if body.fetch is None else body.fetch
-    return run_recorded(session, request, calls, outputs, body, tape=tape, fetch=fetch)
+    return run_recorded(session, request, calls, outputs, body, tape=tape, fetch={id: id for id in fetch})
 
 
 def run_recorded(
@@ -39,7 +39,7 @@ def run_recorded(
     body: Results,
     *,
     tape: Id | None,
-    fetch: Sequence[Id],
+    fetch: Mapping[Id, Id],
     setup: Sequence[Command] = (),
     temporaries: Sequence[Id] = (),
 ) -> Result:
@@ -52,7 +52,7 @@ def run_recorded(
         outputs: The ids that they create.
         body: Which of them stay.
         tape: The tape that records them; None: no tape.
-        fetch: The ids whose elements are returned.
+        fetch: The ids whose elements are returned, by what the answer calls them.
         setup: The server's own commands that run first.
         temporaries: Ids that end with the request.
 
@@ -60,7 +60,7 @@ def run_recorded(
         TeletapeError: The first command that failed; or, before anything runs, an id in `fetch` that names nothing.
     """
     created = set(outputs)
-    for id in fetch:
+    for id in fetch.values():
         if id not in created:
             session.describe(id)
     lasting = lasting_ids(outputs, body)
@@ -70,13 +70,14 @@ def run_recorded(
         request,
         commands,
         before=[*setup, *before],
-        after=[*after, *owned(tape, lasting), *fetches(request, dict.fromkeys(fetch))],
+        after=[*after, *owned(tape, lasting), *fetches(request, dict.fromkeys(fetch.values()))],
         temporaries=[*temporaries, *[id for id in outputs if id not in lasting]],
         replace=body.replace,
         name_command=len(commands) > 1,
     )
     facts = [session.describe(id) for id in lasting]
-    values = {str(id): value for id, value in fetched_values(request, answer).items()}
+    elements = fetched_values(request, answer)
+    values = {str(name): elements[id] for name, id in fetch.items()}
     bytes_in_use = session.estimated_bytes()
     specs = [{"id": fact["id"], "dtype": fact["dtype"], "shape": fact["shape"]} for fact in facts]
     return json_result({"outputs": specs, "values": values, "bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)

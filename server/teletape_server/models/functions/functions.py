@@ -140,7 +140,10 @@ class FunctionCall(Results):
         list[Name] | None, Field(description="An id for each result; without it the server generates them")
     ] = None
     tape: Annotated[Id | None, Field(description="A tape that records the call, with its parents")] = None
-    fetch: Annotated[list[Id] | None, Field(description="Ids to return in `values`; without it all results")] = None
+    fetch: Annotated[
+        list[Id] | None,
+        Field(description="Ids, or the function's names of outputs, to return in `values`; without it all results"),
+    ] = None
 
 
 class Function(Answer):
