@@ -300,8 +300,9 @@ class Connection:
         return bytes(response.body).decode(errors="replace")
 
     def get(self, path: str) -> Any:
-        """Returns the facts of a GET."""
-        return self._facts(self._retried(lambda: _read(self._by_side("GET", path)), path), path)
+        """Returns the facts of a GET, which may wait for what the session computes: with a key the server says so."""
+        headers = {"Idempotency-Key": new_key()}
+        return self._facts(self._retried(lambda: _read(self._by_side("GET", path, headers=headers)), path), path)
 
     def try_json(self, path: str, seconds: float = 1.0) -> Any:
         """Returns the JSON of a GET, sent once and not counted; None: there was no answer in time."""

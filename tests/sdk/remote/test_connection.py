@@ -147,6 +147,14 @@ def test_a_batch_that_runs_still_is_joined_however_long_it_takes(monkeypatch):
     assert http.requests == 1
 
 
+def test_facts_that_wait_for_a_session_that_computes_are_joined():
+    script, http = connected(respond(202, PROGRESS, Retry_After="1"), respond(200, b'{"variables": []}'))
+    assert http.get("/v1/sessions/mine/variables") == {"variables": []}
+    keys = [request.headers.get("Idempotency-Key") for request in script.requests]  # without one there is no 202
+    assert len(set(keys)) == 1
+    assert keys[0]
+
+
 def test_an_answer_cut_in_the_middle_is_not_mixed_with_the_next():
     class Cut(httpx.SyncByteStream):
         def __iter__(self):
