@@ -1,13 +1,16 @@
 """POST /v1/run: one request, one session, nothing is kept."""
 
 import json
+import os
+import signal
 import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import httpx
 import pytest
 
-from serving import Server, ok, problem, unread_post, until
+from serving import KEYS, Server, ok, problem, unread_post, until
 from teletape_server.settings import Settings
 
 
@@ -24,6 +27,11 @@ SQUARE = [
     {"do": "tape.open", "id": "t"},
     op("square", "x", to="y"),
     {"do": "gradient", "tape": "t", "targets": ["y"], "sources": ["x"], "outputs": ["dx"]},
+]
+#: Takes longer than a test.
+LOOP = [
+    {"do": "function", "id": "f", "inputs": ["x"], "outputs": ["y"], "steps": [op("pow", "x", 1.0, to="y")]},
+    {"do": "scan", "body": "f", "inputs": [1.0], "carried": 1, "length": 9_000_000, "outputs": ["z"]},
 ]
 
 
@@ -168,17 +176,13 @@ def test_runs_at_once_wait_for_their_turn() -> None:
 
 
 def test_runs_that_wait_are_refused_when_the_server_stops() -> None:
-    loop = [
-        {"do": "function", "id": "f", "inputs": ["x"], "outputs": ["y"], "steps": [op("pow", "x", 1.0, to="y")]},
-        {"do": "scan", "body": "f", "inputs": [1.0], "carried": 1, "length": 9_000_000, "outputs": ["z"]},
-    ]
     answers: list[httpx.Response] = []
     with Server(Settings(runs=1, shutdown_grace=0.1)).running() as server, server.client() as http:
 
         def post() -> None:
             answers.append(http.post("/v1/run", json={"commands": []}))
 
-        with unread_post(http, "/v1/run", json.dumps({"commands": loop}).encode()):
+        with unread_post(http, "/v1/run", json.dumps({"commands": LOOP}).encode()):
             until(lambda: server.app.state.registry.usage().runs == (1, 0))
             thread = threading.Thread(target=post)
             thread.start()
@@ -186,3 +190,102 @@ def test_runs_that_wait_are_refused_when_the_server_stops() -> None:
             server.stop()
             thread.join()
     problem(answers[0], 503, "shutting_down")
+
+
+# ----------------------------------------------------------------------------------------------- sessions for the next
+def processes(server: Server) -> set[int]:
+    """The processes of requests without a session, those too that wait for the next one."""
+    entries = list(server.app.state.registry._live.values())
+    return {entry.host.pid for entry in entries if entry.record.is_run}
+
+
+def run_of(http: httpx.Client, *commands: dict[str, Any], fetch: Sequence[str] = ()) -> httpx.Response:
+    return http.post("/v1/run", json={"commands": commands, "fetch": fetch})
+
+
+@pytest.fixture
+def keyed() -> Iterator[Server]:
+    with Server(Settings(api_keys=KEYS, runs=2, shutdown_grace=0.1)).running() as server:
+        yield server
+
+
+def test_a_process_runs_one_request_after_the_other_and_each_finds_it_empty(keyed: Server) -> None:
+    seen: set[int] = set()
+    variable = {"do": "variable", "id": "v", "value": 2.0}
+    with keyed.client() as http:
+        for _ in range(5):
+            answer = ok(
+                run_of(http, variable, {"do": "assign", "variable": "v", "value": 3.0, "mode": "add"}, fetch=["v"])
+            )
+            assert answer.json()["values"]["v"]["data"] == 5.0
+            seen |= processes(keyed)
+        problem(run_of(http, op("exp", "v", to="x"), fetch=["x"]), 404, "unknown_id")
+        seen |= processes(keyed)
+    assert len(seen) == 1
+    assert keyed.app.state.registry.usage().bytes == 0
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_a_process_never_runs_requests_of_two_keys(places: int) -> None:
+    """There are as many as requests may run: one that waits ends for another key's."""
+    settings = Settings(api_keys=KEYS, runs=places, shutdown_grace=0.1)
+    with Server(settings).running() as server, server.client("ann") as ann, server.client("bob") as bob:
+        ok(run_of(ann))
+        first = processes(server)
+        ok(run_of(bob))
+        both = processes(server)
+        ok(run_of(ann))
+        last = processes(server)
+    assert len(both) == len(last) == places
+    assert (first < both) == (last == both) == (places == 2)
+
+
+def test_a_process_that_has_died_is_replaced(keyed: Server) -> None:
+    with keyed.client() as http:
+        ok(run_of(http))
+        (pid,) = processes(keyed)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not processes(keyed))
+        ok(run_of(http))
+        assert processes(keyed).isdisjoint({pid})
+
+
+def test_a_process_ends_with_the_caller_that_leaves_its_request(keyed: Server) -> None:
+    with keyed.client() as http:
+        ok(run_of(http))
+        (pid,) = processes(keyed)
+        with unread_post(http, "/v1/run", json.dumps({"commands": LOOP}).encode()):
+            until(lambda: keyed.app.state.registry.usage().requests == 1)
+        until(lambda: keyed.app.state.registry.usage().runs == (0, 0))
+        ok(run_of(http))
+        assert processes(keyed).isdisjoint({pid})
+
+
+def test_a_process_that_waits_ends_after_a_while_and_is_no_session(keyed: Server) -> None:
+    with keyed.client() as http:
+        ok(run_of(http))
+        assert sessions(http) == set()
+        (entry,) = keyed.app.state.registry._live.values()
+        problem(http.get(f"/v1/sessions/{entry.id}"), 404, "unknown_session")
+        keyed.clock.ahead += 61
+        until(lambda: not processes(keyed))
+        ok(run_of(http))
+
+
+def test_many_callers_share_the_processes_and_each_gets_its_own_answer(keyed: Server) -> None:
+    answers: dict[float, Any] = {}
+
+    def post(number: int) -> None:
+        with keyed.client() as http:
+            for i in range(5):
+                x = number * 10.0 + i
+                answers[x] = ok(run_of(http, op("add", x, 1.0, to="y"), fetch=["y"])).json()["values"]["y"]["data"]
+
+    threads = [threading.Thread(target=post, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {x: x + 1.0 for x in answers}
+    assert len(answers) == 80
+    assert len(processes(keyed)) <= 2

@@ -27,7 +27,7 @@ from teletape_server.http.plain_requests import PlainRequest
 from teletape_server.middleware.compression import INLINE, SMALLEST, compressed
 from teletape_server.middleware.rate_limits import add_rate_limits
 from teletape_server.problems import error_response
-from teletape_server.sessions.counted_bodies import CountedBody
+from teletape_server.sessions.counted_bodies import CountedBody, EarlyBody
 from teletape_server.sessions.registry import SessionEntry
 
 _PIECE: Final = 4 << 20  # bytes that are copied at once
@@ -41,7 +41,7 @@ class FrameExchange:
     Args:
         heads: Knows the server's state.
         head: The frame's head.
-        session: The session that it is for.
+        session: The session that it is for; None: it gets one when its body is there.
         length: Bytes of its body, and of the parts that are in the caller's memory.
         respond: Called with the response, at most once: not if the caller has left before.
         memory: Of the caller: where parts of the body are, and room for the answer.
@@ -49,7 +49,6 @@ class FrameExchange:
     Attributes:
         response_started, response_complete, disconnected, keep_alive: As of `Cycle`.
         head: The frame's head.
-        session: The session that the frame is for.
         request_id: The request's id.
         began: When its head was read, by `time.monotonic`.
     """
@@ -58,7 +57,7 @@ class FrameExchange:
         self,
         heads: FrameHeads,
         head: FrameHead,
-        session: SessionEntry,
+        session: SessionEntry | None,
         length: int,
         respond: Callable[[FrameExchange, Response], None],
         memory: FrameMemory | None = None,
@@ -69,16 +68,22 @@ class FrameExchange:
         self.began = time.monotonic()
         self.head = head
         self._heads, self._length, self._respond = heads, length, respond
-        self.session = session
+        self._session = session
         self.request_id = head.request_id or new_request_id()
         self._memory = memory
         self._beginning = b""
         self._batch: FrameBatch | PlainRequest | None = None
         self._is_refused = False
-        self._body: CountedBody | None = None
+        self._body: CountedBody | EarlyBody | None = None
         self._position = 0  # in the body's memory
         self._running: Running | None = None
         self._patience: asyncio.TimerHandle | None = None
+
+    @property
+    def session(self) -> SessionEntry:
+        """The session that the frame is for."""
+        assert self._session is not None, "it has none yet"
+        return self._session
 
     # ------------------------------------------------------------------------------------------------------ receiving
     @property
@@ -129,15 +134,18 @@ class FrameExchange:
             batch = self.head.plain or FrameBatch.read(
                 beginning, self.head.params, length=self._length, max_header=self._heads.settings.max_header
             )
-            self._running = batch.running_in(self.session)
+            self._running = None if self._session is None else batch.running_in(self._session)
             if self._running is None:
-                self._body = self._heads.registry.body_buffer(self.session, self._length)
+                self._body = self._room_for_body()
                 self._place(beginning)
             self._batch, self._beginning = batch, b""
         except Exception as error:
             # The answer begins after what is here of the body: if that is all of it, the connection can stay open.
             self._is_refused = True
             self._loop.call_soon(self._fail, error)
+
+    def _room_for_body(self) -> CountedBody | EarlyBody:
+        return self._heads.registry.body_buffer(self.session, self._length)
 
     def end_of_body(self) -> None:
         """Submits the frame; its retry waits for it."""
@@ -169,6 +177,7 @@ class FrameExchange:
         try:
             if self._running is None:
                 body, self._body = self._body, None
+                assert not isinstance(body, EarlyBody), "a session has memory for it"
                 REQUEST_ID.set(self.request_id)
                 self._running = self._batch.submit(self._heads.registry, self.session, body)
         except Exception as error:
@@ -230,7 +239,8 @@ class FrameExchange:
         headers, path = MutableHeaders(raw=response.raw_headers), self.head.path
         self._heads.guard.complete(headers, path, self.request_id)
         if self.head.plain is not None:
-            add_rate_limits(headers, self._heads.registry, path, {"owner": self.head.owner, "session": self.session})
+            session = None if self.head.is_run else self._session
+            add_rate_limits(headers, self._heads.registry, path, {"owner": self.head.owner, "session": session})
             headers.add_vary_header("Accept-Encoding")
             if self.head.accepts_gzip and len(response.body) >= SMALLEST:
                 self._compress(response)
@@ -268,3 +278,46 @@ class FrameExchange:
             self._patience.cancel()
         self._body = self._running = self._patience = self._memory = None
         self._beginning = b""
+
+
+class RunExchange(FrameExchange):
+    """A plain request without a session: its body waits here for its turn, and it ends if its caller leaves."""
+
+    _work: asyncio.Task[None] | None = None
+
+    def _room_for_body(self) -> EarlyBody:
+        return EarlyBody(self._length, self._heads.registry.bodies.admit(self.head.owner, self._length))
+
+    def _submit(self) -> None:
+        self._work = self._loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        REQUEST_ID.set(self.request_id)
+        registry, plain = self._heads.registry, self.head.plain
+        early, self._body = self._body, None
+        assert plain is not None
+        assert early is not None
+        try:
+            try:
+                self._session = await registry.begin_run(self.head.owner, device=self._heads.settings.device)
+            finally:
+                early.discard()
+        except Exception as error:
+            self._fail(error)
+            return
+        try:
+            body = registry.body_buffer(self._session, self._length)
+            body.view[:] = early.view
+            self._running = plain.submit(registry, self._session, body)
+            await asyncio.wait([self._running.reply])
+            self._on_reply(self._running.reply)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            await registry.end_run(self._session)
+
+    def abandon(self) -> None:
+        """Ends the exchange of a caller that has left, and its work; see `FrameExchange`."""
+        super().abandon()
+        if self._work is not None:
+            self._work.cancel()

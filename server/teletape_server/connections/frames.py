@@ -23,7 +23,7 @@ from teletape_server.connections.caller_memory import (
     MemoryRefusedError,
 )
 from teletape_server.connections.cycle import Caller
-from teletape_server.connections.exchange import FrameExchange
+from teletape_server.connections.exchange import FrameExchange, RunExchange
 from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
 from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import AnswerWriter, answer_head
@@ -86,10 +86,8 @@ class Frames:
         if match is None:
             return None
         length, end = match
-        session = self.heads.session(known.head, length)
-        if session is None:
-            return None
-        return self.exchange(known.head, session, length), known.request, length, end
+        exchange = self._begun(known.head, length)
+        return None if exchange is None else (exchange, known.request, length, end)
 
     def begin(self, request: Head) -> FrameExchange | None:
         """Begins an exchange if the head that was read is a plain frame's."""
@@ -100,12 +98,19 @@ class Frames:
         head, length = accepted
         memory = self._named_memory(request, length) if head.plain is None else None
         total = length if memory is None else length + memory.nbytes
-        session = self.heads.session(head, total)
-        if session is None:
-            return None
-        if memory is None:
+        exchange = self._begun(head, total, memory)
+        if exchange is not None and memory is None:
             self._accepted = request, head
-        return self.exchange(head, session, total, memory)
+        return exchange
+
+    def _begun(self, head: FrameHead, length: int, memory: FrameMemory | None = None) -> FrameExchange | None:
+        """Returns the exchange of a request; None: the framework has to answer."""
+        if not self.heads.can_receive(head, length):
+            return None
+        if head.is_run:
+            return RunExchange(self.heads, head, None, length, self.respond)
+        session = self.heads.session(head)
+        return None if session is None else self.exchange(head, session, length, memory)
 
     def remember(self, data: bytes) -> None:
         """Keeps the bytes of the head that has begun an exchange, if they say all."""

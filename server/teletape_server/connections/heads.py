@@ -20,7 +20,7 @@ from teletape_server.http.access import owner_of
 from teletape_server.http.bodies import check_length, declared_length
 from teletape_server.http.frames import TYPES, batch_params
 from teletape_server.http.negotiation import body_type, wants_events
-from teletape_server.http.plain_requests import PlainRequest, plain_request
+from teletape_server.http.plain_requests import RUN, PlainRequest, plain_request
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.middleware.compression import accepts_gzip
 from teletape_server.middleware.metrics import Metrics
@@ -31,6 +31,8 @@ from teletape_server.settings import Settings
 #: The URL of a plain frame: no query, nothing that would have to be decoded.
 _URL: Final = re.compile(rb"/v1/sessions/([A-Za-z0-9._~-]+)/batch")
 _SESSIONS: Final = b"/v1/sessions/"
+_RUN: Final = RUN.encode()
+MOST_OF_RUN: Final = 1 << 20  # bytes of a request without a session, whose body waits here for its turn
 #: A request with one of these is not plain.
 _SPECIAL: Final = ("expect", "idempotency-key", "origin", "transfer-encoding", "upgrade")
 
@@ -59,6 +61,11 @@ class FrameHead:
     request_id: str | None
     keep_alive: bool
     forwarded: str | None
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a request without a session."""
+        return self.plain is not None and self.plain.is_run
 
 
 class FrameHeads:
@@ -103,7 +110,9 @@ class FrameHeads:
 
     def accepted(self, request: Head) -> tuple[FrameHead, int] | None:
         """Returns what the head of a plain frame or request says, and its length; None: the framework has to answer."""
-        if request.method != b"POST" or request.version != "1.1" or not request.url.startswith(_SESSIONS):
+        if request.method != b"POST" or request.version != "1.1":
+            return None
+        if not request.url.startswith(_SESSIONS) and request.url != _RUN:
             return None
         named = Headers(raw=request.headers)
         if any(name in named for name in _SPECIAL) or wants_events(named):
@@ -132,18 +141,21 @@ class FrameHeads:
         head = FrameHead(owner, session, path, params, plain, gzip, request_id, request.keep_alive, forwarded)
         return head, length
 
-    def session(self, head: FrameHead, length: int) -> SessionEntry | None:
-        """Returns the session of a request that can be received now; None if the framework has to answer.
-
-        Args:
-            head: The frame's head.
-            length: Bytes of its body.
-        """
+    def can_receive(self, head: FrameHead, length: int) -> bool:
+        """Returns whether a body of `length` bytes can be received now; if not, the framework has to answer."""
         if length < (wire.PREFIX_LENGTH if head.plain is None else 1) or self.guard.is_stopping():
-            return None
+            return False
+        if head.is_run and length > MOST_OF_RUN:
+            return False
         try:
-            content_type = wire.FRAME_TYPE if head.plain is None else wire.JSON_TYPE
-            check_length(length, self.settings.max_body, content_type)
+            check_length(length, self.settings.max_body, wire.FRAME_TYPE if head.plain is None else wire.JSON_TYPE)
+        except Problem:
+            return False
+        return True
+
+    def session(self, head: FrameHead) -> SessionEntry | None:
+        """Returns the session of a request; None if the framework has to answer."""
+        try:
             session = self.registry.find(head.owner, head.session)
         except Problem:
             return None

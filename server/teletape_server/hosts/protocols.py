@@ -146,6 +146,7 @@ class Start:
         time_limit: Seconds that a request may compute.
         idempotency_window: Seconds for which an Idempotency-Key is known.
         dedicated: Whether it gets a process of its own on a GPU; on the CPU it has one.
+        resets: Whether nothing of a request is there for the next one.
     """
 
     device: str
@@ -155,6 +156,7 @@ class Start:
     time_limit: float = float("inf")
     idempotency_window: float = 3600.0
     dedicated: bool = False
+    resets: bool = False
 
 
 class Hosts(Protocol):

@@ -15,6 +15,7 @@ from teletape_server.handlers.endpoints import ENDPOINTS, PREFIX, Endpoint
 from teletape_server.hosts.protocols import Running
 from teletape_server.sessions.counted_bodies import CountedBody
 from teletape_server.sessions.registry import Registry, SessionEntry
+from teletape_server.tensor_files.metadata import REQUEST
 
 _SEGMENT: Final = r"([A-Za-z0-9._~-]+)"  # a parameter in a path, without anything that would have to be decoded
 _JSON: Final = frozenset({"*/*", "application/*", wire.JSON_TYPE})
@@ -24,7 +25,7 @@ class PlainRequest(NamedTuple):
     """What a plain request asks of its session's process.
 
     Attributes:
-        session: The id in its path.
+        session: The id in its path; empty: it is a request without a session.
         route: The path with its parameters' names.
         operation: The method.
         params: Of the method.
@@ -36,6 +37,11 @@ class PlainRequest(NamedTuple):
     operation: str
     params: dict[str, Any]
     status: int
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a request without a session."""
+        return not self.session
 
     @property
     def is_retriable(self) -> bool:
@@ -78,6 +84,8 @@ def _routes() -> dict[str, list[_Route]]:
 
 
 _ROUTES: Final = _routes()
+RUN: Final = "/v1/run"  #: The path of requests without a session.
+_RUN_PARAMS: Final = {"full": False, "accept": wire.JSON_TYPE, REQUEST: None, "idempotency_key": None}
 
 
 def plain_request(path: str, accept: str) -> PlainRequest | None:
@@ -89,6 +97,8 @@ def plain_request(path: str, accept: str) -> PlainRequest | None:
     """
     if not all(entry.partition(";")[0].strip().lower() in _JSON for entry in accept.split(",")):
         return None
+    if path == RUN:
+        return PlainRequest("", RUN, "run", _RUN_PARAMS, 200)
     for route in _ROUTES.get(path.rpartition("/")[2], ()):
         match = route.pattern.fullmatch(path)
         if match is not None:

@@ -97,6 +97,22 @@ class CountedBody:
         self.buffer.discard()
 
 
+class EarlyBody:
+    """A small body that this process keeps until its request has a session.
+
+    Args:
+        length: Its bytes.
+        admission: The count of the body's bytes.
+
+    Attributes:
+        view: The memory, writable.
+    """
+
+    def __init__(self, length: int, admission: Admission) -> None:
+        self.view = memoryview(bytearray(length))
+        self.discard = admission.close  # a session's memory counts in its place, or the request is over
+
+
 class Bodies:
     """The bodies that are under way.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.quotas import Quota
-from teletape_server.sessions.record import Key
 
 
 class Places:
@@ -18,12 +17,12 @@ class Places:
         counted: Returns the sessions that take a place.
     """
 
-    def __init__(self, quota: Quota, counted: Callable[[], Iterable[Key]]) -> None:
+    def __init__(self, quota: Quota, counted: Callable[[], Collection[SessionEntry]]) -> None:
         self._quota, self._counted = quota, counted
 
     def _counts(self, owner: str) -> tuple[int, int, int]:
         """Returns the sessions of an owner, those of all, and the owners that have one."""
-        sessions = Counter(other for other, _ in self._counted())
+        sessions = Counter(entry.owner for entry in self._counted() if not entry.record.is_run)
         return sessions[owner], sessions.total(), len(sessions)
 
     def admit(self, owner: str) -> None:

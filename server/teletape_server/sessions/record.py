@@ -42,6 +42,7 @@ class SessionRecord:
         durability: What outlives its host: nothing.
         epoch: How many hosts it has had.
         state: Where it is in its life.
+        is_run: Whether it is for requests without a session: no listing shows it, and nothing of a request stays in it.
     """
 
     uid: str
@@ -54,6 +55,7 @@ class SessionRecord:
     durability: Literal["none"] = "none"
     epoch: int = 0
     state: State = BEGINNING
+    is_run: bool = False
 
     @property
     def key(self) -> Key:

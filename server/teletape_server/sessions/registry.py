@@ -23,7 +23,7 @@ from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.places import Places
 from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.record import Key, SessionLimits, SessionRecord, new_uid
-from teletape_server.sessions.run_turns import RunTurns
+from teletape_server.sessions.runs import IDLE_SECONDS, Runs
 from teletape_server.sessions.starts import Starts
 from teletape_server.sessions.store import MemoryStore, Store
 from teletape_server.sessions.usage import Usage
@@ -73,13 +73,12 @@ class Registry:
         self._store = store or MemoryStore()
         self._live = {record.key: SessionEntry(record, self._start, clock) for record in self._store.all()}
         self._starting: dict[Key, SessionEntry] = {}
-        self._runs = RunTurns(quota, run_wait)
-        self._of_runs: set[Key] = set()  # sessions that live for one request: no listing shows and no quota counts them
+        self._runs = Runs(quota, run_wait)
         self._ended = EndedSessions(boot)
         self._ending: set[asyncio.Task[None]] = set()
         self.stopping = False
         self.bodies = Bodies(quota)
-        self._places = Places(quota, lambda: {*self._live, *self._starting} - self._of_runs)
+        self._places = Places(quota, lambda: [*self.all(), *self._starting.values()])
         self._created = self._lent_frames = 0
 
     # ------------------------------------------------------------------------------------------------------- creating
@@ -123,8 +122,8 @@ class Registry:
             entry.record.check_is(device, SessionLimits(limit, dtype))
         return entry, is_new
 
-    async def create_for_run(self, owner: str, *, device: str) -> SessionEntry:
-        """Returns a new session for one request, as soon as the request's turn has come.
+    async def begin_run(self, owner: str, *, device: str) -> SessionEntry:
+        """Returns a session that has nothing, for one request, as soon as the request's turn has come.
 
         Args:
             owner: Whose request it is.
@@ -134,24 +133,25 @@ class Registry:
             Problem: overloaded, unknown_device, shutting_down.
         """
         self._check_running()
-        await self._runs.enter(owner)
         key = (owner, GENERATED + secrets.token_hex(8))
-        self._of_runs.add(key)
-        try:
-            self._check_running()
-            entry = self._new(key, device, SessionLimits(self._quota.memory(None)))
-            await entry.wake()
-        except BaseException:
-            if key in self._starting:
-                self._starting[key].stop_waking(shutting_down())
-            self._end_run(key)
-            raise
+        limits = SessionLimits(self._quota.memory(None))
+        entry = await self._runs.begin(
+            owner,
+            device,
+            lambda: self._new(key, device, limits, is_run=True),
+            lambda waiting: self._end_soon(waiting, Reason.ROOM, "a request without a session needs its place"),
+        )
+        entry.lease.begin(self.clock())  # also while the body comes
         return entry
 
-    def _end_run(self, key: Key) -> None:
-        if key in self._of_runs:
-            self._of_runs.remove(key)
-            self._runs.leave(key[0])
+    async def end_run(self, entry: SessionEntry) -> None:
+        """Ends a request's use of the session of `begin_run`; what it left running ends with the session."""
+        entry.lease.end(now := self.clock())
+        is_free = self._live.get(entry.record.key) is entry and not entry.running
+        keep = is_free and not self.stopping and now < entry.lease.terms.ends - self._max_age / 2
+        self._runs.end(entry, keep=keep)
+        if not keep:
+            await self.end(entry, Reason.DELETED, "it was created for one request")
 
     def sessions_left(self, owner: str) -> tuple[int, int]:
         """Returns how many sessions an owner may have, and how many more can be created now."""
@@ -167,6 +167,7 @@ class Registry:
             self._live.values(),
             sessions=len(self.all()),
             runs=self._runs.counts,
+            begun=self._runs.begun,
             created=self._created,
             ended=self._ended.reasons,
             body_bytes=self.bodies.counts[None],
@@ -178,11 +179,11 @@ class Registry:
             raise shutting_down()
 
     # ----------------------------------------------------------------------------------------------- starting a host
-    def _new(self, key: Key, device: str, limits: SessionLimits) -> SessionEntry:
+    def _new(self, key: Key, device: str, limits: SessionLimits, *, is_run: bool = False) -> SessionEntry:
         """Returns a new session, which begins to live when it is woken."""
         now = self.clock()
-        terms = Terms(self._idle, now + self._max_age)
-        record = SessionRecord(new_uid(), *key, device, limits, now, terms)
+        terms = Terms(min(self._idle, IDLE_SECONDS) if is_run else self._idle, now + self._max_age)
+        record = SessionRecord(new_uid(), *key, device, limits, now, terms, is_run=is_run)
         entry = self._starting[key] = SessionEntry(record, self._start, self.clock)
         return entry
 
@@ -208,7 +209,7 @@ class Registry:
         entry.host = host
         if is_new:
             self._live[key] = entry
-            self._created += 1
+            self._created += not entry.record.is_run
             self._ended.forget(key)
         self._change(entry, device=device, epoch=entry.record.epoch + 1, state=entry.record.state.then(Phase.LIVE))
         host.name, host.log_facts = f"session {entry.id} of {entry.owner}", entry.log_facts
@@ -221,7 +222,7 @@ class Registry:
     def _change(self, entry: SessionEntry, **changes: Any) -> None:
         """Changes what is known of a session, here and in the store."""
         entry.record = replace(entry.record, **changes)
-        if entry.record.key not in self._of_runs:
+        if not entry.record.is_run:
             self._store.put(entry.record)
 
     # -------------------------------------------------------------------------------------------------------- finding
@@ -239,11 +240,12 @@ class Registry:
     def find_live(self, owner: str, id: str) -> SessionEntry | None:
         """Returns the owner's live session with that id, or None."""
         self._end_if_expired((owner, id))
-        return self._live.get((owner, id))
+        entry = self._live.get((owner, id))
+        return None if entry is None or entry.record.is_run else entry
 
     def all(self) -> list[SessionEntry]:
         """Returns the live sessions of all owners, oldest first; without those of single requests."""
-        return [entry for key, entry in self._live.items() if key not in self._of_runs]
+        return [entry for entry in self._live.values() if not entry.record.is_run]
 
     def devices_in_use(self) -> Counter[str]:
         """Returns how many sessions compute on each device, those of single requests too."""
@@ -345,15 +347,13 @@ class Registry:
         if self._live.get(key) is not entry:
             return
         del self._live[key]
-        is_run = key in self._of_runs
-        self._end_run(key)
-        self._ended.reasons[reason] += 1
+        self._ended.reasons[reason] += not entry.record.is_run or reason in _FAULTS
         if entry.host is not None:
             self._lent_frames += entry.host.facts().frames
         self._change(entry, state=entry.record.state.end(reason))
         if reason not in _FAULTS:  # those are warnings
             log.info("session %s of %s ended: %s", entry.id, entry.owner, text, extra=entry.log_facts)
-        if is_run and reason is Reason.DELETED:  # its caller has the answer
+        if entry.record.is_run and reason not in (*_FAULTS, Reason.SHUTDOWN):  # no question for it can come
             return
         self._ended.add(key, Ended(reason, text, self.clock()))
 

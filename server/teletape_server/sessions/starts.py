@@ -51,6 +51,7 @@ class Starts:
                 time_limit=self._time_limit,
                 idempotency_window=self._idempotency_window,
                 dedicated=record.limits.dedicated,
+                resets=record.is_run,
             )
             return await self._hosts.start(start), device
         except OSError as error:  # too many files or processes; or the forkserver has died of that, and starts again

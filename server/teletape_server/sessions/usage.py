@@ -15,6 +15,7 @@ class Usage(NamedTuple):
     Attributes:
         sessions: Live sessions.
         runs: Requests without a session that run, and that wait for their turn.
+        begun: Those that have begun since the start.
         created: Sessions created since the start.
         bytes: That they use, as of their last answers.
         body_bytes: Of request bodies under way.
@@ -26,6 +27,7 @@ class Usage(NamedTuple):
 
     sessions: int
     runs: tuple[int, int]
+    begun: int
     created: int
     bytes: int
     body_bytes: int
@@ -41,6 +43,7 @@ class Usage(NamedTuple):
         *,
         sessions: int,
         runs: tuple[int, int],
+        begun: int,
         created: int,
         ended: Mapping[Reason, int],
         body_bytes: int,
@@ -52,6 +55,7 @@ class Usage(NamedTuple):
             entries: The live sessions, those of single requests too.
             sessions: How many of them are none of single requests.
             runs: Requests without a session that run, and that wait.
+            begun: Those that have begun since the start.
             created: Sessions created since the start.
             ended: Sessions that have ended, by reason.
             body_bytes: Bytes of request bodies under way.
@@ -61,6 +65,7 @@ class Usage(NamedTuple):
         return cls(
             sessions=sessions,
             runs=runs,
+            begun=begun,
             created=created,
             bytes=sum(facts.bytes_in_use for facts in all_facts),
             body_bytes=body_bytes,

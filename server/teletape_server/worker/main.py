@@ -112,6 +112,7 @@ class Worker:
         self._watcher = watcher
         self._process = process or Process()
         self._session: Session | None = None
+        self._new_session: Callable[[], Session] | None = None  # for each request; None: all have the same
         self._time_limit = float("inf")
         self._budgets: Callable[[float, float], TimeBudget] | None = None  # from limit and deadline; None: on a GPU
         self._once = Once(0.0)  # `_open` sets the window
@@ -141,6 +142,8 @@ class Worker:
                 self._send(head)
             else:
                 self._handle(head, body)
+                if self._new_session is not None:
+                    self._session = self._new_session()
             del head, body  # or the last body's memory would stay in use while the loop waits
 
     def _next_message(self) -> tuple[Any, memoryview | None]:
@@ -176,13 +179,16 @@ class Worker:
                 limit_memory(start["memory_limit"], start["max_body"])
             else:
                 name_kernel_folder()
-            self._session = Session(
+            new_session = functools.partial(
+                Session,
                 start["device"],
                 memory_limit=start["memory_limit"],
                 max_iterations=start["max_iterations"],
                 clock=time.perf_counter,
                 host_memory=self._channel.array,
             )
+            self._session = new_session()
+            self._new_session = new_session if start["resets"] else None
             self._time_limit = start["time_limit"]
             if start["device"] == "cpu":  # how long a GPU takes is not estimated
                 # Imported here: the server imports this module, and must measure nothing.

@@ -46,8 +46,12 @@ def facts_of(state: State) -> Callable[[], Iterable[Metric]]:
         if connections is not None:
             yield gauge("teletape_connections", "Open connections", len(connections.open))
             yield gauge("teletape_handed_connections", "Of these, served by sessions' processes", usage.lent)
-        created = CounterMetricFamily("teletape_sessions_created", "Sessions that were created")
-        created.add_metric([], usage.created)
-        yield created
+        for name, text, count in (
+            ("teletape_sessions_created", "Sessions that were created", usage.created),
+            ("teletape_runs_begun", "Requests without a session that have begun", usage.begun),
+        ):
+            total = CounterMetricFamily(name, text)
+            total.add_metric([], count)
+            yield total
 
     return facts

@@ -1,4 +1,4 @@
-"""POST /run: commands in a session that exists for one request only."""
+"""POST /run: commands in a session that has nothing, and of which nothing stays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from teletape_server.http.events import event_stream, late_events
 from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
 from teletape_server.http.parameters import Full, IdempotencyKey, idempotency_key
 from teletape_server.http.schemas import Device
-from teletape_server.ipc.leases import Reason
 from teletape_server.models.session.batches import Run, RunAnswer
 from teletape_server.problems import Problem
 from teletape_server.retries import Stored
@@ -67,7 +66,7 @@ async def run(
     device: Annotated[Device | None, Query(description="Where to compute; default: the server's setting")] = None,
     key: IdempotencyKey = None,
 ) -> Response:
-    """Runs the commands of a batch in a new session, returns the values of `fetch`, and ends the session.
+    """Runs the commands of a batch, beginning with nothing, and returns the values of `fetch`. Nothing stays.
 
     It does not count as a session: it waits for its turn, a key's requests in their order and the keys one after the
     other, and is `overloaded` if that takes too long.
@@ -113,7 +112,7 @@ class _Work:
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[SessionEntry]:
-        """Creates the session, and ends it with the block; that of events ends after the last one."""
+        """A block with a session that has nothing; that of events ends after the last one."""
         session = await self.open()
         try:
             yield session
@@ -122,13 +121,13 @@ class _Work:
                 await self.end(session)
 
     async def open(self) -> SessionEntry:
-        """Creates the session, as soon as there is a place for it."""
+        """Returns the session, as soon as there is a place for it."""
         registry = registry_of(self.request)
-        return await registry.create_for_run(self.owner, device=self.device)
+        return await registry.begin_run(self.owner, device=self.device)
 
     async def end(self, session: SessionEntry) -> None:
-        """Ends the session."""
-        await registry_of(self.request).end(session, Reason.DELETED, "it was created for one request")
+        """Ends the use of the session."""
+        await registry_of(self.request).end_run(session)
 
     def submit(self, session: SessionEntry, body: CountedBody | None) -> Running:
         """Submits the batch."""

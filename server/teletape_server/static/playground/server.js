@@ -1,5 +1,4 @@
-// The session of the page, and what is sent to it. A session answers a slider in 4 ms; /v1/run, which starts a process
-// for each request, in 38.
+// The session of the page, and what is sent to it: each change of a slider is one batch, which may use what is there.
 
 import { apiKey, events, ProblemError, request } from "../shared/api.js";
 

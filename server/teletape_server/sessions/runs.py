@@ -1,0 +1,118 @@
+"""Requests without a session: each waits for its turn, and then gets a session that only such requests have.
+
+That session begins anew with each request, and its process goes on: it waits for the next request of its owner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from teletape_server.hosts.placement import is_of
+from teletape_server.problems import overloaded, shutting_down
+from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.lifecycle import Phase
+from teletape_server.sessions.quotas import Quota, RunQueue
+
+IDLE_SECONDS: Final = 60.0  #: After which a session that waits for a request without one ends.
+
+
+class Runs:
+    """Lets requests run in the order of `RunQueue`, and keeps sessions for the next ones.
+
+    Args:
+        quota: How many may run and wait.
+        wait: Seconds that a request may wait.
+
+    Attributes:
+        begun: How many have begun since the start.
+    """
+
+    def __init__(self, quota: Quota, wait: float) -> None:
+        self._quota, self._wait = quota, wait
+        self._queue: RunQueue[asyncio.Future[None]] = RunQueue(quota)
+        self.begun = 0
+        self._idle: list[SessionEntry] = []  # what has waited longest comes first
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many run, and how many wait."""
+        return self._queue.running, self._queue.waiting
+
+    async def begin(
+        self, owner: str, device: str, new: Callable[[], SessionEntry], end: Callable[[SessionEntry], None]
+    ) -> SessionEntry:
+        """Returns a session that has nothing, for one request, as soon as the request's turn has come.
+
+        Args:
+            owner: Whose request it is.
+            device: Where it may compute: cpu, gpu:N, gpu or auto.
+            new: Returns a session that is to be woken.
+            end: Ends a session that waits for requests: there are as many processes as requests may run.
+
+        Raises:
+            Problem: overloaded, unknown_device, shutting_down.
+        """
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if not self._queue.enter(owner, turn):
+            await self._wait_for(turn, owner)
+        self.begun += 1
+        entry = self._waiting_session(owner, device)
+        if entry is not None:
+            return entry
+        for _ in range(len(self._idle) + self._queue.running - self._quota.runs):
+            end(self._idle.pop(0))
+        entry = new()
+        try:
+            await entry.wake()
+        except BaseException:
+            entry.stop_waking(shutting_down())
+            self._leave(owner)
+            raise
+        return entry
+
+    async def _wait_for(self, turn: asyncio.Future[None], owner: str) -> None:
+        try:
+            await asyncio.wait_for(asyncio.shield(turn), self._wait)
+        except TimeoutError:
+            if not turn.done():
+                raise overloaded(
+                    f"the request has waited {self._wait:g} s for one of the {self._quota.runs} places of POST "
+                    "/v1/run: it changed nothing"
+                ) from None
+        except BaseException:
+            if turn.done() and turn.exception() is None:
+                self._leave(owner)
+            raise
+        finally:
+            self._queue.give_up(turn)
+
+    def _waiting_session(self, owner: str, device: str) -> SessionEntry | None:
+        """Returns a session of an owner's that waits for a request, and waits no longer; None: there is none."""
+        idle = self._idle = [entry for entry in self._idle if entry.record.state.phase is Phase.LIVE]
+        for entry in reversed(idle):  # its process has worked last
+            if entry.owner == owner and is_of(entry.device, device):
+                idle.remove(entry)
+                return entry
+        return None
+
+    def end(self, entry: SessionEntry, *, keep: bool) -> None:
+        """Notes that a request has ended; others begin.
+
+        Args:
+            entry: The session that it had.
+            keep: Whether the session waits for another request.
+        """
+        if keep:
+            self._idle.append(entry)
+        self._leave(entry.owner)
+
+    def _leave(self, owner: str) -> None:
+        for turn in self._queue.leave(owner):
+            turn.set_result(None)
+
+    def stop(self) -> None:
+        """Refuses all that wait, since the server ends."""
+        for turn in self._queue.give_up_all():
+            turn.set_exception(shutting_down())
