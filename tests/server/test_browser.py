@@ -114,7 +114,7 @@ def test_parameters_of_binary_bodies_are_shown_on_demand(page: "Page") -> None:
 
 
 def test_the_filter_finds_words_of_summaries_and_descriptions(page: "Page") -> None:
-    page.locator(".operation-filter-input").fill("hessian vector")
+    page.get_by_placeholder("Filter by words").fill("hessian vector")
     page.locator('.opblock[id$="-variables-create"]').wait_for(state="detached")
     shown = page.locator(".opblock").evaluate_all("all => all.map((block) => block.id)")
     assert shown

@@ -177,6 +177,20 @@ def test_a_session_that_works_through_functions_shows_them(open_page: Opener, se
     ok(session.client.delete(path))
 
 
+def test_the_rate_of_requests_is_that_of_others(open_page: Opener) -> None:
+    rates = """async () => {
+        const { Rate, read } = await import(new URL("static/console/reads.js", location));
+        let now = 0;
+        performance.now = () => now;
+        const rate = new Rate();
+        const shown = [rate.of(7)];
+        await read("v1/sessions");
+        now = 2000;
+        return [...shown, rate.of(8), rate.of(12)];
+    }"""
+    assert open_page().evaluate(rates) == ["7", "8, 0.0/s", "12, 2.0/s"]
+
+
 def test_a_running_loop_shows_its_progress_and_is_cancelled(open_page: Opener, session: Any) -> None:
     from playwright.sync_api import expect
 

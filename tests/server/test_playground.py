@@ -200,6 +200,9 @@ def test_a_fault_is_marked_and_goes(open_page: Opener) -> None:
     write(page, "y = cos(x)\nz = y @ x")
     page.locator('.why[data-code="invalid_argument"]').wait_for()
     assert (page.locator("#graph .node.cut").text_content() or "").startswith("@")
+    explanation = page.locator("#explanations").inner_text()
+    assert explanation.startswith("@ fails\n"), explanation
+    assert "numpy_matmul" not in explanation
     write(page, "y = cos(x)")
     shows(page, "∂y/∂x", "−0.9093")
     assert page.locator("#fault").is_hidden()

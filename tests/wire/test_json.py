@@ -358,7 +358,7 @@ def test_numbers_outside_tensors_have_to_be_finite() -> None:
             [6_000_001],
             np.float32,
             {},
-            r"the tensor has 6,000,001 numbers, .* most 6,000,000 .*: ask for safetensors",
+            r"the tensor has 6,000,001 numbers, .* most 6,000,000 .*: ask for safetensors .*, of a batch for a frame",
         ),
         ([2_000_000, 4_000_001], np.int8, {}, r"2 tensors together have 6,000,001 numbers"),
         ([3_000_001], np.complex64, {}, r"the tensor has 6,000,002 numbers"),

@@ -257,8 +257,9 @@ def _check_size(unwritten: list[Array | _Base64]) -> None:
     subject = "the tensor has" if len(unwritten) == 1 else f"the answer's {len(unwritten):,} tensors together have"
     raise NotInJsonError(
         f"{subject} {total:,} numbers, an answer in JSON has at most {MAX_NUMBERS:,} (a complex one counts as two, "
-        f"{_BASE64} bytes in base64 as one): ask for safetensors (Accept: application/vnd.safetensors) or, of a single "
-        "tensor, for raw bytes (application/octet-stream); what the request changed stays"
+        f"{_BASE64} bytes in base64 as one): ask for safetensors (Accept: application/vnd.safetensors), of a batch for "
+        "a frame (application/vnd.teletape.frame), or of a single tensor for raw bytes (application/octet-stream); "
+        "what the request changed stays"
     )
 
 

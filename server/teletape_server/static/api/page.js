@@ -128,6 +128,7 @@ window.ui = SwaggerUIBundle({
   docExpansion: "list",
   filter: true,
   layout: "BaseLayout",
+  onComplete: () => (document.querySelector(".operation-filter-input").placeholder = "Filter by words of paths and descriptions"),
   plugins: [TeletapePlugin],
   requestInterceptor: (request) => {
     if (!request.loadSpec) {

@@ -4,13 +4,12 @@ import { apiKey, events, request, setApiKey } from "../shared/api.js";
 import { Contents } from "./contents.js";
 import { bytes, count, duration, make } from "./elements.js";
 import { problem } from "./node.js";
-import { pendingReads } from "./reads.js";
+import { pendingReads, Rate } from "./reads.js";
 import { Tapes } from "./tapes.js";
 
 const AGAIN = [500, 1000, 2000, 5000, 10000]; // milliseconds until the stream is opened again
 const SOON = 700; // milliseconds: shorter work is not shown
 const TICK = 5000; // between two looks at the clock
-const RATE_WINDOW = 10_000; // milliseconds over which requests a second are counted
 
 const $ = (id) => document.getElementById(id);
 const sessions = new Map(); // name → {facts, row}
@@ -109,21 +108,6 @@ function remove(ended) {
 
 // ------------------------------------------------------------------------------------------------------------ the pane
 /** A number of requests, and how many a second there have been lately. */
-class Rate {
-  constructor() {
-    this.samples = []; // [milliseconds, requests] of the last RATE_WINDOW
-  }
-
-  of(requests) {
-    const now = performance.now();
-    this.samples.push([now, requests]);
-    while (now - this.samples[0][0] > RATE_WINDOW) this.samples.shift();
-    const [[since, before]] = this.samples;
-    const seconds = (now - since) / 1000;
-    return seconds < 1 ? count(requests) : `${count(requests)}, ${((requests - before) / seconds).toFixed(1)}/s`;
-  }
-}
-
 class Pane {
   constructor(name, facts) {
     this.path = pathOf(name);

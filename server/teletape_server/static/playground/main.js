@@ -6,7 +6,7 @@ import { body, LANGUAGES } from "./copies.js";
 import { Editor } from "./editor.js";
 import { element, ends, Inputs } from "./inputs.js";
 import { flat, line, long, oddity, shapeOf, short, sizeOf, typed } from "./numbers.js";
-import { pictureOf } from "./picture.js";
+import { SIGNS, pictureOf } from "./picture.js";
 import { drawBoundary, drawHeatMap, drawLines, drawSeries } from "./plot.js";
 import { PRESETS, START } from "./presets.js";
 import { everyGradient, hasLoops, programOf, read, run, sweep } from "./program.js";
@@ -354,7 +354,7 @@ function showResults() {
 function showExplanations() {
   const boxes = [];
   const { failure, why, steps, values } = result;
-  if (failure) boxes.push(box("none", `${failure.op ?? failure.at?.do ?? "The program"} fails`, failure.message, "", failure.code, failure.where));
+  if (failure) boxes.push(box("none", `${SIGNS[failure.op] ?? failure.op ?? failure.at?.do ?? "The program"} fails`, failure.message.replace(/^op '\w+': /, ""), "", failure.code, failure.where));
   const first = steps.find((step) => step.outputs.some((name) => values[name] && /nan|inf/.test(oddity(values[name]))));
   if (first) {
     const name = first.outputs[0];

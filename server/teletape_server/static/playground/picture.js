@@ -2,7 +2,8 @@
 
 import { line, long, oddity, short } from "./numbers.js";
 
-const SIGNS = {
+/** What a text writes for ops. */
+export const SIGNS = {
   add: "+", sub: "−", mul: "×", div: "÷", neg: "−", pow: "power", matmul: "@", numpy_matmul: "@", reduce_sum: "sum", reduce_mean: "mean",
   greater: ">", less: "<", greater_equal: "≥", less_equal: "≤", equal: "=", strided_slice: "[ ]",
 };
