@@ -39,6 +39,6 @@ ENV PATH=/opt/teletape/bin:${PATH} \
 USER 10001
 EXPOSE 8470
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
-    CMD ["python", "-c", "import os, urllib.request as r; r.build_opener(r.ProxyHandler({})).open('http://127.0.0.1:' + os.environ['TELETAPE_PORT'] + '/v1/health', timeout=4)"]
+    CMD ["python", "-c", "import os, ssl, urllib.request as r; r.build_opener(r.ProxyHandler({}), r.HTTPSHandler(context=ssl._create_unverified_context())).open(('https' if os.environ.get('TELETAPE_TLS_CERTIFICATE') else 'http') + '://127.0.0.1:' + os.environ['TELETAPE_PORT'] + '/v1/health', timeout=4)"]
 ENTRYPOINT ["teletape"]
 CMD ["serve"]

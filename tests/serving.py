@@ -6,6 +6,7 @@ import dataclasses
 import os
 import socket
 import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -43,20 +44,18 @@ class Clock:
 class Server:
     """A server that runs, and the test's ways to it; `parts` are those of `create_app`, hosts and store."""
 
-    def __init__(self, settings: Settings, *, certificate: Path | None = None, **parts: Any) -> None:
+    def __init__(self, settings: Settings, **parts: Any) -> None:
         if FRAMES:
             settings = dataclasses.replace(settings, frames=FRAMES)
-        self.settings, self._certificate = settings, certificate
+        self.settings = settings
         self.clock = Clock()
         self.app = create_app(settings, clock=self.clock, **parts)
         self.listener = socket.create_server(("127.0.0.1", 0))
         # As the server's own listener: asyncio sets it for no listener made so, and each answer would wait 40 ms.
         self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port: int = self.listener.getsockname()[1]
-        self.url = f"{'http' if certificate is None else 'https'}://127.0.0.1:{self.port}"
+        self.url = f"{'http' if settings.tls_certificate is None else 'https'}://127.0.0.1:{self.port}"
         self._uvicorn = HttpServer(self.app, settings)
-        if certificate is not None:
-            self._uvicorn.config.ssl_certfile = str(certificate)
         self._thread = threading.Thread(target=self._run, name="server")
 
     def _run(self) -> None:
@@ -86,7 +85,8 @@ class Server:
         """A plain HTTP client with that owner's key."""
         if self.settings.api_keys and owner is not None:
             headers = {"Authorization": f"Bearer {KEYS[owner]}", **headers}
-        trust = True if self._certificate is None else ssl.create_default_context(cafile=str(self._certificate))
+        own = self.settings.tls_certificate
+        trust = True if own is None else ssl.create_default_context(cafile=own)
         return httpx.Client(base_url=self.url, headers=headers, verify=trust, timeout=60, trust_env=False)
 
     def connection(self) -> Any:
@@ -109,6 +109,16 @@ class Server:
         """The process id of a session's worker."""
         pid: int = self.app.state.registry.find(owner, session).host.pid
         return pid
+
+
+def make_certificate(folder: Path, *, password: str = "") -> tuple[Path, Path]:
+    """Files with a certificate for this machine, and its key."""
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -days 2 -subj /CN=localhost".split()
+    kind += ["-passout", f"pass:{password}"] if password else ["-nodes"]
+    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run(["openssl", *kind, *names, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    return certificate, key
 
 
 class Program:

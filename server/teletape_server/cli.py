@@ -55,7 +55,7 @@ def serve(settings: Settings) -> int:
     """Serves until a signal stops it; returns the exit status."""
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
-        from teletape_server import app, logs, server  # noqa: F401  # what `_serve` needs
+        from teletape_server import app, logs, server, tls  # noqa: F401  # what `_serve` needs
         from teletape_server.hosts.forkserver import present_devices
     except ImportError as error:
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
@@ -70,6 +70,11 @@ def serve(settings: Settings) -> int:
         return 2
     if settings.device.startswith("gpu") and (why := _missing_gpu(settings.device, present_devices())):
         print(f"teletape: no device {settings.device}: {why}", file=sys.stderr)
+        return 2
+    try:
+        tls.check(settings)
+    except SettingsError as error:
+        print(f"teletape: {error}", file=sys.stderr)
         return 2
     place = f"{settings.host} port {settings.port}" if settings.unix is None else settings.unix
     with contextlib.ExitStack() as stack:

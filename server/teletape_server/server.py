@@ -18,6 +18,7 @@ from typing import Final
 import uvicorn
 from fastapi import FastAPI
 
+from teletape_server import tls
 from teletape_server.connections.connection import Connection
 from teletape_server.connections.heads import FrameHeads
 from teletape_server.connections.open_connections import Connections, ServerState
@@ -38,7 +39,8 @@ class Server(uvicorn.Server):
     def __init__(self, app: FastAPI, settings: Settings) -> None:
         super().__init__(_config(app, settings))
         self._app = app
-        self._grace = settings.shutdown_grace
+        self._settings = settings
+        self._renewals: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begins the orderly end; a second signal ends the process at once, and the sessions' processes with it."""
@@ -46,17 +48,32 @@ class Server(uvicorn.Server):
             os._exit(128 + sig)
         super().handle_exit(sig, frame)
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins as uvicorn does, and keeps the certificate current."""
+        await super().startup(sockets)
+        if self.config.ssl is not None:
+            self._renewals = asyncio.create_task(tls.keep_current(self.config.ssl, self._settings))
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Ends work and sessions while callers are still answered, and then as uvicorn does."""
+        if self._renewals is not None:
+            self._renewals.cancel()
         registry: Registry = self._app.state.registry
         connections: Connections = self._app.state.connections
-        await registry.drain(self._grace)
+        await registry.drain(self._settings.shutdown_grace)
         if not await self._answered():
             for connection in [*connections.open, *connections.refused]:
                 if connection.is_unanswered:
                     connection.transport.abort()
             await self._answered()
+        if self.config.ssl is not None:  # there, closing waits for the caller's agreement, and an idle one sends none
+            asyncio.get_running_loop().call_later(_ANSWER_SECONDS, self._abort)
         await super().shutdown(sockets)
+
+    def _abort(self) -> None:
+        connections: Connections = self._app.state.connections
+        for connection in [*connections.open]:
+            connection.transport.abort()
 
     async def _answered(self) -> bool:
         """Waits until no request is being answered; returns False if that takes too long."""
@@ -85,6 +102,8 @@ def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         app,
         http=connection,  # type: ignore[arg-type]  # it is only called
         ws="none",
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
         log_config=None,
         log_level=settings.log_level,
         proxy_headers=False,  # what of them is needed, the log of requests reads itself

@@ -1,4 +1,7 @@
-"""The server's settings: each from a flag, else from TELETAPE_* in the environment, else its default."""
+"""The server's settings: each from a flag, else from TELETAPE_* in the environment, else its default.
+
+Long because every setting has its reader, its checks and its help here.
+"""
 
 from __future__ import annotations
 
@@ -78,6 +81,12 @@ def _host(text: str) -> str:
     if not text.strip() or re.search(r"[\s/]", text):
         raise ValueError("an address or a name, such as 127.0.0.1")
     return text.strip("[]")
+
+
+def _path(text: str) -> str:
+    if not text.strip():
+        raise ValueError("the path of a file")
+    return text
 
 
 def _mode(text: str) -> int:
@@ -192,10 +201,16 @@ class Settings:
     host: str = field(default="127.0.0.1", metadata=_setting(_host, "address to listen on", "ADDRESS"))
     port: int = field(default=8470, metadata=_setting(_whole(0, 65535), "port to listen on; 0: any free port", "PORT"))
     unix: str | None = field(
-        default=None, metadata=_setting(str, "Unix socket to listen on, in place of address and port", "PATH")
+        default=None, metadata=_setting(_path, "Unix socket to listen on, in place of address and port", "PATH")
     )
     unix_mode: int = field(
         default=0o600, metadata=_setting(_mode, "permissions of its file: who can write to it can connect", "MODE")
+    )
+    tls_certificate: str | None = field(
+        default=None, metadata=_setting(_path, "file of a certificate in PEM: connections are encrypted", "PATH")
+    )
+    tls_key: str | None = field(
+        default=None, metadata=_setting(_path, "file of its key, if the certificate's own does not have it", "PATH")
     )
     device: str = field(default="cpu", metadata=_setting(_device, "device of sessions that name none", "DEVICE"))
     api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(_keys, "name:key,…", flag=None))
@@ -315,6 +330,10 @@ class Settings:
                 "name:key (several separated by commas), or listen on 127.0.0.1"
             )
 
+        if self.tls_key is not None and self.tls_certificate is None:
+            raise SettingsError("--tls-key is the key of a certificate, and there is none: name it, --tls-certificate")
+        if self.tls_certificate is not None and self.unix is not None:
+            raise SettingsError("a Unix socket needs no encryption: leave --tls-certificate or --unix out")
         unknown = sorted(self.admins - self.api_keys.keys())
         if unknown:
             raise SettingsError(f"an admin is the name of an API key, and there is none called {', '.join(unknown)}")

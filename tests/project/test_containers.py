@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from serving import Server, make_certificate
 from teletape_server import cli
 from teletape_server.settings import Settings
 
@@ -143,13 +144,14 @@ def health() -> Iterator[HTTPServer]:
         thread.join()
 
 
-def health_check(port: int) -> int:
-    """The exit status of the image's HEALTHCHECK with the server on `port`."""
+def health_check(port: int, **variables: str) -> int:
+    """The exit status of the image's HEALTHCHECK with the server on `port`, and these variables."""
     match = re.search(r"^HEALTHCHECK (?:.|\n)+?CMD (\[.+\])$", DOCKERFILE, re.MULTILINE)
     assert match
     interpreter, *arguments = json.loads(match[1])
     assert interpreter == "python"
-    environment = {"TELETAPE_PORT": str(port), "http_proxy": "http://127.0.0.1:9"}
+    proxies = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
+    environment = {"TELETAPE_PORT": str(port), **proxies, **variables}
     return subprocess.run([sys.executable, *arguments], env=environment, stderr=subprocess.DEVNULL).returncode
 
 
@@ -157,6 +159,13 @@ def health_check(port: int) -> int:
 def test_health_check_follows_the_answer(health: HTTPServer, status: int, well: bool) -> None:
     health.status = status  # type: ignore[attr-defined]
     assert (health_check(health.server_port) == 0) is well
+
+
+def test_health_check_uses_tls_where_the_server_does(tmp_path: Path) -> None:
+    certificate, key = map(str, make_certificate(tmp_path))
+    with Server(Settings(tls_certificate=certificate, tls_key=key, shutdown_grace=0.1)).running() as server:
+        assert health_check(server.port, TELETAPE_TLS_CERTIFICATE=certificate) == 0
+        assert health_check(server.port) != 0
 
 
 def test_health_check_fails_when_nobody_listens(health: HTTPServer) -> None:

@@ -32,6 +32,8 @@ NOT_LIMITS = {
     "host",
     "port",
     "unix",
+    "tls_certificate",
+    "tls_key",
     "unix_mode",
     "device",
     "direct",

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from serving import KEYS, Server, ok, problem, until
+from serving import KEYS, Server, make_certificate, ok, problem, until
 from teletape_server.connections.pace import KEEP_ALIVE_SECONDS
 from teletape_server.settings import Settings
 
@@ -77,10 +77,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def proxy(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     folder, port = tmp_path_factory.mktemp("nginx"), free_port()
-    kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost".split()
-    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    files = ["-keyout", folder / "key.pem", "-out", folder / "cert.pem"]
-    subprocess.run(["openssl", *kind, *names, *files], check=True, capture_output=True)
+    certificate, _ = make_certificate(folder)
     (folder / "nginx.conf").write_text(configured(folder, port, server.port))
     nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
     assert nginx is not None
@@ -89,7 +86,7 @@ def proxy(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         try:
             until(lambda: process.poll() is not None or listens(port))
             assert process.poll() is None, (folder / "error.log").read_text()
-            yield Proxy(f"https://localhost:{port}", folder / "cert.pem", folder / "error.log")
+            yield Proxy(f"https://localhost:{port}", certificate, folder / "error.log")
         finally:
             process.terminate()
 

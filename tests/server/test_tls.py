@@ -1,6 +1,12 @@
-"""A server with a certificate: requests and frames pass, and no session's process gets their connection."""
+"""A server with a certificate: requests, frames and programs pass, it is renewed, and its connections are not lent."""
 
+import contextlib
+import re
+import shutil
+import socket
+import ssl
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,30 +14,24 @@ import httpx
 import numpy as np
 import pytest
 
-from serving import KEYS, Program, Server, needs_exchange, ok, problem
+import teletape as tf
+from serving import KEYS, Program, Server, make_certificate, needs_exchange, ok, problem, until
 from teletape_engine.commands import Call, Constant, Fetch
+from teletape_server import tls
 from teletape_server.connections.streams import BodyReceiver
-from teletape_server.settings import Settings
+from teletape_server.settings import Settings, SettingsError
 
 MIB = 1 << 20
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and its certificate for this machine."""
-    file = tmp_path_factory.mktemp("tls") / "server.pem"
-    kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost".split()
-    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    result = subprocess.run(
-        ["openssl", *kind, *names, "-keyout", "-", "-out", "-"], check=True, capture_output=True, text=True
-    )
-    file.write_text(result.stdout)
-    return file
+SERVE = [sys.executable, "-P", "-m", "teletape_server.cli", "serve"]
 
 
 @pytest.fixture(scope="module")
-def secure(certificate: Path) -> Iterator[Server]:
-    with Server(Settings(api_keys=KEYS, direct="on", shutdown_grace=0.1), certificate=certificate).running() as server:
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    certificate, key = map(str, make_certificate(tmp_path_factory.mktemp("tls")))
+    settings = Settings(api_keys=KEYS, direct="on", shutdown_grace=0.1, tls_certificate=certificate, tls_key=key)
+    with Server(settings).running() as server:
         yield server
 
 
@@ -84,3 +84,75 @@ def test_who_speaks_no_tls_is_left(secure: Server) -> None:
         pytest.raises(httpx.HTTPError),
     ):
         http.get("/v1/health")
+
+
+def test_a_server_with_a_certificate_serves_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file has both here; the address that the server prints is the one that a program takes."""
+    certificate, key = make_certificate(tmp_path)
+    certificate.write_text(key.read_text() + certificate.read_text())
+    command = [*SERVE, "--port", "0", "--tls-certificate", str(certificate)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = re.search(r"https://127.0.0.1:\d+", process.stdout.readline())
+            assert address
+            monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+            with tf.connect(address[0]):
+                assert (tf.constant([1.0, 2.0]) * 2.0).numpy().tolist() == [2.0, 4.0]
+        finally:
+            process.terminate()
+
+
+def test_a_renewed_certificate_is_taken_by_the_next_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls, "_LOOK_SECONDS", 0.01)
+    (tmp_path / "next").mkdir()
+    certificate, key = make_certificate(tmp_path)
+    next_certificate, next_key = make_certificate(tmp_path / "next")
+    settings = Settings(tls_certificate=str(certificate), tls_key=str(key), shutdown_grace=0.1)
+    with contextlib.ExitStack() as stack, Server(settings).running() as server:
+        first, second = (ssl.PEM_cert_to_DER_cert(file.read_text()) for file in (certificate, next_certificate))
+
+        def presented() -> bytes:
+            context = ssl._create_unverified_context()
+            with socket.create_connection(("127.0.0.1", server.port)) as plain, context.wrap_socket(plain) as sock:
+                return sock.getpeercert(binary_form=True) or b""
+
+        assert presented() == first
+        before = stack.enter_context(server.client())
+        ok(before.get("/v1/health"))
+        shutil.copy(next_certificate, certificate)  # the key is still the former one's
+        assert presented() == first
+        shutil.copy(next_key, key)
+        until(lambda: presented() == second)
+        ok(before.get("/v1/health"))  # over the connection that it has
+        # It is still open at the server's end, which does not wait for its caller.
+
+
+@pytest.mark.parametrize("case", ["no file", "no certificate", "no key", "another key", "password"])
+def test_files_that_are_no_certificate_with_its_key_are_refused(tmp_path: Path, case: str) -> None:
+    certificate, key = make_certificate(tmp_path, password="secret" if case == "password" else "")
+    if case == "no file":
+        certificate.unlink()
+    elif case == "no certificate":
+        certificate.write_text("a page")
+    elif case == "another key":
+        (tmp_path / "other").mkdir()
+        _, key = make_certificate(tmp_path / "other")
+    settings = Settings(tls_certificate=str(certificate), tls_key=None if case == "no key" else str(key))
+    with pytest.raises(SettingsError, match=r"cannot (read|use) the TLS file") as refusal:
+        tls.check(settings)
+    assert str(certificate) in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (["--tls-key", "server.key"], "is the key of a certificate, and there is none"),
+        (["--tls-certificate", "server.pem", "--unix", "teletape.sock"], "a Unix socket needs no encryption"),
+        (["--tls-certificate", ""], "--tls-certificate must be the path of a file"),
+        (["--unix", " "], "--unix must be the path of a file"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(flags: list[str], reason: str) -> None:
+    with pytest.raises(SettingsError, match=reason):
+        Settings.load(flags, {})

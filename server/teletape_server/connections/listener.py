@@ -35,7 +35,8 @@ def address_of(settings: Settings, listener: socket.socket) -> str:
     if settings.unix is not None:
         return f"unix://{os.path.abspath(settings.unix)}"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http://{host}:{listener.getsockname()[1]}"
+    scheme = "http" if settings.tls_certificate is None else "https"
+    return f"{scheme}://{host}:{listener.getsockname()[1]}"
 
 
 def _at_address(host: str, port: int) -> socket.socket:
