@@ -85,7 +85,10 @@ def test_a_tape_outside_differentiates_the_gradient_again(session):
         ({"targets": ("xx",), "sources": ("w",)}, "xx of the function has no gradient with respect to w"),
         ({"inputs": ("a",)}, r"the function takes 2 inputs \(x, w\), found 1"),
         ({"unconnected": "nothing"}, "nothing"),
-        ({"outputs": ("y",)}, "there are 3 results, found 1 ids"),
+        (
+            {"outputs": ("y",)},
+            "there are 3 results, found 1 ids for them: outputs has one for each, the values and then the gradients",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_and_leaves_no_tape_open(session, fields, words):

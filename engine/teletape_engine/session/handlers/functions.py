@@ -42,7 +42,10 @@ def run(state: State, command: Any) -> None:
     if decisions is not None:
         state.results.append(Facts(state.index, {"decisions": decisions}))
     if len(command.outputs) != len(results):
-        raise InvalidArgumentError(f"there are {len(results)} results, found {len(command.outputs)} ids for them")
+        raise InvalidArgumentError(
+            f"there are {len(results)} results, found {len(command.outputs)} ids for them: outputs has one for each"
+            f"{', the values and then the gradients' if command.verb == 'value_and_gradient' else ''}"
+        )
     for name, result in zip(command.outputs, results, strict=True):
         state.name(name, result)
     if any(function.dynamic for function in functions):
