@@ -10,14 +10,17 @@ from teletape_engine.catalogue.op import CATALOGUE, Op
 #: What a text writes for functions that are no op.
 FORMULAS: Final = {
     "arange": "range(0, 10)",
+    "array": "[[1, 2], [3, 4]]",
     "average": "mean(x)",
     "astype": "cast(x, dtype='float64')",
     "cbrt": "sign(x) * abs(x) ** (1 / 3)",
     "deg2rad": "x * pi / 180",
     "diff": "x[1:] - x[:-1]",
+    "empty": "fill(0, [2, 3])",
     "exp2": "2 ** x",
     "flatten": "reshape(x, [-1])",
     "full": "fill(1.5, [2, 3])",
+    "full_like": "1.5 * ones_like(x)",
     "gamma": "exp(lgamma(x))",
     "heaviside": "where(x < 0, 0, 1)",
     "hypot": "sqrt(x ** 2 + y ** 2)",
