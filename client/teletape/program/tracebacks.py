@@ -47,6 +47,8 @@ _CONVERSIONS: Final = frozenset(
 )
 #: Methods that Python calls for `f(x)`, `x[i]`, `with` and `for`.
 _PROTOCOLS: Final = frozenset(("__call__", "__enter__", "__exit__", "__getitem__", "__next__"))
+#: What AutoGraph calls in a lambda, with its body as another lambda on the same lines.
+_SCOPE_OF_LAMBDA: Final = "with_function_scope"
 _AT_EACH_OP: Final = frozenset(("operand", "of", "standing_for", "check_session", "parts", "is_compatible_with"))
 _LIBRARY: Final = os.path.dirname(os.__file__) + os.sep
 _INSTALLED: Final = ("site-packages", "dist-packages")  #: Folders of the standard library's that are the program's.
@@ -229,8 +231,11 @@ def op_words(op: str | None) -> str:
 def _frames_of_program(trace: TracebackType | None) -> TracebackType | None:
     entries = []
     while trace is not None:
-        if not _is_hidden(trace.tb_frame.f_code.co_filename):
+        code = trace.tb_frame.f_code
+        if not _is_hidden(code.co_filename):
             entries.append(trace)
+        elif code.co_name == _SCOPE_OF_LAMBDA and entries:
+            entries.pop()
         trace = trace.tb_next
     for entry in reversed(entries):
         trace = TracebackType(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)

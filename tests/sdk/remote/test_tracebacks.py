@@ -84,7 +84,9 @@ MISTAKES = {
     "a value": (lambda: tf.gather(tf.constant(A), [9]).numpy(), 1),
     "a value that is read later": (lambda: float((tf.gather(tf.constant(A), [9]) * 2.0)[0, 0]), 1),
     "an assertion": (lambda: tf.debugging.assert_equal(tf.constant(A), 2.0 * tf.constant(A)), 1),
+    "a lambda, traced": (lambda: tf.function(lambda x: tf.matmul(x, x))(tf.constant(A)), 2),
     "a dataset": (lambda: list(tf.data.Dataset.from_tensors(A).map(product)), 2),
+    "a lambda of a dataset": (lambda: list(tf.data.Dataset.from_tensors(A).map(lambda x: tf.matmul(x, x))), 2),
     "an argument": (lambda: tf.GradientTape().gradient(None, None), 1),
 }
 
