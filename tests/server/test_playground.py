@@ -141,6 +141,10 @@ def test_names_of_the_text_are_never_replaced_by_ops(open_page: Opener) -> None:
     page.keyboard.press("Enter")
     text = page.locator("#editor .cm-line").all_inner_texts()
     assert text == ["N2 = x*2", "y = 3*N2", "z = N2"], "a choice is taken"
+    page.keyboard.type(" + dep")
+    options.first.wait_for()
+    names = [option.split("(")[0].strip() for option in options.all_inner_texts()]
+    assert names.index("dependency") > names.index("depth_to_space"), "ops without a name in TensorFlow come last"
 
 
 def test_every_preset(open_page: Opener) -> None:

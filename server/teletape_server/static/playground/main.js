@@ -622,7 +622,7 @@ let completions = null;
 async function complete(word) {
   completions ??= catalogue().then(({ ops }) => [
     ...SHORT_NAMES.map((label) => ({ label, apply: `${label}(`, type: "function" })),
-    ...ops.map(({ name, inputs: takes, documentation }) => ({ label: name, apply: `${name}(`, detail: `(${takes.join(", ")})`, info: documentation.split("\n")[0], type: "function" })),
+    ...ops.map(({ name, inputs: takes, documentation, tensorflow }) => ({ label: name, boost: tensorflow.length ? 0 : -99, apply: `${name}(`, detail: `(${takes.join(", ")})`, info: documentation.split("\n")[0], type: "function" })),
   ]);
   const own = [...definedIn(editor.text), ...(parsed ? [...parsed.inputs, ...namesIn(parsed)] : [])];
   const names = [...new Set(own)].filter((name) => name !== word || definedIn(editor.text).includes(word));
