@@ -14,6 +14,7 @@ TeletapeError                  (the engine's tree, teletape_engine.errors)
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 from teletape_engine.derivatives.reports.check_report import Report
@@ -158,11 +159,18 @@ def error_of(status: int, body: bytes) -> TeletapeError:
         problem = json.loads(body)
         code, text = problem["code"], problem.get("detail") or problem["title"]
     except (ValueError, KeyError, TypeError):
-        return RequestError(f"HTTP {status}: {body[:200].decode(errors='replace')}", status=status)
+        return RequestError(f"HTTP {status}: {_words(body)}", status=status)
     request = problem.get("request_id") or problem.get("instance")
     more = problem.get("details")
     details = {str(name): more[name] for name in more if name not in _OWN} if isinstance(more, dict) else {}
     return error_for(code, f"{text} (request {request})" if request else text, **details, status=status)
+
+
+def _words(body: bytes) -> str:
+    """Returns the first words of an answer that is no problem: those that a browser would show of a page."""
+    text = body[:10_000].decode(errors="replace")
+    text = re.sub(r"(?is)<(script|style|title)\b.*?</\1>|<[^>]*>", " ", text)
+    return " ".join(text.split())[:200]
 
 
 def error_for(code: str, message: str, **details: Any) -> TeletapeError:

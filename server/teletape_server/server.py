@@ -8,6 +8,7 @@ server was started so that it ignores that; shells and the system send it severa
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -24,6 +25,8 @@ from teletape_server.connections.heads import FrameHeads
 from teletape_server.connections.open_connections import Connections, ServerState
 from teletape_server.sessions.registry import Registry
 from teletape_server.settings import Settings
+
+log = logging.getLogger("teletape")
 
 _ANSWER_SECONDS: Final = 1.0  # in which the last answers are sent, and then again for callers that send or read nothing
 
@@ -60,7 +63,9 @@ class Server(uvicorn.Server):
             self._renewals.cancel()
         registry: Registry = self._app.state.registry
         connections: Connections = self._app.state.connections
-        await registry.drain(self._settings.shutdown_grace)
+        grace = self._settings.shutdown_grace
+        log.info("the server stops: it takes no new requests, and running ones have %g s", grace)
+        await registry.drain(grace)
         if not await self._answered():
             for connection in [*connections.open, *connections.refused]:
                 if connection.is_unanswered:

@@ -169,6 +169,11 @@ def test_no_limit_delays_however_fast_a_program_is() -> None:
     assert not [line for line in limits if not line.endswith(" nodelay;")]
 
 
+def test_nginx_waits_for_the_longest_request_that_the_server_takes() -> None:
+    [seconds] = re.findall(r"proxy_read_timeout (\d+)s;", CONFIGURATION.read_text())
+    assert int(seconds) > Settings().time_limit + Settings().grace
+
+
 def test_what_nginx_keeps_open_is_closed_before_the_server_would() -> None:
     """Else a request may meet a connection that the server has just closed, and fail."""
     [seconds] = re.findall(r"keepalive_timeout (\d+)s;", CONFIGURATION.read_text())

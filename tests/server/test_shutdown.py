@@ -43,7 +43,10 @@ def server(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> 
     settings = Settings(api_keys=KEYS, memory_limit=64 << 20, max_body=16 << 20, shutdown_grace=request.param)
     with caplog.at_level(logging.INFO), Server(settings).running() as server:
         yield server
-    assert not [entry for entry in caplog.records if entry.levelno >= logging.ERROR or entry.exc_info]
+    entries = [entry for phase in ("setup", "call", "teardown") for entry in caplog.get_records(phase)]
+    assert not [entry for entry in entries if entry.levelno >= logging.ERROR or entry.exc_info]
+    [entry] = [entry for entry in entries if "the server stops" in entry.getMessage()]
+    assert entry.getMessage().endswith(f"running ones have {request.param:g} s")
 
 
 class Callers:

@@ -13,8 +13,23 @@ import httpx
 
 from teletape.errors import AuthenticationError, ConnectionFailed, RequestError, TeletapeError
 from teletape.network.address import CONNECT_LIMIT, PORT, UNIX, base_url
+from teletape_engine.errors import InvalidArgumentError
 
 _PROBE: Final = 2.0  #: Seconds in which a server must answer the question whether it speaks TLS.
+
+
+def check_key(api_key: str | None) -> None:
+    """Checks that a key can be sent: a header has no other characters, and no server has such a key.
+
+    Raises:
+        InvalidArgumentError: It has others.
+    """
+    wrong = next((character for character in api_key or "" if not "!" <= character <= "~"), None)
+    if wrong is not None:
+        raise InvalidArgumentError(
+            f"an API key has characters of ASCII without spaces, and the one that was passed has {wrong!a}: pass the "
+            "key alone, as it stands behind the name and the colon in TELETAPE_API_KEYS"
+        )
 
 
 def is_final(error: httpx.RequestError) -> bool:

@@ -72,6 +72,7 @@ class Connection:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.url = address.normalized(url)
+        first_contact.check_key(api_key)
         if api_key and not allow_insecure:
             address.check_encrypted(self.url)
         self.requests = 0
@@ -421,7 +422,8 @@ class Connection:
             error = self._refusal(response.status, bytes(response.body))
             if response.status in _GATEWAY and isinstance(error, RequestError) and first_contact.is_page(error):
                 raise ConnectionFailed(
-                    f"{self.url}{path}: something before the server answers in its place, {error.message}"
+                    f"{self.url}{path}: something before the server answers in its place, {error.message}; "
+                    "does the server behind it run?"
                 )
             self.requests += 1
             raise error

@@ -71,6 +71,13 @@ def test_what_is_no_address_is_refused_with_the_forms_that_are(address: str | in
         tf.connect(address)
 
 
+@pytest.mark.parametrize("key", ["clé-de-l-équipe", "ann's key", "from-a-file\n", "\tkey-of-ann"])
+def test_a_key_that_no_header_can_have_is_refused_before_anything_is_sent(key: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="an API key has characters of ASCII without spaces") as caught:
+        tf.connect(8470, api_key=key)
+    assert key.strip() not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "address",
     ["http://ann:s3cret@gpu-box:8470", "ann:s3cret@gpu-box", "https://s3cret@gpu-box", "http://ann:s3cret/@x@gpu-box"],

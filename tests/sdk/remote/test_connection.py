@@ -214,6 +214,12 @@ def test_a_long_wait_that_a_server_names_is_cut_and_counts(monkeypatch, seconds)
     assert now[0] == 60.0
 
 
+def test_the_page_of_a_proxy_is_told_in_its_words():
+    page = b"""<html>\r\n<head><title>502 Bad Gateway</title><style>h1 {color: red}</style></head>\r\n<body>
+        <center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx</center></body></html>"""
+    assert str(error_of(502, page)) == "HTTP 502: 502 Bad Gateway nginx"
+
+
 def test_each_call_has_its_own_patience(monkeypatch):
     """A side request that ends, or fails, says nothing of the frame that is sent meanwhile."""
     now, troubles = [0.0], []
