@@ -385,7 +385,7 @@ def attending(first, end, array):
     return array.stack()
 
 
-def test_a_loop_that_reads_all_elements_is_told_what_makes_it_one_request(remote, caplog):
+def test_the_warning_about_a_loop_that_reads_all_elements_names_what_is_traced(remote, caplog):
     first, end = tf.constant(1.0), tf.constant(8.0)
 
     @tf.function
