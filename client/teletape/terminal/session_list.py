@@ -104,11 +104,13 @@ class SessionList(Sequence[SessionFacts]):
         """Ends the sessions with these ids; without any, all that this program does not use.
 
         Raises:
-            InvalidArgumentError: There is no session of that id.
+            InvalidArgumentError: There is no session of that id, or it is a later one than that of the list.
+            SessionEndedError: It has ended.
         """
         self._check_known(ids)
         with contextlib.closing(_connection(self.url, self.api_key)) as connection:
             for id in ids or [session.id for session in self if not session.is_mine]:
+                self._check_current(connection, id)
                 connection.control("DELETE", f"/v1/sessions/{id}")
                 self._sessions = [session for session in self._sessions if session.id != id]
 
@@ -118,11 +120,13 @@ class SessionList(Sequence[SessionFacts]):
         Whoever waits for the work gets `CancelledError`.
 
         Raises:
-            InvalidArgumentError: There is no session of that id.
+            InvalidArgumentError: There is no session of that id, or it is a later one than that of the list.
+            SessionEndedError: It has ended.
         """
         self._check_known(ids)
         with contextlib.closing(_connection(self.url, self.api_key)) as connection:
             for id in ids:
+                self._check_current(connection, id)
                 connection.control("POST", f"/v1/sessions/{id}/cancel")
 
     def _check_known(self, ids: Sequence[str]) -> None:
@@ -133,6 +137,21 @@ class SessionList(Sequence[SessionFacts]):
                 raise InvalidArgumentError(
                     f"there is no session {id!r} at {self.url}, which has {live} {did_you_mean(id, known)}".rstrip()
                 )
+
+    def _check_current(self, connection: Connection, id: str) -> None:
+        """Checks that the session of an id is still the one of the list: another may have its id since.
+
+        Raises:
+            InvalidArgumentError: It is another one.
+            SessionEndedError: There is none.
+        """
+        [listed] = [session for session in self if session.id == id]
+        began = _time(connection.get(f"/v1/sessions/{id}")["created_at"])
+        if began != listed.created_at:
+            raise InvalidArgumentError(
+                f"the session {id!r} of this list, which began at {listed.created_at:%H:%M:%S}, has ended, and another "
+                f"of that id began at {began:%H:%M:%S}: make a new list with tf.sessions()"
+            )
 
     def __len__(self) -> int:
         return len(self._sessions)

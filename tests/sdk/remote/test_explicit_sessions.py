@@ -118,6 +118,20 @@ def test_the_list_of_sessions(server: Server) -> None:
             tf.ones(3).numpy()
 
 
+def test_an_old_list_does_nothing_to_a_later_session_of_an_id(server: Server) -> None:
+    with server.client() as http:
+        http.post("/v1/sessions", json={"id": "mine"}).raise_for_status()
+        listing = tf.sessions(server.url, ANN)
+        http.post("/v1/sessions", json={"id": "mine", "replace": True}).raise_for_status()
+        for act in (listing.cancel, listing.end):
+            with pytest.raises(InvalidArgumentError, match=r"'mine' of this list.*has ended, and another of that id"):
+                act("mine")
+        assert [session.id for session in tf.sessions(server.url, ANN)] == ["mine"]
+        tf.sessions(server.url, ANN).end("mine")
+        with pytest.raises(SessionEndedError, match="it was deleted"):
+            listing.cancel("mine")
+
+
 def test_a_program_joins_a_session_that_computes_and_stops_it(
     server: Server, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
