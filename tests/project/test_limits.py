@@ -59,6 +59,7 @@ NO_LIMIT = {
     "teletape.keras_mount.optimizers._MOST": "how many reasons a message shows",
     "teletape_server.middleware.templates._MOST_NEAR": "how many paths a message shows",
     "teletape.variables.none_gradients._MOST": "a cache: beyond it a message has no reason",
+    "teletape_server.handlers.functions.forms._MOST_FORMS": "a cache: beyond it things are computed again",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",
 }
 LIMIT_NAME = re.compile(r"(?:^|_)(?:MAX|MOST|LIMIT|SECONDS|PATIENCE|BYTES|KEPT)(?:_|$)")

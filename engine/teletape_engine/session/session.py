@@ -5,7 +5,7 @@ All changes are batches given to `execute`, so that a record of the batches is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -131,6 +131,17 @@ class Session:
             PoisonedError: It names a value that was never made.
         """
         return facts(name, self._state.find(name, (Value, Variable, SlicesValue, Entry, Function)))
+
+    def kind(self, name: Id) -> Hashable:
+        """What commands depend on of what an id names: a function itself, else its kind and its spec.
+
+        Raises:
+            UnknownIdError, ReleasedIdError, PoisonedError: The id names no function and no value.
+        """
+        entry = self._state.find(name, (Value, Variable, SlicesValue, Function))
+        if isinstance(entry, Function):
+            return entry
+        return entry.__class__, entry.dense if isinstance(entry, SlicesValue) else entry.spec
 
     def version_of(self, name: Id) -> tuple[int, int]:
         """A variable's uid, which no other thing of the session has ever had, and its version.

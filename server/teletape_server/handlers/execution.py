@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.commands import Assign, Batch, Call, Command, Id, OnFailure, schema
-from teletape_engine.commands.results import Answer
+from teletape_engine.commands import Assign, Batch, Call, Command, Id, OnFailure, Repetition, schema
+from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import TeletapeError, UnknownIdError, tree
 from teletape_engine.session.session import Session
 from teletape_engine.session.state import State
@@ -77,14 +77,33 @@ def execute(
         on_failure=OnFailure.ROLLBACK if rollback else OnFailure.FREE,
         replace=replace,
     )
-    answer = session.execute(
+    answer = executed(session, request, batch)
+    if answer.failure is not None:
+        raise error_of(session, answer.failure, commands, first=len(before), name_command=name_command)
+    return answer
+
+
+def executed(session: Session, request: Request, batch: Batch | Repetition) -> Answer:
+    """Returns the answer to a batch, or its failure, under the request's time limit and cancel."""
+    return session.execute(
         batch, cancelled=request.cancelled, progress=request.progress, budget=request.budget, explain=True
     )
-    failure = answer.failure
-    if failure is None:
-        return answer
+
+
+def error_of(
+    session: Session, failure: Failure, commands: Sequence[Command], *, first: int = 0, name_command: bool = False
+) -> TeletapeError:
+    """Returns the error of a batch that has failed.
+
+    Args:
+        session: The session.
+        failure: Of the batch.
+        commands: The caller's commands.
+        first: The number of the server's own commands before them.
+        name_command: Whether the error has to say which of the caller's commands failed.
+    """
     details = {**failure.details, "op": failure.op, "where": failure.where}
-    position = failure.index - len(before)
+    position = failure.index - first
     failed = commands[position] if 0 <= position < len(commands) else None
     if isinstance(failed, Call):
         details["inputs"] = [operand if isinstance(operand, int | str) else None for operand in failed.inputs]
@@ -94,7 +113,7 @@ def execute(
     message = located(failure.message + advice, details, verb=None if failed is None else failed.verb)
     errors = tree()
     error = errors.get(failure.code, errors["internal"])
-    raise error(message, **{name: value for name, value in details.items() if value is not None})
+    return error(message, **{name: value for name, value in details.items() if value is not None})
 
 
 @contextmanager

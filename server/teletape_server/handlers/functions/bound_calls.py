@@ -40,6 +40,7 @@ class BoundCall:
 
     Attributes:
         function: Its id.
+        input_names: The names of its inputs.
         inputs: For each of its inputs an id, a number or an array; of a source an id or an array.
         outputs: By name: the id of the result during the request.
         sources: What it is differentiated by.
@@ -49,6 +50,7 @@ class BoundCall:
     """
 
     function: Id
+    input_names: Sequence[str]
     inputs: Sequence[Input]
     outputs: Mapping[str, str]
     sources: Sequence[Source]
@@ -159,7 +161,7 @@ def bound_call(
         arguments[number] = id
         resolved.append(Source(name, number, id))
     outputs = {name: new_id() for name in facts["outputs"]}
-    return BoundCall(function, values, outputs, resolved, constants, copies, arguments)
+    return BoundCall(function, names, values, outputs, resolved, constants, copies, arguments)
 
 
 def _count(values: Sequence[Input], id: Id) -> int:

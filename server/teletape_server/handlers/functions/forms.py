@@ -1,0 +1,157 @@
+"""Questions about a function that come again with other numbers: what they ask is worked out once.
+
+The form of a question is all of it but its numbers: function, fields, dtypes and shapes. What follows from it (sources,
+targets, ids and the structure of the commands) is kept with the session, and a question of a known form is that
+structure with its own numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from teletape_engine.catalogue.attributes import keep
+from teletape_engine.commands import Batch, Contents, Id, Input, Repetition, Structure, structure_of
+from teletape_engine.errors import TeletapeError
+from teletape_engine.recording.values import Literal, typed_array
+from teletape_engine.session.session import Session
+from teletape_engine.spec import DType
+
+_MOST_FORMS: Final = 128  #: Of one session; the oldest is forgotten.
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a question asks for.
+
+    Attributes:
+        sources, fetched: The names of the sources, and of the outputs to return.
+        outputs: By name: the id of each output during the request.
+        names: For each derivative the id that keeps it, or None.
+        ids: For each derivative the id that it has during the request.
+    """
+
+    sources: Sequence[str]
+    fetched: Sequence[str]
+    outputs: Mapping[str, Id]
+    names: Sequence[str | None]
+    ids: Sequence[Id]
+
+
+class _Place(NamedTuple):
+    """Where a tensor or number of the contents comes from: the number of the operand, and the dtype that it gets."""
+
+    operand: int
+    dtype: DType | None
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form that came before.
+
+    Attributes:
+        question: What such questions ask for.
+    """
+
+    question: Question
+    _structure: Structure
+    _contents: Contents  # without tensors and numbers
+    _tensors: Sequence[_Place]
+    _numbers: Sequence[_Place]
+
+    @classmethod
+    def of(cls, question: Question, batch: Batch, operands: Sequence[Any], typed: Sequence[Any]) -> Form | None:
+        """Returns the form of a question; None: it has none, since its commands have numbers from elsewhere.
+
+        Args:
+            question: What it asks for.
+            batch: Its commands.
+            operands: Its numbers, as they came.
+            typed: The same with the dtypes that they have in the commands.
+        """
+        read = structure_of(batch)
+        if read is None:
+            return None
+        structure, contents = read
+        places = {
+            id(value): _Place(number, value.dtype if value is not operand else None)
+            for number, (operand, value) in enumerate(zip(operands, typed, strict=True))
+        }
+        tensors, numbers = ([places.get(id(value)) for value in values] for values in contents[2:])
+        if None in tensors or None in numbers:
+            return None
+        return cls(question, structure, contents._replace(tensors=(), numbers=()), tensors, numbers)  # type: ignore[arg-type]
+
+    def repetition(self, operands: Sequence[Any]) -> Repetition:
+        """Returns the commands of a question of this form with these numbers."""
+        tensors = tuple([_value(operands[number], dtype) for number, dtype in self._tensors])
+        numbers = tuple([operands[number] for number, _ in self._numbers])
+        return Repetition(self._structure, self._contents._replace(tensors=tensors, numbers=numbers))
+
+
+def _value(operand: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    return operand if dtype is None else typed_array(operand, dtype)
+
+
+class Forms:
+    """The forms of a session's questions.
+
+    A form is made when a question of it comes for the second time, since most programs ask many only once.
+    """
+
+    def __init__(self) -> None:
+        self._forms: dict[Hashable, Form | None] = {}
+
+    def find(self, key: Hashable) -> Form | None:
+        """Returns the form with that key, if it is known."""
+        return self._forms.get(key)
+
+    def note(
+        self, key: Hashable, question: Question, batch: Batch, operands: Sequence[Any], typed: Sequence[Any]
+    ) -> None:
+        """Notes a question that came; see `Form.of`."""
+        form = Form.of(question, batch, operands, typed) if key in self._forms else None
+        keep(self._forms, key, form, _MOST_FORMS)
+
+    def forget(self, key: Hashable) -> None:
+        """Forgets a form: a question of it has failed, and its ids are not new any more."""
+        self._forms.pop(key, None)
+
+
+_FORMS: Final[WeakKeyDictionary[Session, Forms]] = WeakKeyDictionary()
+
+
+def forms_of(session: Session) -> Forms:
+    """Returns the forms of a session's questions, which end with it."""
+    forms = _FORMS.get(session)
+    if forms is None:
+        forms = _FORMS[session] = Forms()
+    return forms
+
+
+def key_of(session: Session, *parts: Hashable, function: Id, operands: Sequence[Input | None]) -> Hashable | None:
+    """Returns what two questions of one form have in common; None: an id among its parts names nothing.
+
+    Args:
+        session: The session.
+        *parts: What else tells forms apart.
+        function: The function's id.
+        operands: The numbers, tensors and ids that the question has.
+    """
+    try:
+        kinds = [_kind(session, operand) for operand in operands]
+        return (session.kind(function), *parts, *kinds)
+    except TeletapeError:
+        return None
+
+
+def _kind(session: Session, operand: Input | None) -> Hashable:
+    if operand.__class__ is np.ndarray:
+        return operand.dtype, operand.shape
+    if isinstance(operand, Literal):
+        return operand.spec, operand.array.__class__
+    return None if operand is None else (operand, session.kind(operand))  # type: ignore[arg-type]  # an id

@@ -1,0 +1,203 @@
+"""Questions about a function that come again with other numbers are answered as if each were the first."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from rest_client import op
+
+import teletape_wire as wire
+from teletape_engine.errors import TeletapeError
+from teletape_engine.session.session import Session
+from teletape_server.handlers.functions.forms import Form, forms_of
+from teletape_server.handlers.methods import METHODS, Request
+
+TIMES = 6  #: More than it takes to know a form, and to run it as a plan.
+TWO: dict[str, Any] = {
+    "id": "two",
+    "inputs": ["x", "w"],
+    "steps": [op("mul", "x", "w", to="a"), op("exp", "a", to="e"), op("reduce_sum", "e", to="b")],
+    "outputs": ["a", "b"],
+}
+FUNCTIONS: tuple[dict[str, Any], ...] = (
+    {"id": "loss", "text": "sum((x @ w - y)**2)"},
+    TWO,
+    {
+        "id": "count",
+        "inputs": ["v", "x"],
+        "steps": [
+            {"do": "assign", "variable": "v", "value": "x", "mode": "add"},
+            op("mul", "v", "x", to="y"),
+        ],
+        "outputs": ["y"],
+    },
+)
+MAKES: list[tuple[str, Mapping[str, Any]]] = [
+    ("variables-create", {"id": "v", "value": [1.5, 2.5]}),
+    ("variables-create", {"id": "w2", "value": {"dtype": "float64", "data": [0.5, 1.5]}}),
+]
+
+
+def answer_to(session: Session, method: str, body: Mapping[str, Any], **params: Any) -> Any:
+    """The answer to a request, or its error."""
+    content = memoryview(json.dumps(body).encode())
+    params = {"full": False, "accept": wire.JSON_TYPE, "collection": "/x", "query": {}, **params}
+    request = Request(
+        params, wire.JSON_TYPE, content, sys.maxsize, lambda: False, lambda *_, **__: None, time.monotonic()
+    )
+    try:
+        with wire.numbers_alone("float32"):
+            answer = json.loads(b"".join(METHODS[method](session, request).buffers) or b"{}")
+    except TeletapeError as error:
+        return error.code, error.message
+    answer.pop("bytes_in_use", None)
+    return answer
+
+
+def session_with_functions() -> Session:
+    session = Session()
+    for method, body in (*[("functions-create", body) for body in FUNCTIONS], *MAKES):
+        answer = answer_to(session, method, body)
+        assert isinstance(answer, dict), answer
+    return session
+
+
+def known_forms(session: Session) -> list[Form]:
+    return [form for form in forms_of(session)._forms.values() if form is not None]
+
+
+def numbers(seed: int, *shape: int) -> Any:
+    return np.random.default_rng(seed).uniform(0.5, 1.5, shape).round(3).tolist()
+
+
+def typed(dtype: str, data: Any) -> Mapping[str, Any]:
+    return {"dtype": dtype, "data": data}
+
+
+QUESTIONS: dict[str, tuple[str, str, Any]] = {
+    "in order": ("value_and_gradient", "loss", lambda n: {"inputs": [numbers(n, 3, 2), numbers(n, 2), numbers(n, 3)]}),
+    "by name": (
+        "gradient",
+        "loss",
+        lambda n: {"inputs": {"y": numbers(n, 3), "w": numbers(n, 2), "x": numbers(n, 3, 2)}, "sources": ["w"]},
+    ),
+    "with dtypes": (
+        "value_and_gradient",
+        "loss",
+        lambda n: {"inputs": [typed("float64", numbers(n, 3, 2)), numbers(n, 2), typed("float64", numbers(n, 3))]},
+    ),
+    "of a variable": (
+        "value_and_gradient",
+        "loss",
+        lambda n: {"inputs": [numbers(n, 3, 2), "v", numbers(n, 3)], "sources": ["v"]},
+    ),
+    "of numbers": ("value_and_gradient", "two", lambda n: {"inputs": {"x": n + 0.5, "w": n}, "sources": ["x"]}),
+    "of whole and other numbers": ("gradient", "two", lambda n: {"inputs": [n if n % 2 else n + 0.5, numbers(n, 2)]}),
+    "of one id twice": ("gradient", "two", lambda n: {"inputs": ["v", "v"], "targets": ["b"]}),
+    "with weights": (
+        "vjp",
+        "two",
+        lambda n: {"inputs": [numbers(n, 2), "v"], "output_gradients": [typed("float32", numbers(n, 2)), n + 0.5]},
+    ),
+    "of other lengths": ("jacobian", "two", lambda n: {"inputs": [numbers(n, 1 + n % 2), 2.5], "targets": ["a"]}),
+    "of second order": ("hessian", "two", lambda n: {"inputs": [numbers(n, 2), numbers(n + 1, 2)], "targets": ["b"]}),
+    "with vectors": (
+        "hvp",
+        "two",
+        lambda n: {
+            "inputs": [numbers(n, 2), 1.5],
+            "targets": ["b"],
+            "sources": ["x"],
+            "vectors": [typed("float32", numbers(n, 2))],
+        },
+    ),
+    "that assigns": ("value_and_gradient", "count", lambda n: {"inputs": ["v", [n + 0.5, 1.5]], "sources": ["v"]}),
+    "that keeps": (
+        "gradient",
+        "two",
+        lambda n: {"inputs": [numbers(n, 2), 1.5], "outputs": ["g", None], "replace": True},
+    ),
+    "that fails in between": (
+        "gradient",
+        "loss",
+        lambda n: {"inputs": [numbers(n, 3, 2), numbers(n, 2 + (n == 3)), 0.5]},
+    ),
+    "that has no such source": ("gradient", "two", lambda n: {"inputs": [numbers(n, 2), 1.5], "sources": [f"x{n}"]}),
+}
+
+
+FAIL = {("that fails in between", 3)}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_each_is_answered_as_if_it_were_the_first(question: str) -> None:
+    verb, function, body = QUESTIONS[question]
+    session = session_with_functions()
+    for n in range(TIMES):
+        first = session_with_functions()
+        if question == "that assigns":
+            for before in range(n):
+                answer_to(first, "functions-gradient", {"inputs": ["v", [before + 0.5, 1.5]]}, id="count")
+        answer = answer_to(session, f"functions-{verb}", body(n), id=function)
+        assert answer == answer_to(first, f"functions-{verb}", body(n), id=function)
+        assert isinstance(answer, dict) == ((question, n) not in FAIL and question != "that has no such source"), answer
+
+
+def test_a_form_is_known_when_it_has_come_twice_and_keeps_no_numbers() -> None:
+    session = session_with_functions()
+    for expected in (0, 1, 1):
+        answer_to(
+            session, "functions-gradient", {"inputs": [numbers(1, 3, 2), numbers(1, 2), numbers(1, 3)]}, id="loss"
+        )
+        assert len(known_forms(session)) == expected
+    [form] = known_forms(session)
+    assert form._contents.tensors == form._contents.numbers == ()
+    assert len(form._tensors) == 3
+
+
+def test_a_form_belongs_to_the_function_and_to_what_its_ids_name() -> None:
+    session = session_with_functions()
+    body = {"inputs": {"x": [1.0, 2.0], "w": "w2"}, "sources": ["x"], "targets": ["b"]}
+    for _ in range(TIMES):
+        before = answer_to(session, "functions-value_and_gradient", body, id="two")
+    assert before["derivatives"][0]["value"]["dtype"] == "float64"
+    answer_to(session, "variables-create", {"id": "w2", "value": [0.5, 1.5], "replace": True})
+    assert (
+        answer_to(session, "functions-value_and_gradient", body, id="two")["derivatives"][0]["value"]["dtype"]
+        == "float32"
+    )
+    answer_to(
+        session,
+        "functions-create",
+        {**TWO, "steps": [*TWO["steps"][:1], op("reduce_sum", "a", to="b")], "replace": True},
+    )
+    after = answer_to(session, "functions-value_and_gradient", body, id="two")
+    assert after["derivatives"][0]["value"]["data"] == [0.5, 1.5]
+    answer_to(session, "functions-delete", {}, id="two")
+    code, _ = answer_to(session, "functions-value_and_gradient", body, id="two")
+    assert code == "released_id"
+
+
+def test_a_question_of_a_known_form_that_fails_says_what_the_first_would() -> None:
+    """It runs on numbers that its function refuses; the next one finds its ids free."""
+    session = session_with_functions()
+    steps = [op("gather", "x", "i", to="y")]
+    answer_to(session, "functions-create", {"id": "pick", "inputs": ["x", "i"], "steps": steps, "outputs": ["y"]})
+
+    def pick(session: Session, index: int) -> Any:
+        inputs = [[1.0, 2.0], typed("int32", [index])]
+        return answer_to(session, "functions-value_and_gradient", {"inputs": inputs, "sources": ["x"]}, id="pick")
+
+    answers = [pick(session, index) for index in (0, 1, 0, 7, 1, 0, 7, 0)]
+    code, message = answers[3]
+    assert code == "invalid_argument"
+    assert "7" in message
+    assert answers[6] == answers[3]
+    fresh = session_with_functions()
+    answer_to(fresh, "functions-create", {"id": "pick", "inputs": ["x", "i"], "steps": steps, "outputs": ["y"]})
+    assert answers[3] == pick(fresh, 7)
+    assert answers[7] == answers[5] == answers[2] == answers[0]
