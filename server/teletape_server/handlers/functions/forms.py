@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -42,11 +42,8 @@ class Question:
     ids: Sequence[Id]
 
 
-class _Place(NamedTuple):
-    """Where a tensor or number of the contents comes from: the number of the operand, and the dtype that it gets."""
-
-    operand: int
-    dtype: DType | None
+#: Where a tensor or number of the contents comes from: the number of the operand, and the dtype that it gets.
+_Place: TypeAlias = tuple[int, DType | None]
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class Form:
             return None
         structure, contents = read
         places = {
-            id(value): _Place(number, value.dtype if value is not operand else None)
+            id(value): (number, value.dtype if value is not operand else None)
             for number, (operand, value) in enumerate(zip(operands, typed, strict=True))
         }
         tensors, numbers = ([places.get(id(value)) for value in values] for values in contents[2:])
@@ -88,20 +85,18 @@ class Form:
 
     def repetition(self, operands: Sequence[Any]) -> Repetition:
         """Returns the commands of a question of this form with these numbers."""
-        tensors = tuple([_value(operands[number], dtype) for number, dtype in self._tensors])
+        tensors = tuple(
+            [
+                operands[number] if dtype is None else typed_array(operands[number], dtype)
+                for number, dtype in self._tensors
+            ]
+        )
         numbers = tuple([operands[number] for number, _ in self._numbers])
         return Repetition(self._structure, self._contents._replace(tensors=tensors, numbers=numbers))
 
 
-def _value(operand: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
-    return operand if dtype is None else typed_array(operand, dtype)
-
-
 class Forms:
-    """The forms of a session's questions.
-
-    A form is made when a question of it comes for the second time, since most programs ask many only once.
-    """
+    """The forms of a session's questions: one is made when a question of it comes for the second time."""
 
     def __init__(self) -> None:
         self._forms: dict[Hashable, Form | None] = {}
@@ -127,10 +122,7 @@ _FORMS: Final[WeakKeyDictionary[Session, Forms]] = WeakKeyDictionary()
 
 def forms_of(session: Session) -> Forms:
     """Returns the forms of a session's questions, which end with it."""
-    forms = _FORMS.get(session)
-    if forms is None:
-        forms = _FORMS[session] = Forms()
-    return forms
+    return _FORMS.setdefault(session, Forms())
 
 
 def key_of(session: Session, *parts: Hashable, function: Id, operands: Sequence[Input | None]) -> Hashable | None:
