@@ -214,7 +214,7 @@ def test_a_long_wait_that_a_server_names_is_cut_and_counts(monkeypatch, seconds)
     assert now[0] == 60.0
 
 
-def test_the_page_of_a_proxy_is_told_in_its_words():
+def test_a_problem_shows_the_words_of_a_proxys_page():
     page = b"""<html>\r\n<head><title>502 Bad Gateway</title><style>h1 {color: red}</style></head>\r\n<body>
         <center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx</center></body></html>"""
     assert str(error_of(502, page)) == "HTTP 502: 502 Bad Gateway nginx"
