@@ -194,6 +194,11 @@ class Memory:
         return used
 
     @property
+    def exact(self) -> int:
+        """The bytes in use at the last count."""
+        return self._exact
+
+    @property
     def scarce(self) -> bool:
         """Whether a quarter of the limit, or more, may be in use."""
         return 4 * self.spent > self.ceiling

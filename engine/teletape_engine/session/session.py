@@ -99,6 +99,7 @@ class Session:
             earlier = state.clients.answer_to_retry(batch)
             if earlier is not None:
                 return earlier
+        state.batches += 1
         with state.backend.quiet():
             commands = batch.structure.commands if isinstance(batch, Repetition) else batch.commands
             state.monitor.begin(cancelled, progress, len(commands), budget)
@@ -249,9 +250,13 @@ class Session:
         """Bytes of all arrays that ids, tapes and kept answers keep alive, each buffer once."""
         return self._state.bytes_in_use()
 
-    def estimated_bytes(self) -> int:
-        """As `bytes_in_use`, for an answer: exact in a small session; in a large one it costs no more than there."""
-        return self._state.estimated_bytes()
+    def estimated_bytes(self, *, nothing_stays: bool = False) -> int:
+        """As `bytes_in_use`, for an answer: exact in a small session; in a large one it costs no more than there.
+
+        Args:
+            nothing_stays: Whether the last batch has left nothing under an id.
+        """
+        return self._state.estimated_bytes(nothing_stays=nothing_stays)
 
 
 def _spec(state: State, value: Input | Spec, *, is_source: bool) -> Any:

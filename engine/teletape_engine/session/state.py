@@ -32,6 +32,7 @@ from teletape_engine.spec import Spec
 
 MAIN: Final = 0  #: The context in which every batch begins.
 _LOOKED_AT: Final = 256  #: Ids and nodes that each answer pays to be counted.
+_SAME: Final = 16  #: Answers of which one counts, if nothing stays of what they answer.
 MOST_CONTEXTS: Final = 128  #: With more, those that nothing uses end, except the half of this number used last.
 
 
@@ -121,6 +122,8 @@ class State(Names):
         self._object_bytes = 0  # at the last exact count
         self._logs = LogCounts()
         self._credit = 0  # things that an exact count may look at
+        self.batches = 0  # that were executed
+        self._counted = self._unchanged = 0  # how many there were at the last exact count; and since then nothing stays
         self.monitor = Monitor(max_iterations)
         self.clients = Clients()
         self.declarations = Declarations()
@@ -256,16 +259,24 @@ class State(Names):
         )
         return sum(buffers.values()) + self.memory.cached() + self._object_bytes
 
-    def estimated_bytes(self) -> int:
+    def estimated_bytes(self, *, nothing_stays: bool) -> int:
         """Bytes in use: exact in a small session, else those of a count not long ago and of the arrays made since.
 
         A count looks at every id and every node of a tape. Each call here pays for `_LOOKED_AT` of them, and counts
         when enough is paid, so that answers do not cost more the more a session has.
+
+        Args:
+            nothing_stays: Whether the last batch has left no more than records of what it did: a few answers to such
+                batches, one after the other, have the same number.
         """
+        if nothing_stays and self.batches == self._unchanged + 1 < self._counted + _SAME:
+            self._unchanged = self.batches
+            return self.memory.exact
         self._credit += _LOOKED_AT
         if len(self.entries) <= self._credit:
             if len(self.entries) + sum([tape.length for tape in self.tapes()]) <= self._credit:
                 self._credit = 0
+                self._counted = self._unchanged = self.batches
                 return self.memory.count()
             self._credit -= len(self.entries)
         return self.memory.estimate()

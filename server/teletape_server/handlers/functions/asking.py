@@ -86,7 +86,10 @@ def ask(
         for position, (source, name, id) in enumerate(zip(rows, question.names, question.ids, strict=True))
     ]
     answered = blocks(derivatives, sources) if is_hessian else derivatives
-    return question_result(session, question.outputs, question.fetched, values, derivatives=answered)
+    is_known = form is not None  # then it has no outputs of the caller's
+    return question_result(
+        session, question.outputs, question.fetched, values, nothing_stays=is_known, derivatives=answered
+    )
 
 
 def _form_key(
@@ -267,10 +270,16 @@ def run_question(session: Session, request: Request, batch: Batch | Repetition) 
 
 
 def question_result(
-    session: Session, outputs: Mapping[str, Id], fetched: Sequence[str], values: dict[Id, Any], **derivatives: Any
+    session: Session,
+    outputs: Mapping[str, Id],
+    fetched: Sequence[str],
+    values: dict[Id, Any],
+    *,
+    nothing_stays: bool = False,
+    **derivatives: Any,
 ) -> Result:
     """Returns the answer to a question."""
-    bytes_in_use = session.estimated_bytes()
+    bytes_in_use = session.estimated_bytes(nothing_stays=nothing_stays)
     body = {
         "values": {name: values[outputs[name]] for name in fetched},
         **derivatives,
