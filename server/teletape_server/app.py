@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final
@@ -26,10 +26,12 @@ from teletape_server.expressions.parse_queue import ParseQueue
 from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
+from teletape_server.http.bodies import invalid_request
 from teletape_server.http.declarations import EVERY
 from teletape_server.http.frames import TYPES
 from teletape_server.http.openapi import document as openapi
 from teletape_server.http.schemas import Info, Limits
+from teletape_server.long_requests import LongRequests
 from teletape_server.middleware.checks import ChecksMiddleware
 from teletape_server.middleware.compression import CompressionMiddleware
 from teletape_server.middleware.head_requests import HeadMiddleware
@@ -39,13 +41,12 @@ from teletape_server.middleware.origins import OriginsMiddleware
 from teletape_server.middleware.queries import check_query
 from teletape_server.middleware.templates import PathTemplates
 from teletape_server.middleware.validators import ValidatorsMiddleware
-from teletape_server.models.faults import described_faults, text_of
 from teletape_server.pages import api_page, console, files, guide, playground, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.retries import Retries
 from teletape_server.routes import endpoints
 from teletape_server.routes.server import catalogue, expressions, info, metrics
-from teletape_server.routes.session import batch, run, sessions
+from teletape_server.routes.session import batch, requests, run, sessions
 from teletape_server.routes.session.session_events import SessionFeed
 from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.registry import Boot, Registry
@@ -53,7 +54,7 @@ from teletape_server.sessions.starts import Starts
 from teletape_server.sessions.store import Store
 from teletape_server.settings import Settings
 
-ROUTERS: Final = tuple(module.router for module in (info, catalogue, expressions, run, sessions))
+ROUTERS: Final = tuple(module.router for module in (info, catalogue, expressions, run, sessions, requests))
 PAGES: Final = (playground, api_page, guide, problem_pages, console)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
@@ -111,6 +112,7 @@ def create_app(
             store=store,
         )
         app.state.retries = Retries(settings.idempotency_window, clock)
+        app.state.long_requests = LongRequests(settings.idempotency_window, clock)
         app.state.session_feed = SessionFeed(registry)
         app.state.parse_queue = ParseQueue()
         session_hosts.prepare()
@@ -200,19 +202,8 @@ async def _on_error(request: Request, error: Exception) -> Response:
     return error_response(error, _request_id(request))
 
 
-def _with_field_path(error: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the error without `body` in its place: a body's fields are named as in the requests of other routes."""
-    place = error["loc"]
-    return {**error, "loc": place[1:] if place[0] == "body" else place}
-
-
 async def _on_invalid_request(request: Request, error: Any) -> Response:
-    body = getattr(request.scope.get("route"), "body_field", None)
-    model = body.field_info.annotation if body is not None else None
-    faults = described_faults(map(_with_field_path, error.errors()), model=model)
-    return problem_response(
-        "invalid_request", text_of(faults), request_id=_request_id(request), details={"fields": faults}
-    )
+    return error_response(invalid_request(request, error), _request_id(request))
 
 
 def _methods(request: Request) -> list[str]:

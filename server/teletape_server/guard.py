@@ -1,6 +1,7 @@
 """The checks of every request: every answer gets a request id, and a server without keys serves its own machine alone.
 
-Answers about sessions also name the server's run, so that a client notices that a restart has ended its session.
+Answers about sessions and requests also name the server's run, so that a client notices that a restart has ended its
+session.
 A path that is too long to name anything is refused before it is compared with the routes.
 
 Any web page can make a browser send requests to loopback, so host names other than this server's are refused, and
@@ -20,7 +21,7 @@ from teletape_server.auth import host_name, is_loopback, same_origin
 from teletape_server.problems import Problem
 
 BOOT_HEADER: Final = "teletape-boot-id"
-_SESSIONS: Final = "/v1/sessions"
+_NAMED: Final = ("/v1/sessions", "/v1/requests")
 _MAX_PATH: Final = 8 << 10  # characters: each is compared with the patterns of all routes
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -67,7 +68,7 @@ class Guard:
     def complete(self, headers: MutableHeaders, path: str, request_id: str) -> None:
         """Adds to an answer's headers what every answer has."""
         headers.setdefault("x-request-id", request_id)
-        if path.startswith(_SESSIONS):
+        if path.startswith(_NAMED):
             headers[BOOT_HEADER] = self._boot_id
 
 

@@ -5,6 +5,7 @@ The codes above the line belong to exceptions of the engine and the wire; those 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ PROBLEM_TYPE: Final = "application/problem+json"
 
 #: The page of a problem on the server itself: what it means, an example, what to do.
 PAGE: Final = "/problems/{code}"
+
+_DEFECT: Final = "this request met a defect of the server; the server's log has the details under the request's id"
 
 log = logging.getLogger("teletape")
 
@@ -69,6 +72,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "foreign_origin": Kind(403, "Foreign origin"),
     "not_found": Kind(404, "Not found"),
     "unknown_session": Kind(404, "Unknown session"),
+    "request_not_found": Kind(404, "Unknown request"),
     "method_not_allowed": Kind(405, "Method not allowed"),
     "not_acceptable": Kind(406, "Not acceptable"),
     "too_many_sessions": Kind(409, "Too many sessions"),
@@ -152,9 +156,21 @@ def error_response(error: Exception, request_id: str) -> Response:
     log.error("request %s failed", request_id, exc_info=error, extra={"request_id": request_id})
     return problem_response(
         "internal",
-        "this request met a defect of the server; the server's log has the details under the request's id",
+        _DEFECT,
         request_id=request_id,
     )
+
+
+def refusal_of(error: BaseException, request_id: str) -> Problem:
+    """Returns the problem of a request that has raised the error, for later: it keeps nothing of the request alive."""
+    if isinstance(error, Problem):
+        return Problem(error.code, error.detail, headers=error.headers, **error.details)
+    if isinstance(error, TeletapeError) and error.code in PROBLEMS:
+        return Problem(error.code, error.message, **error.details)
+    if isinstance(error, asyncio.CancelledError):
+        return shutting_down()
+    log.error("request %s failed", request_id, exc_info=error, extra={"request_id": request_id})
+    return Problem("internal", _DEFECT)
 
 
 def overloaded(lack: str) -> Problem:

@@ -45,10 +45,18 @@ Answers: TypeAlias = Callable[[], Coroutine[Any, Any, Stored]]
 
 
 class Attempt(Protocol):
-    """A request with a key that has been received."""
+    """A request with a key that has been received.
 
-    async def answer(self, digest: bytes) -> Stored:
-        """Returns the answer for a request with that hash, after it is there.
+    Attributes:
+        task: Runs it; None: it was answered.
+        id: The one in its address; empty: it has none.
+    """
+
+    task: asyncio.Task[Stored] | None
+    id: str
+
+    async def answer(self, digest: bytes | None) -> Stored:
+        """Returns the answer for a request with that hash, after it is there; None: whatever its hash is.
 
         Raises:
             IdempotencyConflictError: The key belongs to another request.
@@ -65,17 +73,19 @@ class _Begun:
     Attributes:
         digest: Resolves to a hash of all that makes two requests the same, or to None if it never came in full.
         task: Runs it; it goes on if nobody waits for it.
+        id: See `Attempt`.
     """
 
     def __init__(self, key: str) -> None:
         self._key = key
         self.digest: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self.task: asyncio.Task[Stored] | None = None
+        self.id = ""
 
-    async def answer(self, digest: bytes) -> Stored:
+    async def answer(self, digest: bytes | None) -> Stored:
         """Waits for the answer; see `Attempt`."""
         assert self.task is not None, "it has been received"
-        if digest != self.digest.result():
+        if digest not in (None, self.digest.result()):
             raise conflict(self._key)
         return await asyncio.shield(self.task)
 
@@ -85,10 +95,12 @@ class _Answered:
 
     def __init__(self, key: str, answers: ReplyStore[Stored], entry: Entry[Stored]) -> None:
         self._key, self._answers, self._entry = key, answers, entry
+        self.task: asyncio.Task[Stored] | None = None
+        self.id = ""
 
-    async def answer(self, digest: bytes) -> Stored:
+    async def answer(self, digest: bytes | None) -> Stored:
         """Returns the stored answer; see `Attempt`."""
-        return self._answers.reply(self._key, self._entry, digest)
+        return self._answers.reply(self._key, self._entry, self._entry.digest if digest is None else digest)
 
 
 class Retries:
@@ -159,12 +171,20 @@ class Retries:
             IdempotencyConflictError: The key belongs to another request.
             AnswerDroppedError, ResourceExhaustedError: See `ReplyStore.find`.
         """
+        attempt, is_earlier = await self.attempt(owner, key, digest, answer)
+        return await attempt.answer(digest), is_earlier
+
+    async def attempt(self, owner: str, key: str, digest: bytes, answer: Answers) -> tuple[Attempt, bool]:
+        """Returns the earlier request with that key, or begins this one; and whether it is the earlier one; see `once`.
+
+        Raises:
+            ResourceExhaustedError: There are too many keys for a new one.
+        """
         earlier = await self.earlier(owner, key)
         if earlier is not None:
-            return await earlier.answer(digest), True
+            return earlier, True
         with self.receiving(owner, key) as begin:
-            attempt = begin(digest, answer)
-        return await attempt.answer(digest), False
+            return begin(digest, answer), False
 
     def _answers_of(self, owner: str) -> ReplyStore[Stored]:
         answers = self._answers.get(owner)

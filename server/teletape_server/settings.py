@@ -259,7 +259,7 @@ class Settings:
     )
     patience: float = field(
         default=20.0,
-        metadata=_setting(_seconds, "a batch that runs longer is answered 202; send it again to wait on", "TIME"),
+        metadata=_setting(_seconds, "a batch that runs longer is answered 202, with an address to wait at", "TIME"),
     )
     time_limit: float = field(
         default=3600.0, metadata=_setting(_seconds, "a request that computes longer fails", "TIME")

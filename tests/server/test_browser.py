@@ -167,6 +167,6 @@ def test_the_api_page_is_in_the_order_of_the_walk(page: "Page") -> None:
     import walk
 
     document = httpx.get(page.url.removesuffix("/docs") + "/openapi.json", trust_env=False).json()
-    expected = [step.operation for step in walk.steps(document)]
+    expected = [operation["operationId"] for _, _, operation in walk.operations(document)]
     ids = page.locator(".opblock").evaluate_all("all => all.map(one => one.id)")
     assert [id.removeprefix("operations-").partition("-")[2] for id in ids] == expected

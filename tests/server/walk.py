@@ -22,13 +22,20 @@ class Step(NamedTuple):
     accept: str
 
 
-def steps(document: dict[str, Any]) -> Iterator[Step]:
-    """The operations in the page's order: section by section, in each as the document has them."""
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Path, method and operation, in the page's order: section by section, in each as the document has them."""
     for section in document["tags"]:
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
                 if operation["tags"][-1] == section["name"]:
-                    yield _step(path, method, operation)
+                    yield path, method, operation
+
+
+def steps(document: dict[str, Any]) -> Iterator[Step]:
+    """The operations with an example: all but those of requests, whose ids the server makes."""
+    for path, method, operation in operations(document):
+        if not path.startswith("/v1/requests/"):
+            yield _step(path, method, operation)
 
 
 def _step(path: str, method: str, operation: dict[str, Any]) -> Step:

@@ -20,8 +20,8 @@ from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.guard import new_request_id
 from teletape_server.hosts.loans import LentFrame
 from teletape_server.hosts.protocols import Running
-from teletape_server.hosts.running import REQUEST_ID
-from teletape_server.http.dispatch import answer, still_running
+from teletape_server.hosts.running import REQUEST_ID, Joinable
+from teletape_server.http.answers import answer, still_running
 from teletape_server.http.frames import FrameBatch
 from teletape_server.http.plain_requests import PlainRequest
 from teletape_server.middleware.compression import INLINE, SMALLEST, compressed
@@ -77,6 +77,8 @@ class FrameExchange:
         self._body: CountedBody | EarlyBody | None = None
         self._position = 0  # in the body's memory
         self._running: Running | None = None
+        self._earlier: Joinable | None = None  # the same frame, which ran when this one began to come
+        self._joins = False
         self._patience: asyncio.TimerHandle | None = None
 
     @property
@@ -134,8 +136,8 @@ class FrameExchange:
             batch = self.head.plain or FrameBatch.read(
                 beginning, self.head.params, length=self._length, max_header=self._heads.settings.max_header
             )
-            self._running = None if self._session is None else batch.running_in(self._session)
-            if self._running is None:
+            self._earlier = None if self._session is None else batch.running_in(self._session)
+            if self._earlier is None:
                 self._body = self._room_for_body()
                 self._place(beginning)
             self._batch, self._beginning = batch, b""
@@ -175,11 +177,10 @@ class FrameExchange:
     def _submit(self) -> None:
         assert self._batch is not None
         try:
-            if self._running is None:
-                body, self._body = self._body, None
-                assert not isinstance(body, EarlyBody), "a session has memory for it"
-                REQUEST_ID.set(self.request_id)
-                self._running = self._batch.submit(self._heads.registry, self.session, body)
+            body, self._body = self._body, None
+            assert not isinstance(body, EarlyBody), "a session has memory for it"
+            REQUEST_ID.set(self.request_id)
+            self._running, self._joins = self._batch.submit(self._heads.registry, self.session, body, self._earlier)
         except Exception as error:
             self._fail(error)
             return
@@ -203,14 +204,15 @@ class FrameExchange:
         running = self._running
         assert running is not None
         running.reply.remove_done_callback(self._on_reply)
-        self._answer(still_running(running))
+        id = self._heads.long_requests.of_session(self.session, running, 200)
+        self._answer(still_running(running, id))
 
     def _on_reply(self, _: asyncio.Future[Any]) -> None:
         if self._running is None:  # the caller has left after the reply came
             return
         try:
             status = 200 if self.head.plain is None else self.head.plain.status
-            response = answer(self._heads.registry, self.session, self._running, status=status)
+            response = answer(self._heads.registry, self.session, self._running, status=status, is_replayed=self._joins)
         except Exception as error:
             self._fail(error)
         else:
@@ -276,7 +278,7 @@ class FrameExchange:
             self._body.discard()
         if self._patience is not None:
             self._patience.cancel()
-        self._body = self._running = self._patience = self._memory = None
+        self._body = self._running = self._patience = self._memory = self._earlier = None
         self._beginning = b""
 
 
@@ -308,7 +310,7 @@ class RunExchange(FrameExchange):
         try:
             body = registry.body_buffer(self._session, self._length)
             body.view[:] = early.view
-            self._running = plain.submit(registry, self._session, body)
+            self._running, _ = plain.submit(registry, self._session, body)
             await asyncio.wait([self._running.reply])
             self._on_reply(self._running.reply)
         except Exception as error:

@@ -22,6 +22,7 @@ from teletape_server.http.frames import TYPES, batch_params
 from teletape_server.http.negotiation import body_type, wants_events
 from teletape_server.http.plain_requests import RUN, PlainRequest, plain_request
 from teletape_server.ipc.heads import HeadBytes
+from teletape_server.long_requests import LongRequests
 from teletape_server.middleware.compression import accepts_gzip
 from teletape_server.middleware.metrics import Metrics
 from teletape_server.problems import Problem
@@ -34,7 +35,7 @@ _SESSIONS: Final = b"/v1/sessions/"
 _RUN: Final = RUN.encode()
 MOST_OF_RUN: Final = 1 << 20  # bytes of a request without a session, whose body waits here for its turn
 #: A request with one of these is not plain.
-_SPECIAL: Final = ("expect", "idempotency-key", "origin", "transfer-encoding", "upgrade")
+_SPECIAL: Final = ("expect", "idempotency-key", "origin", "prefer", "transfer-encoding", "upgrade")
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,12 @@ class FrameHeads:
         """The sessions; there are none before the application has started."""
         registry: Registry = self._state.registry
         return registry
+
+    @property
+    def long_requests(self) -> LongRequests:
+        """The requests that have an address."""
+        long_requests: LongRequests = self._state.long_requests
+        return long_requests
 
     @property
     def settings(self) -> Settings:

@@ -21,7 +21,7 @@ from teletape_server.connections.exchange import FrameExchange
 from teletape_server.connections.frames import Frames
 from teletape_server.connections.streams import answer_head
 from teletape_server.hosts.loans import LentFrame, Loan
-from teletape_server.http.dispatch import LargeResponse
+from teletape_server.http.answers import LargeResponse
 from teletape_server.ipc.heads import MOST, Approval, answer_pattern
 from teletape_server.sessions.entry import SessionEntry
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -17,6 +18,8 @@ MAX_REPLY_BYTES: Final = 64 << 20
 REPLAYED: Final = {"Idempotent-Replayed": "true"}
 #: The parameter with a request's hash.
 DIGEST: Final = "digest"
+#: The parameter that asks for an answer that is stored: nothing is executed.
+STORED: Final = "stored"
 _NOT_COMPARED: Final = ("now", "terms")  # parameters that differ between a request and its retry
 #: How the error of a dropped answer says where its results are.
 _READ_THEM: Final = "read its results by their ids"
@@ -26,6 +29,12 @@ class IdempotencyConflictError(TeletapeError):
     """Raised for a key that was used for another request."""
 
     code = "idempotency_conflict"
+
+
+class RequestNotFoundError(TeletapeError):
+    """Raised for an answer that is not known: it never was, or it is forgotten."""
+
+    code = "request_not_found"
 
 
 class Refusal(NamedTuple):
@@ -112,6 +121,19 @@ class ReplyStore(Generic[Reply]):
             )
         return entry
 
+    def stored(self, key: str, now: float) -> Reply:
+        """Returns the reply that is known under a key, whatever its request was.
+
+        Raises:
+            RequestNotFoundError: There is none.
+            AnswerDroppedError: See `reply`.
+        """
+        self._forget(now)
+        entry = self._entries.get(key)
+        if entry is None:
+            raise not_found()
+        return self.reply(key, entry, entry.digest)
+
     def reply(self, key: str, entry: Entry[Reply], digest: bytes) -> Reply:
         """Returns the reply that is known under a key to the request with that hash.
 
@@ -170,11 +192,20 @@ def conflict(key: str) -> IdempotencyConflictError:
     )
 
 
+def not_found() -> RequestNotFoundError:
+    """Returns the error of an answer that is not known."""
+    return RequestNotFoundError(
+        "there is no such request of yours: its answer is kept for the time that GET /v1/info names as "
+        "idempotency_window, until its session or the server ends. Send the request again; with its Idempotency-Key, "
+        "or a frame with its number and nonce, it is not executed twice"
+    )
+
+
 class Once:
     """Runs the requests of a session's process, those with a key once in a time window.
 
     Args:
-        window: Seconds for which a key is known.
+        window: Seconds for which a key is known, after the reply.
     """
 
     def __init__(self, window: float) -> None:
@@ -190,7 +221,10 @@ class Once:
         """
         if key is None:
             return run(method, request)
-        digest, now = _digest(method, request), request.params["now"]
+        now = request.params["now"]
+        if STORED in request.params:
+            return self._replies.stored(key, now)
+        digest = _digest(method, request)
         reply = self._replies.find(key, digest, now)
         if isinstance(reply, Result):
             headers = {**reply.facts.get("headers", {}), **REPLAYED}
@@ -201,12 +235,18 @@ class Once:
             result = run(method, request)
         except TeletapeError as error:
             refusal = Refusal(type(error), error.message, error.details)
-            self._replies.store(key, digest, refusal, len(repr(refusal)), now)
+            self._replies.store(key, digest, refusal, len(repr(refusal)), _time_now(request))
             raise
         # As bytes: the result's buffers are views of arrays, which would be kept alive.
         result = Result(result.content_type, [b"".join(result.buffers)], result.length, result.facts)
-        self._replies.store(key, digest, result, result.length, now)
+        self._replies.store(key, digest, result, result.length, _time_now(request))
         return result
+
+
+def _time_now(request: Request) -> float:
+    """Returns the time of day by the front's clock: when it has submitted the request, and how long that was ago."""
+    now: float = request.params["now"]
+    return now + time.monotonic() - request.received
 
 
 def _digest(method: str, request: Request) -> bytes:

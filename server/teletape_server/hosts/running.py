@@ -1,12 +1,14 @@
-"""A request that a host runs, and its reply."""
+"""A request that a host runs, its reply, and the retries that join it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
+
+from teletape_server.handlers.idempotency import conflict
 
 #: The id of the request that this task handles, for the log.
 REQUEST_ID: Final = ContextVar("REQUEST_ID", default="-")
@@ -28,6 +30,20 @@ class Reply(NamedTuple):
     facts: Mapping[str, Any]
 
 
+class StoredQuestion(NamedTuple):
+    """Asks a session's process for an answer that it has stored; see `handlers.idempotency.STORED`.
+
+    Attributes:
+        method, params, content_type: As of the request that was answered.
+        body: The beginning of its body, as far as the process needs that to know it again.
+    """
+
+    method: str
+    params: Mapping[str, Any]
+    content_type: str = ""
+    body: bytes = b""
+
+
 class HostGone(Exception):  # a state, which the caller turns into a problem
     """Raised when a host ended before it answered; the message gives the reason."""
 
@@ -42,6 +58,9 @@ class Running:
         iteration, iterations: Iterations done by the loop in the next command, and in all (0: not known).
         loss: Of training: that of the last step that is known.
         request_id: Of the HTTP request that was submitted first.
+        cancel: Asks it to stop at its next step.
+        question: Returns what asks for its answer after the end; None: that is not stored.
+        id: The one in its address; empty: it has none yet.
     """
 
     reply: asyncio.Future[Reply]
@@ -51,3 +70,84 @@ class Running:
     iterations: int = 0
     loss: float | None = None
     request_id: str = field(default_factory=REQUEST_ID.get)
+    cancel: Callable[[], None] = lambda: None
+    question: Callable[[], StoredQuestion] | None = None
+    id: str = ""
+
+
+class _Body(Protocol):
+    """Memory for a request's body."""
+
+    def discard(self) -> None:
+        """Frees it."""
+
+
+class Joinable(NamedTuple):
+    """A running request that its retries join.
+
+    Attributes:
+        digest: A hash of all that makes two requests the same; empty: their identity says all.
+        running: The request.
+    """
+
+    digest: bytes
+    running: Running
+
+
+class UnderWay:
+    """The requests of a session that run and that a retry joins, by identity: what a retry has in common with them.
+
+    The identity of a frame is its client, number and nonce; that of any other request is its Idempotency-Key.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[Hashable, Joinable] = {}
+
+    def find(self, identity: Hashable) -> Joinable | None:
+        """Returns what runs with that identity: a retry does not need its body kept."""
+        return self._running.get(identity)
+
+    def join_or_begin(
+        self,
+        identity: Hashable,
+        digest: bytes,
+        submit: Callable[[], Running],
+        question: Callable[[], StoredQuestion],
+        body: _Body | None,
+        earlier: Joinable | None = None,
+    ) -> tuple[Running, bool]:
+        """Returns what runs with that identity, or submits the request; and whether it ran already.
+
+        Args:
+            identity: What a retry has in common with the request.
+            digest: See `Joinable`.
+            submit: Submits the request.
+            question: See `Running`.
+            body: The request's, which is not needed if it ran already.
+            earlier: What `find` has returned, and what may have ended since.
+
+        Raises:
+            IdempotencyConflictError: What runs is another request.
+        """
+        earlier = earlier or self.find(identity)
+        if earlier is None:
+            running = submit()
+            self.note(identity, digest, running, question)
+            return running, False
+        if body is not None:
+            body.discard()
+        if earlier.digest != digest:
+            raise conflict(str(identity))
+        return earlier.running, True
+
+    def note(self, identity: Hashable, digest: bytes, running: Running, question: Callable[[], StoredQuestion]) -> None:
+        """Notes that a request runs, for its retries."""
+        running.question = question
+        self._running[identity] = Joinable(digest, running)
+
+        def on_reply(_: object) -> None:
+            joinable = self._running.get(identity)
+            if joinable is not None and joinable.running is running:  # a later retry may have replaced it
+                del self._running[identity]
+
+        running.reply.add_done_callback(on_reply)

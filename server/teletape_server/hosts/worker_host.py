@@ -8,6 +8,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from teletape_engine.errors import TeletapeError, tree
@@ -112,7 +113,7 @@ class WorkerHost:
             raise HostGone("the session is ending")
         assert body is None or isinstance(body, MessageBody), "the buffer belongs to another kind of host"
         self._last_number += 1
-        running = Running(self._loop.create_future())
+        running = Running(self._loop.create_future(), cancel=partial(self._cancel_one, self._last_number))
         now = time.monotonic()
         # For the process, which cannot see how long a message waits for it.
         after = now - self._sent_at if self._requests else None
@@ -126,7 +127,7 @@ class WorkerHost:
 
     def _begin_frame(self, number: int, seconds: float) -> Running:
         """Notes a frame that the process has read itself, and that has run for some seconds; nothing else runs."""
-        running = Running(self._loop.create_future())
+        running = Running(self._loop.create_future(), cancel=partial(self._cancel_one, number))
         if self.ended.done():
             _fail(running.reply, self.ended.result().text)
             return running
@@ -189,6 +190,11 @@ class WorkerHost:
         frames = [-number for number in self._requests if number < 0]
         if frames:
             self._control.cancel_frames(max(frames))
+
+    def _cancel_one(self, number: int) -> None:
+        """Cancels a request if it is not answered yet."""
+        if number in self._requests and not self._closing:
+            self._control.cancel_one(number)
 
     async def end(self, ending: Ending) -> None:
         """Closes the connection, which ends the process; kills it if it does not end by itself. See `Host`."""

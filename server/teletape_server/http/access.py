@@ -8,6 +8,7 @@ from fastapi import Depends, Path, Request
 from starlette.datastructures import Headers
 
 from teletape_server.auth import Keys, presented_key
+from teletape_server.long_requests import LongRequests
 from teletape_server.problems import Problem
 from teletape_server.retries import Retries
 from teletape_server.sessions.registry import Registry, SessionEntry
@@ -123,3 +124,9 @@ def retries_of(request: Request) -> Retries:
     """Returns the answers that retries get from the front."""
     retries: Retries = request.app.state.retries
     return retries
+
+
+def long_requests_of(request: Request) -> LongRequests:
+    """Returns the requests that have an address."""
+    long_requests: LongRequests = request.app.state.long_requests
+    return long_requests

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, Final
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 import teletape_wire as wire
-from teletape_server.handlers.idempotency import REPLAYED, request_hash
+from teletape_server.handlers.idempotency import request_hash
 from teletape_server.handlers.methods import SEND_BYTES
-from teletape_server.http.access import authenticated_owner, find_session, registry_of, retries_of
+from teletape_server.http.access import authenticated_owner, find_session, registry_of, retries_of, settings_of
+from teletape_server.http.answers import answer_of_front
 from teletape_server.http.negotiation import body_type
-from teletape_server.http.parameters import idempotency_key
+from teletape_server.http.parameters import preference, request_key
+from teletape_server.models.faults import described_faults, text_of
 from teletape_server.problems import Problem
 from teletape_server.retries import Stored
 from teletape_server.sessions.counted_bodies import CountedBody
@@ -130,12 +133,15 @@ async def _once(
 
     The keys of requests to a session are the session's: a new one of the same name knows none.
     """
-    key = idempotency_key(request.headers)
-    if key is None or request.method != "POST":
+    key = request_key(request.headers) if request.method == "POST" else None
+    if key is None:
         return await handle(request)
 
     async def answer() -> Stored:
-        response = await handle(request)
+        try:
+            response = await handle(request)
+        except RequestValidationError as error:
+            raise invalid_request(request, error) from None
         if isinstance(response, StreamingResponse):  # of events: a retry gets them all at once
             body = b"".join([bytes(part) async for part in response.body_iterator])  # type: ignore[arg-type]  # bytes
         else:
@@ -144,11 +150,30 @@ async def _once(
         return Stored(response.status_code, headers, body)
 
     entry = _named_session(request, owner)
-    scope = "" if entry is None else f"{entry.owner}:{entry.id} {entry.created_at} "
+    key = key if entry is None else f"{entry.record.uid} {key}"
     hasher = request_hash(request.scope["path"], request.scope["query_string"])
     hasher.update(content)
-    stored, is_replayed = await retries_of(request).once(owner, scope + key, hasher.digest(), answer)
-    return Response(stored.body, stored.status, {**stored.headers, **(REPLAYED if is_replayed else {})})
+    digest = hasher.digest()
+    attempt, is_replayed = await retries_of(request).attempt(owner, key, digest, answer)
+    prefers = preference(request.headers)
+    patience = prefers.patience(settings_of(request).patience) if prefers.is_async else None
+    return await answer_of_front(
+        request, owner, key, attempt, digest, prefers, patience=patience, is_replayed=is_replayed
+    )
+
+
+def invalid_request(request: Request, error: RequestValidationError) -> Problem:
+    """Returns the problem of a request that does not fit its route's models."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model = body.field_info.annotation if body is not None else None
+    faults = described_faults(map(_with_field_path, error.errors()), model=model)
+    return Problem("invalid_request", text_of(faults), fields=faults)
+
+
+def _with_field_path(error: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the error without `body` in its place: a body's fields are named as in the requests of other routes."""
+    place = error["loc"]
+    return {**error, "loc": place[1:] if place[0] == "body" else place}
 
 
 def _named_session(request: Request, owner: str) -> SessionEntry | None:
@@ -204,17 +229,26 @@ async def read_body(
     return buffer
 
 
-async def hash_body(request: Request, length: int, hasher: hashlib.blake2b) -> None:
+async def hash_body(
+    request: Request, length: int, hasher: hashlib.blake2b | None, *, rest: AsyncIterator[bytes] | None = None
+) -> None:
     """Reads the body of a retry, which is compared with that of the first request and not kept.
+
+    Args:
+        request: The retry.
+        length: Bytes in all, as declared.
+        hasher: Is updated with the body; None: it is not compared.
+        rest: The rest of the body, if its beginning has been read.
 
     Raises:
         Problem: incomplete_body.
     """
     position = 0
     try:
-        async for chunk in request.stream():
+        async for chunk in rest or request.stream():
             position += len(chunk)
-            hasher.update(chunk)
+            if hasher is not None:
+                hasher.update(chunk)
     except ClientDisconnect:
         raise incomplete_body(position, length) from None
 

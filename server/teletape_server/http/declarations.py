@@ -11,7 +11,7 @@ from pydantic import BaseModel, WithJsonSchema
 
 import teletape_wire as wire
 from teletape_server.handlers.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
-from teletape_server.http.schemas import Problem
+from teletape_server.http.schemas import Problem, Progress
 from teletape_server.models.base import component
 from teletape_server.models.tapes.graphs import DOT_TYPE, SVG_TYPE
 from teletape_server.problems import PROBLEM_TYPE, PROBLEMS
@@ -38,6 +38,19 @@ _REQUEST_PARAMETER: Final = {
 
 #: Of every operation of the document.
 EVERY: Final[dict[int | str, dict[str, Any]]] = {"default": {"model": Problem, "description": "A problem (RFC 9457)"}}
+#: Of every operation whose answer may come later.
+STILL_RUNNING: Final[dict[int | str, dict[str, Any]]] = {
+    202: {
+        "model": Progress,
+        "description": "Still running, or to be answered later: GET waits at Location for the answer",
+        "content": {
+            wire.JSON_TYPE: {
+                "example": {"status": "running", "done": 1, "total": 2, "iteration": 5120, "iterations": 100_000}
+            }
+        },
+        "headers": {"Location": {"schema": {"type": "string"}, "description": "The address of the request"}},
+    }
+}
 #: Problems of every request to a session.
 SESSION: Final = ("unauthenticated", "unknown_session", "session_ended", "busy")
 #: Problems of a request with a body.

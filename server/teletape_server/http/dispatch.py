@@ -6,25 +6,25 @@ Nothing here reads what a body says: the method (`handlers.methods`) does, in th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fastapi import Request
-from starlette.responses import JSONResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
 
 import teletape_wire as wire
 from teletape_server.handlers.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
-from teletape_server.handlers.idempotency import DIGEST, REPLAYED, conflict, request_hash
-from teletape_server.hosts.protocols import HostGone, Running
-from teletape_server.http.access import registry_of, settings_of
+from teletape_server.handlers.idempotency import DIGEST, REPLAYED, request_hash
+from teletape_server.hosts.protocols import Running
+from teletape_server.http.access import long_requests_of, registry_of, settings_of
+from teletape_server.http.answers import answer, still_running
 from teletape_server.http.bodies import declared_length, hash_body, read_body
-from teletape_server.http.events import PIECE, event_stream
+from teletape_server.http.events import event_stream
+from teletape_server.http.frames import FrameBatch, stored_question
 from teletape_server.http.negotiation import answer_type, body_type, wants_events
-from teletape_server.http.parameters import idempotency_key
-from teletape_server.http.schemas import Progress
-from teletape_server.problems import Problem
-from teletape_server.sessions.registry import Registry, SessionEntry
+from teletape_server.http.parameters import NO_PREFERENCE, Preference, preference, request_key
+from teletape_server.sessions.registry import SessionEntry
 from teletape_server.tensor_files.metadata import REQUEST
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
@@ -54,19 +54,27 @@ async def dispatch(
         Problem: The request was refused by the front or by the method.
     """
     headers = request.headers
-    key = idempotency_key(headers)
+    key, prefers = request_key(headers), preference(headers)
     if params.get("accept") is None:
         # An answer without a body has no type; browsers then ask for that of the problems.
         params["accept"] = answer_type(headers, offers, wire.JSON_TYPE) if offers else wire.JSON_TYPE
     params |= {"collection": request.scope["path"], "idempotency_key": key}
     content_type = body_type(headers, takes) if takes else ""
     running = await submitted(request, session, method, params, content_type=content_type)
-    patience = None if key is None else settings_of(request).patience
-    return await respond(request, session, running, patience=patience, status=status)
+    patience = None if key is None else prefers.patience(settings_of(request).patience)
+    return await respond(request, session, running, prefers, patience=patience, status=status)
 
 
 async def submitted(
-    request: Request, session: SessionEntry, method: str, params: Mapping[str, Any], *, content_type: str
+    request: Request,
+    session: SessionEntry,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    content_type: str,
+    frame: FrameBatch | None = None,
+    beginning: bytes = b"",
+    rest: AsyncIterator[bytes] | None = None,
 ) -> Running:
     """Submits a request with its body; the retry of one that runs gets that one, and its own body is not kept.
 
@@ -76,6 +84,9 @@ async def submitted(
         method: The method's name.
         params: Its parameters; `idempotency_key` may be None.
         content_type: Of the body.
+        frame: The batch that the request is, if it is a frame.
+        beginning: First bytes of its body, which have been read.
+        rest: The rest of it.
 
     Raises:
         Problem: incomplete_body, busy, resource_exhausted, overloaded, session_ended, shutting_down.
@@ -83,26 +94,28 @@ async def submitted(
     """
     registry, key = registry_of(request), params["idempotency_key"]
     length = declared_length(request.headers, settings_of(request).max_body, content_type)
-    if key is None:
-        body = await read_body(request, session, length)
-        return registry.submit(session, method, params, content_type=content_type, body=body)
-    hasher = request_hash(method, content_type, *sorted(params.items()))
-    if key in session.running_keys:
-        digest, running = session.running_keys[key]
-        await hash_body(request, length, hasher)
+    identity = key if frame is None else frame.identity
+    hasher, digest = None, b""
+    if key is not None and identity == key:
+        hasher = request_hash(method, content_type, *sorted(params.items()))
+        hasher.update(beginning)
+    earlier = None if identity is None else session.under_way.find(identity)
+    body = None
+    if earlier is None:
+        body = await read_body(request, session, length, rest=rest, beginning=beginning, hasher=hasher)
     else:
-        body = await read_body(request, session, length, hasher=hasher)
-        if key not in session.running_keys:
-            digest = hasher.digest()
-            running = registry.submit(session, method, {**params, DIGEST: digest}, content_type=content_type, body=body)
-            session.note_key(key, digest, running)
-            return running
-        digest, running = session.running_keys[key]  # it came meanwhile
-        if body is not None:
-            body.discard()
-    if digest != hasher.digest():
-        raise conflict(key)
-    request.state.joins = True
+        await hash_body(request, length, hasher, rest=rest)
+    if hasher is not None:
+        digest = hasher.digest()
+        params = {**params, DIGEST: digest}
+
+    def submit() -> Running:
+        return registry.submit(session, method, params, content_type=content_type, body=body)
+
+    if identity is None:
+        return submit()
+    question = partial(stored_question, method, key) if frame is None else frame.question
+    running, request.state.joins = session.under_way.join_or_begin(identity, digest, submit, question, body, earlier)
     return running
 
 
@@ -123,7 +136,13 @@ def fields_outside(request: Request, takes: Sequence[str]) -> dict[str, Any]:
 
 
 async def respond(
-    request: Request, session: SessionEntry, running: Running, *, patience: float | None, status: int = 200
+    request: Request,
+    session: SessionEntry,
+    running: Running,
+    prefers: Preference = NO_PREFERENCE,
+    *,
+    patience: float | None,
+    status: int = 200,
 ) -> Response:
     """Returns the response to a submitted request: its events, its reply, or 202 if it takes too long.
 
@@ -131,64 +150,20 @@ async def respond(
         request: The request; its Accept header decides whether it gets events.
         session: The session whose process runs it.
         running: The submitted request.
+        prefers: What the request prefers.
         patience: Seconds after which the response is 202; None: no limit.
         status: Of a successful response.
 
     Raises:
         Problem: The method refused the request, or the session ended.
     """
-    registry, replayed = registry_of(request), REPLAYED if getattr(request.state, "joins", False) else {}
-    if wants_events(request.headers):
+    registry, is_replayed = registry_of(request), getattr(request.state, "joins", False)
+    if wants_events(request.headers) and not prefers.is_async:
         events = event_stream(request, running, status=status, session_ended=lambda: registry.ended(session))
-        events.headers.update(replayed)
+        events.headers.update(REPLAYED if is_replayed else {})
         return events
     done, _ = await asyncio.wait([running.reply], timeout=patience)
-    if not done:
-        return still_running(running)
-    try:
-        response = answer(registry, session, running, status=status)
-    except Problem as problem:
-        problem.headers = {**problem.headers, **replayed}
-        raise
-    response.headers.update(replayed)
-    return response
-
-
-def still_running(running: Running) -> Response:
-    """Returns the response to a request that takes longer than the server's patience."""
-    return JSONResponse(Progress.of(running).model_dump(), 202, {"Retry-After": "1"})
-
-
-def answer(registry: Registry, session: SessionEntry, running: Running, *, status: int = 200) -> Response:
-    """Returns the response to a request that has its reply.
-
-    Args:
-        registry: Knows why the session ended, if it did.
-        session: The session whose process ran it.
-        running: The submitted request.
-        status: Of a successful response.
-
-    Raises:
-        Problem: The method refused the request, or the session ended.
-    """
-    try:
-        reply = running.reply.result()
-    except HostGone:
-        raise registry.ended(session) from None
-    if reply.code is not None:
-        facts = reply.facts
-        raise Problem(reply.code, facts["message"], headers=facts.get("headers"), **facts["details"])
-    status = reply.facts.get("status", status)
-    return LargeResponse(reply.body, status, reply.facts.get("headers"), reply.content_type or None)
-
-
-class LargeResponse(Response):
-    """A response whose body may be large: it is sent in pieces, as the caller takes them."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends the response."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        for position in range(0, len(self.body) or 1, PIECE):
-            end = position + PIECE
-            part = self.body[position:end]
-            await send({"type": "http.response.body", "body": part, "more_body": end < len(self.body)})
+    if prefers.at_once or not done:
+        id = long_requests_of(request).of_session(session, running, status)
+        return still_running(running, id, prefers.applied)
+    return answer(registry, session, running, status=status, is_replayed=is_replayed)

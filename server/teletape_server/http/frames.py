@@ -1,16 +1,19 @@
-"""A batch that comes as a frame: what its first bytes mean, and how a retry joins the batch while that runs.
+"""A batch that comes as a frame: what its first bytes mean, and what a retry of it has in common with it.
 
 Both ways of a frame use this: the route of batches, and `connections`, which answers plain frames by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Final, NamedTuple
 
 from starlette.datastructures import Headers
 
 import teletape_wire as wire
+from teletape_server.handlers.idempotency import STORED
 from teletape_server.hosts.protocols import Running
+from teletape_server.hosts.running import Joinable, StoredQuestion
 from teletape_server.http.negotiation import answer_type
 from teletape_server.http.parameters import idempotency_key
 from teletape_server.sessions.counted_bodies import CountedBody
@@ -44,13 +47,13 @@ class FrameBatch(NamedTuple):
 
     Attributes:
         params: Its parameters.
-        identity: What a retry of it has in common with it.
-        is_retriable: Whether a retry can be told from another batch.
+        identity: What a retry of it has in common with it; None: a retry is like any other batch.
+        prefix: The frame's first bytes, by which its session's process knows it again.
     """
 
     params: dict[str, Any]
-    identity: tuple[Any, ...]
-    is_retriable: bool
+    identity: Hashable
+    prefix: bytes
 
     @classmethod
     def read(cls, beginning: bytes | memoryview, params: dict[str, Any], *, length: int, max_header: int) -> FrameBatch:
@@ -68,32 +71,56 @@ class FrameBatch(NamedTuple):
         prefix = wire.decode_prefix(beginning, max_header=max_header)
         if prefix.total_length != length:
             raise wire.WireError(f"the frame declares {prefix.total_length} bytes, Content-Length {length}")
-        if not prefix.client and prefix.nonce and params["idempotency_key"] is None:
-            params = {**params, "idempotency_key": prefix.nonce.hex()}
-        identity = (prefix.client, prefix.seq, prefix.nonce, *params.values())
-        return cls(params, identity, bool(prefix.client or params["idempotency_key"]))
+        key = params["idempotency_key"]
+        identity = key or (prefix.client, prefix.seq, prefix.nonce, *params.values())
+        if key is None and not prefix.client:
+            params = {**params, "idempotency_key": prefix.nonce.hex() or None}
+            identity = identity if prefix.nonce else None
+        return cls(params, identity, bytes(beginning[: wire.PREFIX_LENGTH]))
 
-    def running_in(self, session: SessionEntry) -> Running | None:
+    @property
+    def is_retriable(self) -> bool:
+        """Whether a retry of it is known again."""
+        return self.identity is not None
+
+    def with_key(self, key: str | None) -> FrameBatch:
+        """Returns the batch under an Idempotency-Key, if it needs one so that its answer is stored."""
+        if self.is_retriable or key is None:
+            return self
+        return self._replace(params={**self.params, "idempotency_key": key}, identity=key)
+
+    def running_in(self, session: SessionEntry) -> Joinable | None:
         """Returns the same batch if it runs already, so that a retry waits for that one."""
-        return session.running_frames.get(self.identity) if self.is_retriable else None
+        return None if self.identity is None else session.under_way.find(self.identity)
 
-    def submit(self, registry: Registry, session: SessionEntry, body: CountedBody | None) -> Running:
-        """Submits the batch.
+    def submit(
+        self, registry: Registry, session: SessionEntry, body: CountedBody | None, earlier: Joinable | None = None
+    ) -> tuple[Running, bool]:
+        """Submits the batch, or finds that it runs already; see `UnderWay.join_or_begin`.
 
         Raises:
             Problem: busy, session_ended, shutting_down.
         """
-        running = registry.submit(session, "batch", self.params, content_type=wire.FRAME_TYPE, body=body)
-        self.note(session, running)
-        return running
+
+        def submit() -> Running:
+            return registry.submit(session, "batch", self.params, content_type=wire.FRAME_TYPE, body=body)
+
+        if self.identity is None:
+            return submit(), False
+        return session.under_way.join_or_begin(self.identity, b"", submit, self.question, body, earlier)
 
     def note(self, session: SessionEntry, running: Running) -> None:
         """Notes that the batch runs, for its retries."""
-        if self.is_retriable:
-            session.running_frames[self.identity] = running
+        if self.identity is not None:
+            session.under_way.note(self.identity, b"", running, self.question)
 
-            def on_reply(_: object) -> None:
-                if session.running_frames.get(self.identity) is running:  # a later retry may have replaced it
-                    del session.running_frames[self.identity]
+    def question(self) -> StoredQuestion:
+        """Returns what asks for its answer, after that is stored."""
+        if self.params["idempotency_key"] is not None:
+            return stored_question("batch", self.params["idempotency_key"])
+        return StoredQuestion("batch", {**self.params, STORED: True}, wire.FRAME_TYPE, self.prefix)
 
-            running.reply.add_done_callback(on_reply)
+
+def stored_question(method: str, key: str) -> StoredQuestion:
+    """Returns what asks for the answer to a request with an Idempotency-Key, after that is stored."""
+    return StoredQuestion(method, {"idempotency_key": key, STORED: True})

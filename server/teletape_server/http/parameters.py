@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+import re
+import secrets
+from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import Header, Path, Query
 from starlette.datastructures import Headers
@@ -11,6 +13,7 @@ from teletape_server.handlers.bodies import DTYPE_HEADER, SHAPE_HEADER
 from teletape_server.problems import Problem
 
 _KEY_LENGTH: Final = 255
+_WAIT: Final = re.compile(r'wait="?([0-9]{1,9})"?', re.ASCII)
 
 Full = Annotated[bool, Query(description="Return every element of a large tensor, not only the first 1000")]
 Dtype = Annotated[str | None, Header(alias=DTYPE_HEADER, description="For a binary body: the dtype, such as float32")]
@@ -21,6 +24,13 @@ Shape = Annotated[
 IdempotencyKey = Annotated[
     str | None,
     Header(alias="Idempotency-Key", description="A retry with the same key gets the first answer again"),
+]
+Prefer = Annotated[
+    str | None,
+    Header(
+        alias="Prefer",
+        description="respond-async: answered 202, with the address where GET waits for the answer; wait=N: after N s",
+    ),
 ]
 
 IfMatch = Annotated[
@@ -48,3 +58,54 @@ def idempotency_key(headers: Headers) -> str | None:
     if key is not None and not 0 < len(key) <= _KEY_LENGTH:
         raise Problem("invalid_request", f"an Idempotency-Key has 1 to {_KEY_LENGTH} characters, found {len(key)}")
     return key
+
+
+class Preference(NamedTuple):
+    """What a request prefers (RFC 7240); what is not understood is passed over.
+
+    Attributes:
+        is_async: Whether its answer is to come later, at an address of its own.
+        wait: Seconds for which its sender wants to wait; None: it does not say.
+    """
+
+    is_async: bool = False
+    wait: int | None = None
+
+    @property
+    def at_once(self) -> bool:
+        """Whether its answer is to come later in any case."""
+        return self.is_async and not self.wait
+
+    def patience(self, most: float) -> float:
+        """Returns the seconds that a response may wait for the answer; the server waits for `most`."""
+        if self.at_once:
+            return 0.0
+        return most if self.wait is None else min(self.wait, most)
+
+    @property
+    def applied(self) -> dict[str, str]:
+        """The header of an answer that is as it was preferred."""
+        wait = "" if self.wait is None else f", wait={self.wait}"
+        return {"Preference-Applied": f"respond-async{wait}"} if self.is_async else {}
+
+
+NO_PREFERENCE: Final = Preference()
+
+
+def preference(headers: Headers) -> Preference:
+    """Returns what a request prefers."""
+    if "prefer" not in headers:
+        return NO_PREFERENCE
+    tokens = [part.partition(";")[0].strip().lower() for line in headers.getlist("prefer") for part in line.split(",")]
+    waits = [match for match in map(_WAIT.fullmatch, tokens) if match is not None]
+    return Preference("respond-async" in tokens, int(waits[0][1]) if waits else None)
+
+
+def request_key(headers: Headers) -> str | None:
+    """Returns a request's Idempotency-Key; that of one without, which is to be answered later, is new.
+
+    Raises:
+        Problem: invalid_request, if the key is empty or too long.
+    """
+    key = idempotency_key(headers)
+    return secrets.token_urlsafe(24) if key is None and preference(headers).is_async else key

@@ -13,6 +13,7 @@ import teletape_wire as wire
 from teletape_server import handlers  # noqa: F401  # it registers the endpoints
 from teletape_server.handlers.endpoints import ENDPOINTS, PREFIX, Endpoint
 from teletape_server.hosts.protocols import Running
+from teletape_server.hosts.running import Joinable
 from teletape_server.sessions.counted_bodies import CountedBody
 from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.tensor_files.metadata import REQUEST
@@ -51,13 +52,15 @@ class PlainRequest(NamedTuple):
     def running_in(self, session: SessionEntry) -> None:
         """No request that runs already is the same."""
 
-    def submit(self, registry: Registry, session: SessionEntry, body: CountedBody | None) -> Running:
-        """Submits the request.
+    def submit(
+        self, registry: Registry, session: SessionEntry, body: CountedBody | None, earlier: Joinable | None = None
+    ) -> tuple[Running, bool]:
+        """Submits the request, which joins no other one.
 
         Raises:
             Problem: busy, session_ended, shutting_down.
         """
-        return registry.submit(session, self.operation, self.params, content_type=wire.JSON_TYPE, body=body)
+        return registry.submit(session, self.operation, self.params, content_type=wire.JSON_TYPE, body=body), False
 
     def note(self, session: SessionEntry, running: Running) -> None:
         """No retry can join it."""

@@ -146,7 +146,7 @@ class Client(BaseModel):
 
 
 class Progress(BaseModel):
-    """The progress of a running request. After status 202, send the same request again to go on waiting."""
+    """The progress of a running request. After status 202, GET at the address in Location goes on waiting."""
 
     status: Literal["running"]
     done: Annotated[int, Field(description="Commands done")]

@@ -16,9 +16,10 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-_ORDER: Final = struct.Struct("<cQ")  # from the server: what to do, and the number of the last request that it concerns
+_ORDER: Final = struct.Struct("<cq")  # from the server: what to do, and the number of the last request that it concerns
 _SIGN: Final = struct.Struct("<d")  # from the process: CPU seconds of the thread that computes
-_CANCEL, _CANCEL_FRAMES, _PING, _STOPPING = b"c", b"f", b"p", b"s"
+_CANCEL, _CANCEL_FRAMES, _CANCEL_ONE, _PING, _STOPPING = b"c", b"f", b"o", b"p", b"s"
+_MOST_CANCELLED: Final = 256  # requests: more than may wait
 
 
 class Sockets(NamedTuple):
@@ -63,7 +64,7 @@ class Control:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self._unsent: dict[bytes, int] = {}  # the numbers of cancels that the socket had no room for
+        self._unsent: set[tuple[bytes, int]] = set()  # cancels that the socket had no room for
 
     def cancel(self, number: int) -> None:
         """Cancels the requests up to this number, those too that the process has not received."""
@@ -72,6 +73,10 @@ class Control:
     def cancel_frames(self, number: int) -> None:
         """Cancels the frames up to this number, counted among the frames that the process has read itself."""
         self._cancel(_CANCEL_FRAMES, number)
+
+    def cancel_one(self, number: int) -> None:
+        """Cancels the request with this number; that of a frame that the process has read itself is negative."""
+        self._cancel(_CANCEL_ONE, number)
 
     def stopping(self) -> None:
         """Says that the server is stopping, before it cancels what runs."""
@@ -82,7 +87,7 @@ class Control:
         try:
             self._send(order, number)
         except BlockingIOError:  # the process does not read
-            self._unsent[order] = number
+            self._unsent.add((order, number))
 
     def ping(self) -> None:
         """Asks for a sign of life."""
@@ -90,9 +95,9 @@ class Control:
             self._send(_PING, 0)
 
     def send_again(self) -> None:
-        """Sends a cancel for which there was no room; to be called from time to time."""
-        unsent, self._unsent = self._unsent, {}
-        for order, number in unsent.items():
+        """Sends the cancels for which there was no room; to be called from time to time."""
+        unsent, self._unsent = self._unsent, set()
+        for order, number in unsent:
             self._cancel(order, number)
 
     def sign_of_life(self) -> float | None:
@@ -129,6 +134,7 @@ class Watcher:
     Attributes:
         cancelled_up_to: The number of the last request that a cancel concerns.
         cancelled_frames_up_to: The same of the frames that the process has read itself.
+        cancelled: Numbers of single requests that were cancelled, the last ones; those of such frames are negative.
         has_ended: Whether the server has closed its end.
         is_stopping: Whether the server is about to.
     """
@@ -136,6 +142,7 @@ class Watcher:
     def __init__(self, sock: socket.socket, on_end: Callable[[], None] = end_process) -> None:
         self.cancelled_up_to: float = 0
         self.cancelled_frames_up_to: float = 0
+        self.cancelled: tuple[int, ...] = ()  # another thread looks at it: it is replaced, never changed
         self.has_ended = self.is_stopping = False
         self.on_end = on_end
         self._sock = sock
@@ -161,13 +168,16 @@ class Watcher:
                 return
             order, number = _ORDER.unpack(data)
             if order == _CANCEL:
-                self.cancelled_up_to = number
+                self.cancelled_up_to = max(number, self.cancelled_up_to)
                 continue
             if order == _STOPPING:
                 self.is_stopping = True
                 continue
             if order == _CANCEL_FRAMES:
-                self.cancelled_frames_up_to = number
+                self.cancelled_frames_up_to = max(number, self.cancelled_frames_up_to)
+                continue
+            if order == _CANCEL_ONE:
+                self.cancelled = (*self.cancelled, number)[-_MOST_CANCELLED:]
                 continue
             with contextlib.suppress(OSError):  # the server does not read, or has gone, which the next turn sees
                 self._sock.send(_SIGN.pack(time.clock_gettime(self._cpu_clock)), socket.MSG_DONTWAIT)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from teletape_server.hosts.loans import Lender, Loan
 from teletape_server.hosts.protocols import BodyBuffer, Host, HostFacts, Reply, Running
+from teletape_server.hosts.running import UnderWay
 from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Lease, Times
 from teletape_server.problems import Problem, shutting_down
@@ -46,8 +47,7 @@ class SessionEntry:
         last_problem: The last of these problems.
         receiving: Number of requests whose body is being received.
         client_numbers: The numbers of clients that join: even, so that they are not the session's own, and rising.
-        running_frames: Running frames by their identity, so that a retry waits for the first one.
-        running_keys: Running requests by their Idempotency-Key, each with its hash, likewise.
+        under_way: Its requests that run and that a retry joins.
     """
 
     def __init__(
@@ -65,8 +65,7 @@ class SessionEntry:
         self.last_problem: LastProblem | None = None
         self.receiving = 0
         self.client_numbers = itertools.count(2, 2)
-        self.running_frames: dict[Any, Running] = {}
-        self.running_keys: dict[str, tuple[bytes, Running]] = {}
+        self.under_way = UnderWay()
 
     # --------------------------------------------------------------------------------------------------------- waking
     async def wake(self) -> Host:
@@ -194,8 +193,3 @@ class SessionEntry:
     def lend(self, lender: Lender, transport: asyncio.BaseTransport, approval: Approval) -> Loan | None:
         """Lends a connection to the host; see `Host.lend`."""
         return None if self.host is None else self.host.lend(lender, transport, approval, self)
-
-    def note_key(self, key: str, digest: bytes, running: Running) -> None:
-        """Notes that the request with that key runs, for its retries."""
-        self.running_keys[key] = digest, running
-        running.reply.add_done_callback(lambda _: self.running_keys.pop(key, None))

@@ -32,7 +32,7 @@ from teletape_engine.errors import (
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server import handlers  # noqa: F401  # it registers the methods
-from teletape_server.handlers.idempotency import REPLAYED, Once, Refusal
+from teletape_server.handlers.idempotency import REPLAYED, STORED, Once, Refusal
 from teletape_server.handlers.methods import METHODS, Reporter, Request, Result
 from teletape_server.ipc.channel import INLINE, Channel
 from teletape_server.ipc.confinement import User, confine, limit_memory, name_kernel_folder
@@ -222,7 +222,8 @@ class Worker:
                         params.get("idempotency_key"), method, request, functools.partial(self._run, number)
                     )
             if isinstance(reply, Refusal):
-                self._refuse(number, reply.cls(reply.message, **reply.details), headers=REPLAYED)
+                headers = None if STORED in params else REPLAYED
+                self._refuse(number, reply.cls(reply.message, **reply.details), headers=headers)
             else:
                 self._note_bytes(reply)
                 self._reply(number, reply)
@@ -353,6 +354,8 @@ class Worker:
         return cancelled
 
     def _is_cancelled(self, number: int) -> bool:
+        if number in self._watcher.cancelled:
+            return True
         if number < 0:
             return -number <= self._watcher.cancelled_frames_up_to
         return number <= self._watcher.cancelled_up_to

@@ -11,7 +11,7 @@ from teletape_engine.commands import Batch, ClientAttach
 from teletape_engine.commands.results import Facts
 from teletape_engine.commands.structure import Repetition
 from teletape_engine.session.session import Session
-from teletape_server.handlers.idempotency import REPLAYED
+from teletape_server.handlers.idempotency import REPLAYED, STORED, not_found
 from teletape_server.handlers.methods import Request, Result, json_result, method
 from teletape_server.ipc.leases import Terms
 from teletape_server.models.faults import located
@@ -29,20 +29,23 @@ def attach(session: Session, request: Request) -> Result:
 def batch(session: Session, request: Request) -> Result:
     """Decodes a batch, executes it, and encodes the answer in the type that `accept` names.
 
-    Parameters: accept; full and encoding (of JSON answers); now and terms (of the lease, for expires_at).
+    Parameters: accept; full and encoding (of JSON answers); now and terms (of the lease, for expires_at);
+        stored, of a request for the answer to a frame that was executed.
     """
     answer = None
     sent: Batch | Repetition
     if request.content_type == wire.FRAME_TYPE:
         prefix = wire.decode_prefix(request.body[: wire.PREFIX_LENGTH])
         answer = session.last_answer(prefix.client, prefix.seq, prefix.nonce)  # a retry is not decoded
+        if answer is None and STORED in request.params:
+            raise not_found()
         if answer is None:
             sent = wire.decode_request(request.body, request.structures, copy_below=request.copy_below)
         else:
             sent = Batch((), (), prefix.client, prefix.seq, prefix.nonce)
     else:
         sent = wire.batch_from_json(request.json())
-    replayed = answer is not None
+    replayed = answer is not None and STORED not in request.params
     if answer is None:
         answer = session.execute(
             sent,

@@ -42,6 +42,8 @@ SECTIONS: Final = {
     "functions": "A function is a list of steps on named inputs, saved under an id. It can be called, "
     "differentiated and repeated in loops.",
     "batches": "Many commands in one request. Everything above is also a command; docs/protocol.md lists them.",
+    "requests": "Requests that take long, or were sent with `Prefer: respond-async`: each has an address, where GET "
+    "waits for its answer.",
     _LAST: "Deletes what the examples created. Deleting the session deletes everything in it.",
     "expressions": "Formulas as text, parsed into functions as data.",
     "catalogue": "The ops that the server can run. A client sends calls of these ops as data, and never code.",
@@ -49,7 +51,8 @@ SECTIONS: Final = {
 }
 
 _ABOUT: Final = (
-    "Run the operations from top to bottom: each example works as it is, also a second time. "
+    "Run the operations from top to bottom: each example works as it is, also a second time; only the ids of requests "
+    "are the server's. "
     "Every refusal is a problem (RFC 9457) with a `code` and a text that says what was wrong and what to do. JSON "
     "answers show the first 1000 elements of a large tensor; `full=true` returns all, and `Accept: "
     "application/octet-stream` returns a tensor as bytes. Several named tensors travel in one body, both ways, as "

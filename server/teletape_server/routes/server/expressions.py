@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 
 from teletape_server.http.access import Owner
 from teletape_server.http.bodies import SmallBodyRoute
-from teletape_server.http.declarations import BODY, refusals
-from teletape_server.http.parameters import IdempotencyKey
+from teletape_server.http.declarations import BODY, STILL_RUNNING, refusals
+from teletape_server.http.parameters import IdempotencyKey, Prefer
 from teletape_server.http.schemas import Expression, ExpressionText
 
 router = APIRouter(prefix="/expressions", tags=["expressions"], route_class=SmallBodyRoute)
@@ -17,10 +17,10 @@ router = APIRouter(prefix="/expressions", tags=["expressions"], route_class=Smal
     "",
     summary="Parse an expression",
     response_model=Expression,
-    responses=refusals("unauthenticated", *BODY, "invalid_expression", "busy"),
+    responses=refusals("unauthenticated", *BODY, "invalid_expression", "busy") | STILL_RUNNING,
 )
 async def parse_expression(
-    request: Request, owner: Owner, body: ExpressionText, key: IdempotencyKey = None
+    request: Request, owner: Owner, body: ExpressionText, key: IdempotencyKey = None, prefer: Prefer = None
 ) -> Expression:
     """Returns the function that a text such as `y = sin(x) * x` means, as `POST /functions` takes it.
 

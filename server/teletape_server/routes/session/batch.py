@@ -8,14 +8,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 import teletape_wire as wire
-from teletape_server.http.access import LiveSession, registry_of, settings_of
-from teletape_server.http.bodies import declared_length, first_bytes, read_body
-from teletape_server.http.declarations import BODY, SESSION, answers, takes
+from teletape_server.http.access import LiveSession, settings_of
+from teletape_server.http.bodies import declared_length, first_bytes
+from teletape_server.http.declarations import BODY, SESSION, STILL_RUNNING, answers, takes
 from teletape_server.http.dispatch import respond, submitted
 from teletape_server.http.frames import TYPES, FrameBatch, batch_params
 from teletape_server.http.negotiation import body_type
-from teletape_server.http.parameters import IdempotencyKey
-from teletape_server.http.schemas import Progress
+from teletape_server.http.parameters import IdempotencyKey, Prefer, preference, request_key
 from teletape_server.models.session.batches import Batch, BatchAnswer
 from teletape_server.sessions.registry import SessionEntry
 
@@ -43,7 +42,7 @@ router = APIRouter(prefix="/sessions/{session}", tags=["batches"])
         others=(wire.FRAME_TYPE,),
         safetensors=False,
     )
-    | {202: {"model": Progress, "description": "Still running: send the same request again to go on waiting"}},
+    | STILL_RUNNING,
 )
 async def batch(
     request: Request,
@@ -55,20 +54,23 @@ async def batch(
         "", pattern="^(|base64)$", description="base64: return the tensors of a JSON answer as base64 bytes"
     ),
     key: IdempotencyKey = None,
+    prefer: Prefer = None,
 ) -> Response:
     """Runs commands in order. The body is JSON or a binary frame; the Accept header chooses the form of the answer.
 
     The first command that fails stops the batch. The answer then has a `failure`, with status 200, since the batch was
     accepted. A retry (a frame with the same client, seq and nonce, or the same Idempotency-Key) gets the first answer
-    again. A batch that runs long is answered 202: send the same request again to go on waiting.
+    again. Such a batch that runs long is answered 202, with the address where GET waits for its answer.
     """
     content_type = body_type(request.headers, TYPES)
     params = batch_params(request.headers, content_type, full=full, encoding=encoding)
     if content_type == wire.FRAME_TYPE:
         return await _run_frame(request, session, params)
+    params["idempotency_key"] = request_key(request.headers)
     running = await submitted(request, session, "batch", params, content_type=content_type)
-    patience = settings_of(request).patience if params["idempotency_key"] else None
-    return await respond(request, session, running, patience=patience)
+    prefers = preference(request.headers)
+    patience = prefers.patience(settings_of(request).patience) if params["idempotency_key"] else None
+    return await respond(request, session, running, prefers, patience=patience)
 
 
 async def _run_frame(request: Request, session: SessionEntry, params: dict[str, Any]) -> Response:
@@ -78,11 +80,17 @@ async def _run_frame(request: Request, session: SessionEntry, params: dict[str, 
     stream = request.stream()
     beginning = await first_bytes(stream, wire.PREFIX_LENGTH, length)
     batch = FrameBatch.read(beginning, params, length=length, max_header=settings.max_header)
-    running = batch.running_in(session)
-    if running is not None:
-        async for _ in stream:  # the rest has to be read, or the connection could not be used again
-            pass
-    else:
-        body = await read_body(request, session, length, rest=stream, beginning=beginning)
-        running = batch.submit(registry_of(request), session, body)
-    return await respond(request, session, running, patience=settings.patience if batch.is_retriable else None)
+    batch = batch.with_key(request_key(request.headers))
+    running = await submitted(
+        request,
+        session,
+        "batch",
+        batch.params,
+        content_type=wire.FRAME_TYPE,
+        frame=batch,
+        beginning=beginning,
+        rest=stream,
+    )
+    prefers = preference(request.headers)
+    patience = prefers.patience(settings.patience) if batch.is_retriable else None
+    return await respond(request, session, running, prefers, patience=patience)

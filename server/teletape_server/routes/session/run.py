@@ -14,15 +14,16 @@ from starlette.responses import Response
 
 import teletape_wire as wire
 from teletape_server.handlers.endpoints import WORK
-from teletape_server.handlers.idempotency import REPLAYED, request_hash
+from teletape_server.handlers.idempotency import request_hash
 from teletape_server.hosts.protocols import Running
 from teletape_server.http.access import Owner, registry_of, retries_of, settings_of
+from teletape_server.http.answers import answer, answer_of_front
 from teletape_server.http.bodies import declared_length, hash_body, read_body
-from teletape_server.http.declarations import BODY, answers, takes
-from teletape_server.http.dispatch import LargeResponse, answer, fields_outside, respond
-from teletape_server.http.events import event_stream, late_events
+from teletape_server.http.declarations import BODY, STILL_RUNNING, answers, takes
+from teletape_server.http.dispatch import fields_outside, respond
+from teletape_server.http.events import event_stream
 from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
-from teletape_server.http.parameters import Full, IdempotencyKey, idempotency_key
+from teletape_server.http.parameters import Full, IdempotencyKey, Prefer, preference, request_key
 from teletape_server.http.schemas import Device
 from teletape_server.models.session.batches import Run, RunAnswer
 from teletape_server.problems import Problem
@@ -33,20 +34,23 @@ from teletape_server.sessions.registry import SessionEntry
 router = APIRouter(tags=["run"])
 
 _TAKES: Final = takes(Run)
-_ANSWERS: Final = answers(
-    RunAnswer,
-    "unauthenticated",
-    *BODY,
-    "unknown_id",
-    "id_in_use",
-    "tape_consumed",
-    "tape_state",
-    "no_gradient_registered",
-    "overloaded",
-    "unknown_device",
-    "idempotency_conflict",
-    "answer_dropped",
-    *WORK,
+_ANSWERS: Final = (
+    answers(
+        RunAnswer,
+        "unauthenticated",
+        *BODY,
+        "unknown_id",
+        "id_in_use",
+        "tape_consumed",
+        "tape_state",
+        "no_gradient_registered",
+        "overloaded",
+        "unknown_device",
+        "idempotency_conflict",
+        "answer_dropped",
+        *WORK,
+    )
+    | STILL_RUNNING
 )
 _BODY_TYPES: Final = body_types(_TAKES)
 _ANSWER_TYPES: Final = answer_types(_ANSWERS, 200)
@@ -65,6 +69,7 @@ async def run(
     full: Full = False,
     device: Annotated[Device | None, Query(description="Where to compute; default: the server's setting")] = None,
     key: IdempotencyKey = None,
+    prefer: Prefer = None,
 ) -> Response:
     """Runs the commands of a batch, beginning with nothing, and returns the values of `fetch`. Nothing stays.
 
@@ -79,7 +84,7 @@ async def run(
     length = declared_length(request.headers, settings_of(request).max_body, content_type)
     params = {"full": full, "accept": accept, **fields_outside(request, _BODY_TYPES)}
     work = _Work(request, owner, device or settings_of(request).device, content_type, params)
-    key = idempotency_key(request.headers)
+    key = request_key(request.headers)
     if key is not None:
         return await _run_once(work, key, length)
     async with work.session() as session:
@@ -164,15 +169,11 @@ async def _run_once(work: _Work, key: str, length: int) -> Response:
                 await work.end(session)
                 raise
             attempt = begin(hasher.digest(), partial(_answer_once, work, key, session, body))
-    waiting = asyncio.ensure_future(attempt.answer(hasher.digest()))
-    if wants_events(request.headers):
-        return late_events(request, waiting, lambda: retries.works.get((work.owner, key)))
-    stored = await waiting
-    replayed = REPLAYED if is_replayed else {}
-    if stored.refusal is not None:
-        refusal = stored.refusal
-        raise Problem(refusal.code, refusal.detail, headers={**refusal.headers, **replayed}, **refusal.details)
-    return LargeResponse(stored.body, stored.status, {**stored.headers, **replayed})
+    prefers = preference(request.headers)
+    patience = prefers.patience(settings_of(request).patience) if prefers.is_async else None
+    return await answer_of_front(
+        request, work.owner, key, attempt, hasher.digest(), prefers, patience=patience, is_replayed=is_replayed
+    )
 
 
 async def _answer_once(work: _Work, key: str, session: SessionEntry, body: CountedBody | None) -> Stored:

@@ -19,12 +19,12 @@ from teletape_server.http.access import (
     registry_of,
     settings_of,
 )
+from teletape_server.http.answers import answer
 from teletape_server.http.bodies import SmallBodyRoute
-from teletape_server.http.declarations import BODY, SESSION, refusals
-from teletape_server.http.dispatch import answer
+from teletape_server.http.declarations import BODY, SESSION, STILL_RUNNING, refusals
 from teletape_server.http.events import HEADERS
 from teletape_server.http.negotiation import EVENTS_TYPE, wants_events
-from teletape_server.http.parameters import IdempotencyKey
+from teletape_server.http.parameters import IdempotencyKey, Prefer
 from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList
 from teletape_server.ipc.leases import Reason
 from teletape_server.middleware.head_requests import HEAD_ONLY
@@ -57,9 +57,12 @@ def _described(request: Request, entry: SessionEntry) -> Session:
         "overloaded",
         "idempotency_conflict",
     )
+    | STILL_RUNNING
     | {200: {"model": Session, "description": "The session exists already"}},
 )
-async def create(request: Request, owner: Owner, body: NewSession, key: IdempotencyKey = None) -> Response:
+async def create(
+    request: Request, owner: Owner, body: NewSession, key: IdempotencyKey = None, prefer: Prefer = None
+) -> Response:
     """Creates a session (201), or returns the existing one with the same id, device, memory limit and dtype (200).
 
     With `replace`, an existing session with this id is ended first. With an Idempotency-Key, a retry of this request
@@ -154,17 +157,22 @@ async def get(request: Request, session: KnownSession) -> Session:
     return _described(request, session)
 
 
-@router.post("/{session}/extend", summary="Extend a session", responses=refusals(*SESSION[:-1], *BODY))
-async def extend(request: Request, session: KnownSession, body: Extension, key: IdempotencyKey = None) -> Session:
+@router.post("/{session}/extend", summary="Extend a session", responses=refusals(*SESSION[:-1], *BODY) | STILL_RUNNING)
+async def extend(
+    request: Request, session: KnownSession, body: Extension, key: IdempotencyKey = None, prefer: Prefer = None
+) -> Session:
     """Keeps the session for at least `seconds` from now, idle or not, up to the server's maximum age."""
     await registry_of(request).extend(session, body.seconds)
     return _described(request, session)
 
 
 @router.post(
-    "/{session}/attach", summary="Join a session as a client", response_model=Client, responses=refusals(*SESSION)
+    "/{session}/attach",
+    summary="Join a session as a client",
+    response_model=Client,
+    responses=refusals(*SESSION) | STILL_RUNNING,
 )
-async def attach(request: Request, session: LiveSession, key: IdempotencyKey = None) -> Response:
+async def attach(request: Request, session: LiveSession, key: IdempotencyKey = None, prefer: Prefer = None) -> Response:
     """Gives the client a number, a sequence of batches, and integer ids (client << 40 | n) of its own.
 
     A session that computes does so too: the client's batches wait, and GET of the session says what it is doing.
