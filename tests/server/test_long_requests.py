@@ -5,14 +5,18 @@ import json
 import os
 import re
 import signal
+import socket
+import socketserver
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from rest_client import Rest, op
 
+import teletape as tf
 import teletape_wire as wire
 from serving import KEYS, Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Batch, Constant, Fetch
@@ -497,6 +501,66 @@ def test_the_front_keeps_no_answer_of_a_session(own_server: Server) -> None:
             ok(answer_at(http, location))
             [(_, long)] = own_server.app.state.long_requests._ended.values()
             until(lambda: long.running is None)  # noqa: B023  # it is called here
+
+
+# ---------------------------------------------------------------------------------------------------------- the SDK
+class Relay(socketserver.ThreadingTCPServer):
+    """Passes what callers send on to a server, and counts it: `received` bytes, and `polls` of requests."""
+
+    daemon_threads, allow_reuse_address = True, True
+
+    def __init__(self, server: Server) -> None:
+        self.target, self.received, self.polls = ("127.0.0.1", server.port), 0, 0
+        super().__init__(("127.0.0.1", 0), Relayed)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[str]:
+        """Yields its address."""
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{self.server_address[1]}"
+        self.shutdown()
+        self.server_close()
+
+
+class Relayed(socketserver.BaseRequestHandler):
+    server: Relay
+
+    def handle(self) -> None:
+        with socket.create_connection(self.server.target) as there:
+            back = threading.Thread(target=self.answer, args=(there,), daemon=True)
+            back.start()
+            with contextlib.suppress(OSError):
+                while data := self.request.recv(1 << 20):
+                    self.server.received += len(data)
+                    self.server.polls += data.count(b"GET /v1/requests/")
+                    there.sendall(data)
+                there.shutdown(socket.SHUT_WR)
+            back.join()
+
+    def answer(self, there: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := there.recv(1 << 20):
+                self.request.sendall(data)
+
+
+def test_the_sdk_sends_the_body_of_a_batch_once_however_long_it_takes(server: Server) -> None:
+    relay, numbers = Relay(server), np.arange(300_000.0)
+    with relay.running() as url, tf.connect(url, api_key=KEYS["ann"]) as session:
+        total = tf.Variable(np.zeros(300_000))
+        total.numpy()
+        before, worker = relay.received, server.worker(session.id)
+        os.kill(worker, signal.SIGSTOP)
+
+        def go_on() -> None:
+            until(lambda: relay.polls >= 3)
+            os.kill(worker, signal.SIGCONT)
+
+        waiting = threading.Thread(target=go_on)
+        waiting.start()
+        total.assign_add(numbers)
+        assert np.array_equal(total.numpy(), numbers)
+        waiting.join()
+        assert numbers.nbytes <= relay.received - before < 1.1 * numbers.nbytes
 
 
 # ----------------------------------------------------------------------------------------------------------- at the end

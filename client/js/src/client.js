@@ -13,6 +13,9 @@ import { withTensors } from "./tensor.js";
 /** Milliseconds between two attempts, at most, whatever the server names in Retry-After. */
 const LONGEST_WAIT = 10_000;
 
+/** The address of a request that runs, whatever is before its path: there its answer is waited for. */
+const ADDRESS = /\/v1\/requests\/[A-Za-z0-9_-]+$/;
+
 /** A server. */
 export class Teletape {
   /**
@@ -31,8 +34,9 @@ export class Teletape {
   }
 
   /**
-   * Sends a request and returns the server's response. A request with an Idempotency-Key that the server still computes
-   * (202) is sent again until its answer is there; so is, a few times, one that a busy server refuses.
+   * Sends a request and returns the server's response. The answer to a request that the server still computes (202) is
+   * waited for at the address that the server names, without sending the request again. One that a busy server refuses
+   * is sent again, a few times.
    *
    * @param {string} method - GET, POST, PUT or DELETE.
    * @param {string} path - such as "/v1/run", with a query if there is one.
@@ -60,27 +64,37 @@ export class Teletape {
     const type = isBinary ? "application/octet-stream" : "application/json";
     const limit = timeout === undefined ? undefined : AbortSignal.timeout(timeout);
     const ends = eitherOf(signal, limit);
+    const common = {
+      Accept: "application/json",
+      ...(this.apiKey ? { Authorization: `Bearer ${this.apiKey}` } : {}),
+    };
+    const signals = ends ? { signal: ends } : {};
     const request = {
       method,
-      headers: {
-        Accept: "application/json",
-        ...(body === undefined ? {} : { "Content-Type": type }),
-        ...(this.apiKey ? { Authorization: `Bearer ${this.apiKey}` } : {}),
-        ...headers,
-      },
+      headers: { ...common, ...(body === undefined ? {} : { "Content-Type": type }), ...headers },
       ...(body === undefined ? {} : { body: isBinary ? /** @type {BodyInit} */ (body) : JSON.stringify(body) }),
-      ...(ends ? { signal: ends } : {}),
+      ...signals,
     };
+    const accepted = headers.Accept ? { Accept: headers.Accept } : {};
+    const waiting = { method: "GET", headers: { ...common, ...accepted }, ...signals };
+    /** @type {string | undefined} */
+    let address;
     let reads = false;
     try {
       for (let refusals = 0; ; ) {
-        const response = await this.send(this.address + path, request);
+        const response = await this.send(this.address + (address ?? path), address ? waiting : request);
         const isBusy = response.status === 429 || response.status === 503;
         const asks = response.headers.has("Retry-After");
-        if (asks && (response.status === 202 || (isBusy && refusals < this.retries))) {
+        if (address && response.status === 404) {
+          address = undefined; // the answer is forgotten, or the server was started again
+          await response.body?.cancel();
+        } else if (asks && (response.status === 202 || (isBusy && refusals < this.retries))) {
+          const named = response.status === 202 ? ADDRESS.exec(response.headers.get("Location") ?? "")?.[0] : address;
+          const isNew = named !== undefined && named !== address;
+          address = named ?? address;
           refusals += isBusy ? 1 : 0;
           await response.body?.cancel();
-          await passed(waitOf(response), ends);
+          if (!isNew) await passed(waitOf(response), ends);
         } else if (response.ok) {
           reads = true;
           return await read(response);

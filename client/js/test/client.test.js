@@ -46,7 +46,26 @@ test("a request that the server still computes is sent again until its answer is
   assert.deepEqual(requests[0], ["POST", "/v1/run", "k", '{"commands":[]}']);
 });
 
-test("so is one whose answer is read as bytes", async () => {
+test("the answer to a request with an address is waited for there, and its body is sent once", async () => {
+  const later = [202, { "Retry-After": "0", Location: "https://gate.example/v1/requests/kD3_x-9" }, PROGRESS];
+  answers = [later, later, busy, later, [200, {}, { values: 1 }]];
+  const client = new Teletape(address, { apiKey: "secret" });
+  const answer = await client.request("POST", "/v1/run", { commands: [] }, { idempotencyKey: "k" });
+  assert.deepEqual(answer, { values: 1 });
+  assert.deepEqual(requests[0], ["POST", "/v1/run", "k", '{"commands":[]}']);
+  assert.deepEqual(new Set(requests.slice(1).map(String)), new Set(["GET,/v1/requests/kD3_x-9,,"]));
+  assert.equal(requests.length, 5);
+});
+
+test("a request whose address is forgotten is sent again", async () => {
+  const later = [202, { "Retry-After": "0", Location: "/v1/requests/kD3_x-9" }, PROGRESS];
+  answers = [later, [404, {}, { code: "request_not_found", status: 404 }], later, [200, {}, { values: 2 }]];
+  const answer = await new Teletape(address).request("POST", "/v1/run", { commands: [] }, { idempotencyKey: "k" });
+  assert.deepEqual(answer, { values: 2 });
+  assert.deepEqual(requests.map(([method]) => method), ["POST", "GET", "POST", "GET"]);
+});
+
+test("so is one of bytes, at a server that names no address", async () => {
   answers = [running, [200, {}, "bytes"]];
   const response = await new Teletape(address).response("GET", "/v1/x");
   assert.equal(await response.text(), "bytes");

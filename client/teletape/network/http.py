@@ -20,7 +20,7 @@ from teletape.errors import ConnectionFailed, RequestError, SessionEndedError, T
 from teletape.network import address, first_contact, progress, shared_memory
 from teletape.network.frame_memory import Room, room_for, without_shared
 from teletape.network.frame_socket import Buffer, FrameSocket, Response, request_head
-from teletape.network.retries import Patience, facts_of, is_answer, is_retried
+from teletape.network.retries import Patience, address_of, facts_of, is_answer, is_retried
 
 _CHUNK: Final = 1 << 20
 _JOINED: Final = 64 << 10
@@ -154,7 +154,7 @@ class Connection:
                 self._leave_frames_to_client()
             return response
 
-        response = self._retried(send, path)
+        response = self._retried(send, path, polls=True)
         return self._facts(response, path)
 
     def frame(
@@ -168,8 +168,8 @@ class Connection:
     ) -> Buffer:
         """Sends buffers as one body, without joining them, and returns the answer's bytes.
 
-        Safe to repeat: the server executes a frame once, and answers a repeated one with the same bytes. The thread
-        that waits for the answer reports what `trouble` returns.
+        Safe to repeat: the server executes a frame once, and answers a repeated one with the same bytes. One that takes
+        long is waited for at its address. The thread that waits for the answer reports what `trouble` returns.
 
         Args:
             path: Where to.
@@ -189,7 +189,7 @@ class Connection:
                 return self._frame_by_client(path, buffers, length, content_type)
             return self._noted(self._posted(frames, self._head(path, content_type), buffers, length, expected))
 
-        return self._retried(send, path, of_frame=True).body
+        return self._retried(send, path, of_frame=True, polls=True).body
 
     def frame_at_once(
         self, path: str, buffers: Sequence[Buffer], length: int, content_type: str, seconds: float, expected: int = 0
@@ -271,7 +271,14 @@ class Connection:
         small = b"".join(buffers) if length <= _JOINED else None  # one write is quicker than several
         content = _chunks(buffers) if small is None else small
         headers = _frame_headers(content_type) | {"Content-Length": str(length)}
-        request = self._client.build_request("POST", path, content=content, headers=headers)
+        return self._streamed(self._client.build_request("POST", path, content=content, headers=headers))
+
+    def _waited_at(self, address: str) -> Response:
+        """Waits for the answer to a request that runs, at its address."""
+        return self._streamed(self._client.build_request("GET", address, headers={"Accept-Encoding": "identity"}))
+
+    def _streamed(self, request: httpx.Request) -> Response:
+        """Sends a request, and takes the answer as it comes."""
         response = self._client.send(request, stream=True)
         received = bytearray()
         try:
@@ -348,14 +355,20 @@ class Connection:
         return response
 
     # ---------------------------------------------------------------------------------------------------------- retries
-    def _retried(self, send: Callable[[], Response], path: str, *, of_frame: bool = False) -> Response:
+    def _retried(
+        self, send: Callable[[], Response], path: str, *, of_frame: bool = False, polls: bool = False
+    ) -> Response:
         """Sends until there is an answer that asks for no retry.
+
+        A request that runs is waited for at its address; a server that does not know that gets the request again.
 
         Args:
             send: Sends the request once.
             path: Its path, for messages.
             of_frame: Whether it sends a frame: the thread that waits for its answer reports `trouble`.
+            polls: Whether it is the only thread that uses the client, and so can wait at an address.
         """
+        address: str | None = None  # where the answer is waited for
         patience = Patience(self.url, min(_PATIENCE, _FIRST_PATIENCE) if self._is_new else _PATIENCE)
         notice = None if of_frame else progress.Notice(sys.stderr)
         try:
@@ -365,7 +378,7 @@ class Connection:
                 wait = min(0.05 * 2**attempt, _LONGEST_WAIT) * (0.5 + _WAITS.random())
                 began = time.monotonic()
                 try:
-                    response = send()
+                    response = send() if address is None else self._waited_at(address)
                 except httpx.RequestError as error:
                     if attempt == 1 and not self.requests:
                         self._check_first(error)
@@ -373,10 +386,15 @@ class Connection:
                     if isinstance(error, _FINAL) or not patience.unanswered(since, wait):
                         raise self._no_answer(error, path) from None
                 else:
+                    before, polled = address, address_of(response) if polls else None
+                    if before is not None and response.status == 404:  # it is forgotten, or the server was restarted
+                        address = None
+                        continue
                     again = patience.wait_after(response, wait)
                     if again is None:
                         return self._answer(response, path)
-                    wait = again
+                    address = polled or before
+                    wait = 0.0 if address != before else again
                 if notice is not None and patience.trouble is not None:
                     notice.show(patience.trouble)
                 time.sleep(wait)

@@ -1,7 +1,8 @@
 """When a request is sent again: what an answer asks for, and how long one call is patient with the server.
 
 A server that does not answer, or is busy, is asked again until the call's patience ends. A server that answers 202 with
-its progress computes: it is asked again for as long as it says so, which its own limits bound.
+its progress computes: it is asked again for as long as it says so, which its own limits bound. The 202 has the
+request's address, where a GET waits for the answer, so the request is not sent again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # a program without a server loads no HTTP
 _LONGEST_WAIT: Final = 10.0  #: Seconds between two attempts, at most, whatever the server names.
 _RETRIED: Final = frozenset((429, 502, 503, 504))
 _ANSWERS: Final = frozenset((200, 201, 202, 204))  #: Statuses of a server's answers that are no refusals.
+_ADDRESS: Final = re.compile(r"/v1/requests/[A-Za-z0-9_-]+$", re.ASCII)
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?", re.ASCII)
 
 
@@ -97,6 +99,17 @@ def is_progress(response: Response) -> bool:
         return False
     facts = facts_of(response)
     return facts is not None and facts.get("status") == "running"
+
+
+def address_of(response: Response) -> str | None:
+    """Returns where to wait for the answer to a request that still runs; None: the request has to be sent again.
+
+    Something between here and the server may have put its own address before the path.
+    """
+    if response.location is None or not is_progress(response):
+        return None
+    match = _ADDRESS.search(response.location)
+    return None if match is None else match[0]
 
 
 def facts_of(response: Response) -> dict[str, Any] | None:

@@ -155,6 +155,41 @@ def test_facts_that_wait_for_a_session_that_computes_are_joined():
     assert keys[0]
 
 
+RUNNING = {"Retry_After": "1", "Location": "/v1/requests/kD3_x-9"}
+
+
+@pytest.mark.parametrize("location", ["/v1/requests/kD3_x-9", "https://gate.example/teletape/v1/requests/kD3_x-9"])
+def test_a_request_that_runs_still_is_waited_for_at_its_address_and_its_body_is_sent_once(location, waits):
+    where = {"Retry_After": "1", "Location": location}
+    answers = [respond(202, PROGRESS, **where) for _ in range(3)]
+    script, http = connected(*answers, httpx.ReadError("broke"), respond(503, Retry_After="2"), respond(200, b"answer"))
+    assert http.frame("/v1/batch", [b"x" * 100_000], 100_000, TYPE) == b"answer"
+    assert [len(body) for body in script.bodies] == [100_000, 0, 0, 0, 0, 0]
+    assert {(request.method, str(request.url)) for request in script.requests[1:]} == {
+        ("GET", "http://there/v1/requests/kD3_x-9")
+    }
+    assert waits[:3] == [0.0, 1.0, 1.0], "it waits at the address at once"
+    assert http.requests == 1
+    script, http = connected(respond(202, PROGRESS, **where), respond(201, b'{"id": "s"}'), key="secret")
+    assert http.create("/v1/sessions", {"device": "cpu"}) == {"id": "s"}
+    assert [request.method for request in script.requests] == ["POST", "GET"]
+    assert script.requests[1].headers["Authorization"] == "Bearer secret"
+
+
+def test_a_request_whose_address_is_forgotten_is_sent_again():
+    """The server was restarted, or another one answers."""
+    running, forgotten = respond(202, PROGRESS, **RUNNING), problem(404, "request_not_found")
+    script, http = connected(running, forgotten, respond(202, PROGRESS, **RUNNING), respond(200, b"answer"))
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert script.bodies == [b"x", b"", b"x", b""]
+
+
+def test_a_refusal_at_the_address_is_the_requests():
+    _, http = connected(respond(202, PROGRESS, **RUNNING), problem(410, "session_ended"))
+    with pytest.raises(SessionEndedError):
+        http.frame("/v1/batch", [b"x"], 1, TYPE)
+
+
 def test_an_answer_cut_in_the_middle_is_not_mixed_with_the_next():
     class Cut(httpx.SyncByteStream):
         def __iter__(self):
