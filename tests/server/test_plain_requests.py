@@ -13,7 +13,7 @@ from teletape_server.http.plain_requests import plain_request
 from teletape_server.settings import Settings
 
 NUMBERS = [[0.5, 1.5], [2.5, 3.5]]
-#: Requests in order: the path below the session's, and the body.
+#: Requests in order: the path below the session's, or the whole one, and the body; without one it is a GET.
 REQUESTS: list[tuple[str, Any]] = [
     ("functions", {"id": "loss", "text": "sum((x @ w - y)**2)"}),
     ("functions/loss/value_and_gradient", {"inputs": {"x": NUMBERS, "w": [1, 2], "y": [0, 1]}, "sources": ["w"]}),
@@ -34,6 +34,13 @@ REQUESTS: list[tuple[str, Any]] = [
     ("variables", b'{"value": 1, "value": 2}'),
     ("run", {"commands": [{"do": "constant", "id": "c", "value": [0.5] * 600}], "fetch": ["c"]}),
     ("run", {"commands": [{"do": "op", "op": "nothing", "inputs": [], "outputs": ["c2"]}]}),
+    ("/v1/run", {"commands": [{"do": "constant", "id": "c", "value": [0.5] * 600}], "fetch": ["c"]}),
+    ("/v1/run", {"commands": [{"do": "op", "op": "exp", "inputs": [0.0], "outputs": ["c"]}], "fetch": ["c", "d"]}),
+    ("/v1/run", {"commands": [{"do": "op", "op": "nothing", "inputs": [], "outputs": ["c2"]}]}),
+    ("/v1/run", b""),
+    ("/v1/run", b"{"),
+    ("/v1/run", b"[" * (1 << 20) + b"]"),
+    ("/v1/health", None),
 ]
 OWN = ("connection", "date", "etag", "x-request-id", "teletape-boot-id")  # headers that differ from answer to answer
 
@@ -47,14 +54,18 @@ def answers(way: str, encoding: str) -> list[Any]:
         for path, body in REQUESTS:
             sent = body if isinstance(body, bytes) else json.dumps(body).encode()
             headers = {"Content-Type": "application/json", "Accept-Encoding": encoding}
-            response = http.post(f"/v1/sessions/demo/{path}", content=sent, headers=headers)
+            whole = path if path.startswith("/") else f"/v1/sessions/demo/{path}"
+            if body is None:
+                response = http.get(whole, headers={"Accept-Encoding": encoding})
+            else:
+                response = http.post(whole, content=sent, headers=headers)
             own = {name: value for name, value in response.headers.items() if name not in OWN}
             content = {name: value for name, value in response.json().items() if name != "instance"}
             entries.append((path, response.status_code, own, content))
         lines = http.get("/metrics").text.splitlines()
         return [
             *entries,
-            *sorted(line for line in lines if line.startswith("teletape_requests_total") and "{session}" in line),
+            *sorted(line for line in lines if line.startswith("teletape_requests_total") and "health" not in line),
         ]
 
 
@@ -96,7 +107,13 @@ def test_which_requests_are_answered_past_the_framework(monkeypatch: pytest.Monk
         http.post(path, json=body, headers={"X-API-Key": "wrong", "Authorization": ""})
         http.post("/v1/sessions/other/tensors", json=body)
         http.get(path)
+        http.get("/v1/health", headers={"Origin": "http://127.0.0.1"})
+        http.head("/v1/health")
+        http.post("/v1/run?full=true", json={"commands": []})
         assert answered == []
+        ok(http.get("/v1/health"))
+        ok(http.post("/v1/run", json={"commands": []}))
+        assert answered == ["/v1/health", "/v1/run"]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from teletape_server.hosts.running import REQUEST_ID, Joinable
 from teletape_server.http.answers import answer, still_running
 from teletape_server.http.frames import FrameBatch
 from teletape_server.http.plain_requests import PlainRequest
+from teletape_server.http.schemas import Health
 from teletape_server.middleware.compression import INLINE, SMALLEST, compressed
 from teletape_server.middleware.rate_limits import add_rate_limits
 from teletape_server.problems import error_response
@@ -33,6 +34,7 @@ from teletape_server.sessions.registry import SessionEntry
 _PIECE: Final = 4 << 20  # bytes that are copied at once
 _LARGE: Final = 1 << 20  # bytes from which an answer is put into the caller's memory
 _NOTHING: Final = memoryview(b"")
+_HEALTH: Final = Health(status="ok").model_dump_json().encode()
 
 
 class FrameExchange:
@@ -280,6 +282,14 @@ class FrameExchange:
             self._patience.cancel()
         self._body = self._running = self._patience = self._memory = self._earlier = None
         self._beginning = b""
+
+
+class HealthExchange(FrameExchange):
+    """A plain request for the server's health."""
+
+    def end_of_body(self) -> None:
+        """Answers at once."""
+        self._answer(Response(_HEALTH, media_type=wire.JSON_TYPE))
 
 
 class RunExchange(FrameExchange):

@@ -23,11 +23,11 @@ from teletape_server.connections.caller_memory import (
     MemoryRefusedError,
 )
 from teletape_server.connections.cycle import Caller
-from teletape_server.connections.exchange import FrameExchange, RunExchange
+from teletape_server.connections.exchange import FrameExchange, HealthExchange, RunExchange
 from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
 from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import AnswerWriter, answer_head
-from teletape_server.http.plain_requests import PlainRequest
+from teletape_server.http.plain_requests import HEALTH, PlainRequest
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.logs import log_request
 from teletape_server.sessions.registry import SessionEntry
@@ -107,6 +107,8 @@ class Frames:
         """Returns the exchange of a request; None: the framework has to answer."""
         if not self.heads.can_receive(head, length):
             return None
+        if head.plain is HEALTH:
+            return HealthExchange(self.heads, head, None, length, self.respond)
         if head.is_run:
             return RunExchange(self.heads, head, None, length, self.respond)
         session = self.heads.session(head)
@@ -160,7 +162,7 @@ class Frames:
         self._writer.write()
 
     def _note_plain(self, exchange: FrameExchange, plain: PlainRequest, response: Response) -> None:
-        self.heads.metrics.observe("POST", plain.route, response.status_code, time.monotonic() - exchange.began)
+        self.heads.metrics.observe(plain.verb, plain.route, response.status_code, time.monotonic() - exchange.began)
 
     def _on_end(self, exchange: FrameExchange, response: Response) -> None:
         self._writer = None
@@ -176,12 +178,12 @@ class Frames:
         head, client = exchange.head, self._connection.client
         caller = caller_address(client and client[0], head.forwarded, self.heads.settings.trusted_proxies)
         log_request(
-            "POST",
+            "POST" if head.plain is None else head.plain.verb,
             head.path,
             response.status_code,
             len(response.body),
             time.monotonic() - exchange.began,
-            owner=head.owner,
+            owner=head.owner or None,
             request_id=exchange.request_id,
             caller=caller,
         )

@@ -20,7 +20,7 @@ from teletape_server.http.access import owner_of
 from teletape_server.http.bodies import check_length, declared_length
 from teletape_server.http.frames import TYPES, batch_params
 from teletape_server.http.negotiation import body_type, wants_events
-from teletape_server.http.plain_requests import RUN, PlainRequest, plain_request
+from teletape_server.http.plain_requests import HEALTH, RUN, PlainRequest, plain_request
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.long_requests import LongRequests
 from teletape_server.middleware.compression import accepts_gzip
@@ -117,6 +117,8 @@ class FrameHeads:
 
     def accepted(self, request: Head) -> tuple[FrameHead, int] | None:
         """Returns what the head of a plain frame or request says, and its length; None: the framework has to answer."""
+        if request.method == HEALTH.verb.encode() and request.url == HEALTH.route.encode():
+            return self._health(request)
         if request.method != b"POST" or request.version != "1.1":
             return None
         if not request.url.startswith(_SESSIONS) and request.url != _RUN:
@@ -148,9 +150,26 @@ class FrameHeads:
         head = FrameHead(owner, session, path, params, plain, gzip, request_id, request.keep_alive, forwarded)
         return head, length
 
+    def _health(self, request: Head) -> tuple[FrameHead, int] | None:
+        """Returns what the head of a plain request for the server's health says."""
+        named = Headers(raw=request.headers)
+        if request.version != "1.1" or "content-length" in named or any(name in named for name in _SPECIAL):
+            return None
+        try:
+            self.guard.check(HEALTH.route, named)
+        except Problem:
+            return None
+        request_id, forwarded = sent_request_id(named), named.get("x-forwarded-for")
+        head = FrameHead("", "", HEALTH.route, {}, HEALTH, False, request_id, request.keep_alive, forwarded)
+        return head, 0
+
     def can_receive(self, head: FrameHead, length: int) -> bool:
         """Returns whether a body of `length` bytes can be received now; if not, the framework has to answer."""
-        if length < (wire.PREFIX_LENGTH if head.plain is None else 1) or self.guard.is_stopping():
+        if self.guard.is_stopping():
+            return False
+        if head.plain is HEALTH:
+            return True
+        if length < (wire.PREFIX_LENGTH if head.plain is None else 1):
             return False
         if head.is_run and length > MOST_OF_RUN:
             return False

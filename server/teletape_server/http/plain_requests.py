@@ -1,4 +1,4 @@
-"""Plain requests to endpoints: JSON both ways, and everything else as if it were not there.
+"""Plain requests: JSON both ways, and everything else as if it were not there.
 
 Such a request is known by its head: which method of the session's process it calls, and with which parameters.
 `connections` answers it without the framework, which would look for all that a request may also have.
@@ -26,11 +26,12 @@ class PlainRequest(NamedTuple):
     """What a plain request asks of its session's process.
 
     Attributes:
-        session: The id in its path; empty: it is a request without a session.
+        session: The id in its path; empty: it has none.
         route: The path with its parameters' names.
         operation: The method.
         params: Of the method.
         status: Of a successful answer.
+        verb: Of HTTP.
     """
 
     session: str
@@ -38,11 +39,12 @@ class PlainRequest(NamedTuple):
     operation: str
     params: dict[str, Any]
     status: int
+    verb: str = "POST"
 
     @property
     def is_run(self) -> bool:
         """Whether it is a request without a session."""
-        return not self.session
+        return self.route == RUN
 
     @property
     def is_retriable(self) -> bool:
@@ -88,6 +90,7 @@ def _routes() -> dict[str, list[_Route]]:
 
 _ROUTES: Final = _routes()
 RUN: Final = "/v1/run"  #: The path of requests without a session.
+HEALTH: Final = PlainRequest("", "/v1/health", "", {}, 200, "GET")  #: No process is asked.
 _RUN_PARAMS: Final = {"full": False, "accept": wire.JSON_TYPE, REQUEST: None, "idempotency_key": None}
 
 
