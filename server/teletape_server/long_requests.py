@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import Counter, OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -62,7 +62,7 @@ class LongRequests:
         self._window, self._clock = window, clock
         self._running: dict[str, LongRequest] = {}
         self._ended: OrderedDict[str, tuple[float, LongRequest]] = OrderedDict()  # until when, and the request
-        self._counts: Counter[str] = Counter()  # of requests that have ended, by owner
+        self._of_owner: dict[str, deque[str]] = {}  # ids of requests that have ended, in that order
 
     def of_session(self, session: SessionEntry, running: Running, status: int) -> str:
         """Returns the id of a request to a session that runs, and whose answer will be stored."""
@@ -103,19 +103,18 @@ class LongRequests:
         if long.session is None and error is not None:
             long.refusal = refusal_of(error, id)
         self._ended[id] = self._clock() + self._window, long
-        self._counts[long.owner] += 1
-        if self._counts[long.owner] > _MOST:
-            self._drop(next(id for id, (_, other) in self._ended.items() if other.owner == long.owner))
+        ids = self._of_owner.setdefault(long.owner, deque())
+        ids.append(id)
+        if len(ids) > _MOST:
+            del self._ended[ids.popleft()]
 
     def _forget(self) -> None:
         while self._ended:
-            id, (until, _) = next(iter(self._ended.items()))
+            id, (until, long) = next(iter(self._ended.items()))
             if until > self._clock():
                 return
-            self._drop(id)
-
-    def _drop(self, id: str) -> None:
-        _, long = self._ended.pop(id)
-        self._counts[long.owner] -= 1
-        if not self._counts[long.owner]:
-            del self._counts[long.owner]
+            del self._ended[id]
+            ids = self._of_owner[long.owner]
+            ids.popleft()  # it is the first one, since all are in the order of their ends
+            if not ids:
+                del self._of_owner[long.owner]

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import socketserver
+import struct
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -23,6 +24,7 @@ from teletape_engine.commands import Assign, Batch, Constant, Fetch
 from teletape_engine.recording.values import Literal
 from teletape_server.handlers.idempotency import Once, RequestNotFoundError
 from teletape_server.handlers.methods import Request, Result
+from teletape_server.ipc.control import Control, Watcher
 from teletape_server.settings import Settings
 
 ASYNC = {"Prefer": "respond-async"}
@@ -337,6 +339,8 @@ def test_events_have_the_progress_of_a_request_and_then_its_answer(server: Serve
     assert "event: answer\nid: 200" in ok(rest.http.get(location, headers=EVENTS)).text
     refused = answer_at(rest.http, accepted(send(rest, "what is refused", **ASYNC)), **EVENTS)
     assert "event: problem\nid: 404" in refused.text
+    created = rest.http.post("/v1/sessions", json={"id": "demo"}, headers=EVENTS | {"Idempotency-Key": "existing"})
+    assert ok(created).json()["id"] == "demo", "a creation has no events of its own"
     run = accepted(rest.http.post("/v1/run", json=RUN, headers=ASYNC | EVENTS))
     assert "event: answer\nid: 200" in ok(rest.http.get(run, headers=EVENTS)).text
 
@@ -397,6 +401,34 @@ def test_a_frame_and_a_run_are_cancelled_too(rest: Rest) -> None:
     answer, _ = wire.decode_answer(ok(answer_at(rest.http, frame)).content)
     assert answer.failure is not None
     assert answer.failure.code == "cancelled"
+
+
+def test_cancels_of_single_requests_that_find_no_room_are_sent_later() -> None:
+    """The process of the session stands still, and then reads what it has missed."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        ours.setblocking(False)
+        control, watcher, numbers = Control(ours), Watcher(theirs, lambda: None), {*range(1, 100), -5}
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                control.sock.send(struct.pack("<cq", b"c", 0))
+        for number in numbers:
+            control.cancel_one(number)
+        assert not watcher.cancelled
+        watcher.start()
+
+        def is_sent() -> bool:
+            control.send_again()
+            return {*watcher.cancelled} == numbers
+
+        until(is_sent)
+        assert watcher.cancelled_up_to == 0
+        for number in range(1000, 1300):
+            control.cancel_one(number)
+            until(lambda number=number: number in watcher.cancelled)
+        assert watcher.cancelled == (*range(1044, 1300),), "no more requests wait at a time"
+        ours.shutdown(socket.SHUT_RDWR)
+        until(lambda: watcher.has_ended)
 
 
 def test_the_creation_of_a_session_goes_on(server: Server) -> None:

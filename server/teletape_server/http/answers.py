@@ -76,6 +76,7 @@ async def answer_of_front(
     *,
     patience: float | None,
     is_replayed: bool = False,
+    has_events: bool = True,
 ) -> Response:
     """Returns the response to a request with a key that the front answers: its events, its answer, or 202.
 
@@ -88,6 +89,7 @@ async def answer_of_front(
         prefers: What this one prefers.
         patience: Seconds after which the response is 202; None: no limit.
         is_replayed: Whether this one is a retry.
+        has_events: Whether it is answered by events if its Accept header asks for them.
 
     Raises:
         Problem: The request was refused.
@@ -95,7 +97,7 @@ async def answer_of_front(
     """
     works = retries_of(request).works
     waiting: asyncio.Task[Stored] = asyncio.ensure_future(attempt.answer(digest))
-    if wants_events(request.headers) and not prefers.is_async:
+    if has_events and wants_events(request.headers) and not prefers.is_async:
         return late_events(request, waiting, lambda: works.get((owner, key)))
     try:
         await asyncio.wait([waiting], timeout=patience)

@@ -158,7 +158,7 @@ async def _once(
     prefers = preference(request.headers)
     patience = prefers.patience(settings_of(request).patience) if prefers.is_async else None
     return await answer_of_front(
-        request, owner, key, attempt, digest, prefers, patience=patience, is_replayed=is_replayed
+        request, owner, key, attempt, digest, prefers, patience=patience, is_replayed=is_replayed, has_events=False
     )
 
 

@@ -24,6 +24,7 @@ from teletape_server.http.declarations import STILL_RUNNING, refusals
 from teletape_server.http.dispatch import respond
 from teletape_server.http.parameters import Prefer, preference
 from teletape_server.long_requests import LongRequest
+from teletape_server.problems import refusal_of
 from teletape_server.sessions.registry import SessionEntry
 
 router = APIRouter(prefix="/requests", tags=["requests"])
@@ -60,7 +61,7 @@ async def get(request: Request, owner: Owner, id: RequestId, prefer: Prefer = No
             request, session, _running(request, session, long, id), patience=patience, status=long.status
         )
     if long.refusal is not None:
-        raise long.refusal
+        raise refusal_of(long.refusal, id)  # a new one: each time it is raised it grows
     attempt = await retries_of(request).earlier(long.owner, long.key)
     if attempt is None:
         raise not_found()
