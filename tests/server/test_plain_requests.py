@@ -90,6 +90,7 @@ def test_which_requests_are_answered_past_the_framework(monkeypatch: pytest.Monk
     monkeypatch.setattr(frames.Frames, "respond", noted)
     with Server(Settings(api_keys=KEYS, shutdown_grace=0.1)).running() as server, server.client() as http:
         ok(http.post("/v1/sessions", json={"id": "demo"}))
+        answered.clear()
         body = {"value": 1.0}
         path = "/v1/sessions/demo/tensors"
         for headers in ({}, {"Accept": "application/json, */*;q=0.5"}, {"Accept-Encoding": "gzip"}):
