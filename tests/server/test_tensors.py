@@ -58,8 +58,35 @@ def test_json_of_few_bytes_and_many_numbers_is_refused_too(rest: Rest, value: st
     content = f'{{"id": "x", "value": [{",".join([value] * count)}]}}'.encode()
     for path in ("tensors", "batch", "run"):
         refusal = problem(rest.http.post(f"{rest.path}/{path}", content=content), 413, "body_too_large")
-        assert refusal["details"] == {"found": 5_000_001, "limit": 5_000_000}
+        assert refusal["details"] == {"found": 5_000_001 + 32 + 2 * 16, "limit": 5_000_000}
         assert "send large tensors as safetensors" in refusal["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "member", "found"),
+    [
+        ("batch", '{"commands": [', '{"do": "fetch", "id": "x"}', 32 + 2 * 16 + 2),
+        ("ops", '{"ops": [{"op": "add_n", "inputs": [', '{"dtype": "int8", "data": 1}', 32 + 2 * 16 + 2),
+    ],
+    ids=["commands", "tensors"],
+)
+def test_json_of_few_numbers_and_many_objects_is_refused_too(
+    rest: Rest, path: str, before: str, member: str, found: int
+) -> None:
+    count = 5_000_000 // found + 1
+    content = (before + ", ".join([member] * count)).encode()  # it is not read, nor looked at for its end
+    refusal = problem(rest.http.post(f"{rest.path}/{path}", content=content), 413, "body_too_large")
+    assert refusal["details"]["found"] >= count * found
+    assert "an object counts as 32, each of its members as 16" in refusal["detail"]
+    assert "many commands as a frame" in refusal["detail"]
+
+
+def test_an_answer_of_many_small_tensors_is_refused_with_the_remedy(rest: Rest) -> None:
+    ok(rest.post("tensors", {"id": "x", "value": 1.5}))
+    fetches = {"commands": [{"do": "fetch", "id": "x"}] * 30_001}
+    refusal = problem(rest.post("batch", fetches), 406, "not_acceptable")
+    assert "30,001 tensors together have 6,000,200 numbers" in refusal["detail"]
+    assert "a small tensor as 200" in refusal["detail"]
 
 
 def test_a_tensor_whose_json_takes_seconds_is_refused_with_the_remedy(rest: Rest) -> None:

@@ -364,8 +364,9 @@ def test_numbers_outside_tensors_have_to_be_finite() -> None:
         ([3_000_001], np.complex64, {}, r"the tensor has 6,000,002 numbers"),
         ([1000] * 6001, np.float32, {"elements": 1000}, r"6,001 tensors together have 6,001,000 numbers"),
         ([24_000_004], np.float64, {"encoding": "base64"}, r"the tensor has 6,000,001 numbers"),
+        ([1] * 30_001, np.int32, {}, r"30,001 tensors together have 6,000,200 numbers, .* a small tensor as 200"),
     ],
-    ids=["one", "several", "complex", "the first elements of many", "base64"],
+    ids=["one", "several", "complex", "the first elements of many", "base64", "many small ones"],
 )
 def test_tensors_that_are_together_too_large_for_json_are_refused_with_the_remedy(
     shapes: list[int], dtype: type, options: dict[str, Any], words: str
@@ -373,6 +374,25 @@ def test_tensors_that_are_together_too_large_for_json_are_refused_with_the_remed
     arrays = [np.broadcast_to(dtype(0), (length,)) for length in shapes]
     with pytest.raises(NotInJsonError, match=words):
         wire.write_json([wire.tensor_to_json(array, unwritten=True, **options) for array in arrays])
+
+
+def test_many_small_tensors_take_no_more_time_than_their_share_of_the_limit() -> None:
+    smalls = np.random.default_rng(5).normal(size=(3000, 16)).astype(np.float32)
+    large = np.random.default_rng(5).normal(size=600_000).astype(np.float32)
+    assert writing_seconds(*smalls) < 3 * writing_seconds(large), "a tenth of the limit both; by lists it is 6 times"
+
+
+@pytest.mark.parametrize("name", sorted(DTYPES))
+def test_small_tensors_and_scalars_are_written_as_their_lists(name: str) -> None:
+    for array in (*large(DTYPES[name])[:2, :3].reshape(-1), large(DTYPES[name])[0, :9], np.zeros((2, 0), DTYPES[name])):
+        array = np.asarray(array, DTYPES[name])
+        text = b"".join(wire.write_json(wire.tensor_to_json(array, unwritten=True)))
+        assert json.dumps(json.loads(text)) == json.dumps(wire.tensor_to_json(array)), "as texts: -0.0 is not 0.0"
+
+
+def test_a_complex_scalar_is_a_pair() -> None:
+    assert wire.tensor_to_json(np.array(1 + 2j)) == {"dtype": "complex128", "shape": [], "data": [1.0, 2.0]}
+    assert through(wire.tensor_to_json(np.array([1 + 2j])))["data"] == [[1.0, 2.0]]
 
 
 def test_words_in_a_large_tensor_take_no_more_time_than_a_few_numbers() -> None:
@@ -383,12 +403,12 @@ def test_words_in_a_large_tensor_take_no_more_time_than_a_few_numbers() -> None:
     assert writing_seconds(words) < 12 * writing_seconds(numbers), "each word for itself takes as long as 23 numbers"
 
 
-def writing_seconds(array: Any) -> float:
-    """The least CPU time of three in which an array is written."""
+def writing_seconds(*arrays: Any) -> float:
+    """The least CPU time of three in which arrays are written."""
     seconds = []
     for _ in range(3):
         before = time.process_time()
-        wire.write_json(wire.tensor_to_json(array, unwritten=True))
+        wire.write_json([wire.tensor_to_json(array, unwritten=True) for array in arrays])
         seconds.append(time.process_time() - before)
     return min(seconds)
 

@@ -301,7 +301,7 @@ def answer_to_json(
         served: What the server says about it; its time is written as text (`timestamp`).
         full: All elements of every tensor; else the first `PREVIEW` of a larger one.
         encoding: None, or "base64" for whole tensors.
-        unwritten: Whether the data of large tensors are arrays, for `write_json`.
+        unwritten: Whether the data of tensors are arrays, for `write_json`.
     """
     failure = answer.failure
     options = {"encoding": encoding, "unwritten": unwritten}

@@ -30,8 +30,11 @@ from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
 _KINDS: Final = {list: "a list", dict: "an object", type(None): "null"}
 _ALONE: Final[ContextVar[np.dtype[Any]]] = ContextVar("alone", default=DTYPES["float32"])
 MAX_NUMBERS: Final = 6_000_000  #: Of the tensors in a JSON answer: the text of more can take over two seconds.
+#: Numbers that a tensor counts as at least: 30,000 tensors of up to 16 elements take as long as the limit's numbers. To
+#: fetch one in a batch takes 28 µs of CPU time from the command's text to that of the answer, of it 12 µs to write it.
+_LEAST: Final = 200
 _BASE64: Final = 32  #: Bytes whose base64 takes as long as the text of a number.
-_SMALL: Final = 16  #: Elements; the data of an array with more of them can be left to `write_json`.
+_SMALL: Final = 16  #: Elements of an array of float16 that is not worth the table of all numbers.
 #: The strings for the numbers that JSON cannot write.
 NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -195,6 +198,11 @@ def _parts(array: Array) -> Array:
     return array.view(array.real.dtype) if array.dtype in COMPLEX else array
 
 
+def _pairs(array: Array) -> Array:
+    """A complex array's numbers as pairs [re, im]."""
+    return _parts(np.ascontiguousarray(array).reshape(*array.shape, 1))
+
+
 def tensor_to_json(
     array: Array, *, elements: int | None = None, encoding: str | None = None, unwritten: bool = False
 ) -> dict[str, Any]:
@@ -204,7 +212,7 @@ def tensor_to_json(
         array: Of any dtype in `teletape_engine.spec.DTYPES`.
         elements: At most this many: a larger array's first ones, flat, with "complete": false.
         encoding: None, or "base64" for the raw bytes.
-        unwritten: Whether the data of a large array is the array itself, for `write_json`, and no list.
+        unwritten: Whether the data is the array itself, for `write_json`, and no list.
     """
     facts: dict[str, Any] = {"dtype": NAMES[array.dtype], "shape": list(array.shape)}
     if elements is not None and array.size > elements:
@@ -212,7 +220,7 @@ def tensor_to_json(
     elif encoding == "base64":
         data = _Base64(array)
         return facts | {"encoding": "base64", "data": data if unwritten else data.text().decode()}
-    return facts | {"data": array if unwritten and array.size > _SMALL else _nested(array)}
+    return facts | {"data": array if unwritten else _nested(array)}
 
 
 @dataclass(frozen=True)
@@ -257,33 +265,42 @@ def _check_size(unwritten: list[Array | _Base64]) -> None:
     subject = "the tensor has" if len(unwritten) == 1 else f"the answer's {len(unwritten):,} tensors together have"
     raise NotInJsonError(
         f"{subject} {total:,} numbers, an answer in JSON has at most {MAX_NUMBERS:,} (a complex one counts as two, "
-        f"{_BASE64} bytes in base64 as one): ask for safetensors (Accept: application/vnd.safetensors), of a batch for "
-        "a frame (application/vnd.teletape.frame), or of a single tensor for raw bytes (application/octet-stream); "
-        "what the request changed stays"
+        f"{_BASE64} bytes in base64 as one, a small tensor as {_LEAST}): ask for safetensors (Accept: "
+        "application/vnd.safetensors), of a batch for a frame (application/vnd.teletape.frame), or of a single tensor "
+        "for raw bytes (application/octet-stream); what the request changed stays"
     )
 
 
 def _count(data: Array | _Base64) -> int:
     if isinstance(data, _Base64):
-        return data.array.nbytes // _BASE64
-    return data.size * (2 if data.dtype in COMPLEX else 1)
+        count = data.array.nbytes // _BASE64
+    else:
+        count = data.size * (2 if data.dtype in COMPLEX else 1)
+    return max(count, _LEAST)
 
 
 def _text(array: Array) -> bytes:
     """The text of an array: orjson prints a million numbers in the time of 20,000 in Python."""
     import orjson  # the server's; a client writes no large arrays as JSON
 
-    numbers = np.ascontiguousarray(array)
-    if array.dtype in COMPLEX:
-        numbers = _parts(numbers[..., np.newaxis])
-    elif array.dtype == np.float16:
-        numbers = _halves()[numbers.view(np.uint16)]
+    numbers = _pairs(array) if array.dtype in COMPLEX else np.ascontiguousarray(array)  # a list of one of a scalar
+    if array.dtype == np.float16:
+        # The table takes as long as the text of some thousand small tensors.
+        is_small = array.size <= _SMALL
+        numbers = _shortest(numbers) if is_small else _halves()[numbers.view(np.uint16)]
     elif array.dtype is BFLOAT16:
         numbers = numbers.astype(np.float32)
     text = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)
-    if numbers.dtype.kind != "f" or (finite := np.isfinite(numbers)).all():
+    if not array.ndim and array.dtype not in COMPLEX:
+        text = text[1:-1]
+    if numbers.dtype.kind != "f" or b"n" not in text:
         return text
-    return _with_words(text, numbers[~finite])
+    return _with_words(text, numbers[~np.isfinite(numbers)])
+
+
+def _shortest(array: Array) -> Array:
+    """The doubles with the fewest digits from which these floats are read."""
+    return array.astype(np.str_).astype(np.float64)
 
 
 def _with_words(text: bytes, numbers: Array) -> bytes:
@@ -300,13 +317,13 @@ def _with_words(text: bytes, numbers: Array) -> bytes:
 @cache
 def _halves() -> Array:
     """The double with the fewest digits from which each float16 is read, in the order of their bits."""
-    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.str_).astype(np.float64)
+    return _shortest(np.arange(1 << 16, dtype=np.uint16).view(np.float16))
 
 
 def _nested(array: Array) -> Any:
     dtype = array.dtype
     if dtype in COMPLEX:
-        array = _parts(np.ascontiguousarray(array)[..., np.newaxis])
+        array = _pairs(array)
     elif dtype is BFLOAT16:
         array = array.astype(np.float32)
     if array.dtype.kind != "f":
@@ -314,7 +331,7 @@ def _nested(array: Array) -> Any:
     finite = bool(np.isfinite(array).all())
     if array.dtype != np.float64:
         # A float32 printed as the double it equals has nine digits too many: 0.1 is 0.10000000149011612.
-        array = array.astype(np.str_).astype(np.float64)
+        array = _shortest(array)
     return array.tolist() if finite else worded(array.tolist())
 
 
