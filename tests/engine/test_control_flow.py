@@ -239,6 +239,16 @@ def test_loops_stop_when_they_are_cancelled_between_iterations(
     assert run(session, Constant("later", np.zeros(3)), Fetch("x")) == [3.0]
 
 
+def test_a_long_command_after_a_loop_is_reported_without_the_iterations(session: Session) -> None:
+    reports: list[tuple[int, ...]] = []
+    loop = commands.Scan("times", ("x", Literal(1.0)), ("y",), carried=1, captured=1, length=4)
+    todo = Fetch("x"), Constant("large", np.ones((700, 700))), loop, call("matmul", "large", "large", to="product")
+    answer = session.execute(Batch(todo), progress=lambda *numbers: reports.append(numbers))
+    assert answer.failure is None
+    assert {numbers[0] for numbers in reports if len(numbers) > 2} == {2}, "iterations are of the loop"
+    assert reports[-1] == (3, 4)
+
+
 def test_a_loop_without_end_is_refused_with_the_numbers(session: Session) -> None:
     failure = failed(session, commands.While("below", "times", ("x", Literal(1.0)), ("y",), captured=1))
     assert failure.code == "resource_exhausted"

@@ -295,6 +295,13 @@ def test_progress_is_reported_now_and_then(session):
     assert [done for done, _ in results] == list(range(0, 2501, 16))
 
 
+def test_each_long_command_is_reported_as_it_begins(session):
+    results = []
+    todo = [Constant("x", np.ones((700, 700))), *(Call("matmul", ("x", "x"), (i,)) for i in range(3))]
+    run(session, *todo, progress=lambda done, total: results.append((done, total)))
+    assert results == [(0, 4), (1, 4), (2, 4), (3, 4)]
+
+
 # ------------------------------------------------------------------------------------------------------------ contexts
 def test_two_interleaved_contexts_do_not_record_each_other(session):
     run(

@@ -158,7 +158,7 @@ class Executor(Recorder):
         result = self.xp.empty(shape, dtype)
         for first in range(0, length, entries):
             if first:
-                self._monitor.check_cancelled()
+                self._monitor.look()
             part = slice(first, first + entries)
             cut = [x[_at(cut_axes[i], x.ndim, part)] if i in cut_axes else x for i, x in enumerate(arrays)]
             result[_at(axis, len(shape), part)] = bound.forward(self.xp, *cut)

@@ -50,6 +50,7 @@ class Monitor:
     Attributes:
         most_iterations: Iterations that the loops of one command may take; None: no limit.
         step_times: What the times of functions' steps are noted in, until the next batch; None: they are not noted.
+        done: Commands of the batch that are done.
     """
 
     step_times: Any = None
@@ -63,18 +64,18 @@ class Monitor:
     ) -> None:
         """Starts a batch of `total` commands."""
         self._cancelled, self._progress, self._budget = cancelled, progress, budget
-        self._done, self._total = 0, total
-        self._taken = 0
+        self.done, self._total = 0, total
+        self._taken, self._iteration = 0, (0, 0, 0)  # of which command, done, in all
         self.step_times = None
 
     def command(self, done: int) -> None:
         """Reports that `done` commands are done."""
-        self._done = done
+        self.done = done
         self._progress(done, self._total)
 
     def loops(self, done: int) -> None:
         """Starts a command that may have loops, after `done` others."""
-        self._done, self._taken = done, 0
+        self.done, self._taken, self._iteration = done, 0, (done, 0, 0)
 
     def check_cancelled(self) -> None:
         """Raises if the batch is to stop; called between the steps of a long command.
@@ -85,14 +86,24 @@ class Monitor:
         if self._cancelled():
             raise CancelledError("the batch was cancelled, inside a command")
 
+    def look(self) -> None:
+        """Reports progress, and raises if the batch is to stop; called before work that takes a millisecond or more.
+
+        Raises:
+            CancelledError: The caller wants it stopped.
+        """
+        of, taken, iterations = self._iteration
+        self._progress(self.done, self._total, *((taken, iterations) if of == self.done else ()))
+        self.check_cancelled()
+
     def admit_work(self, call: Call, times: int = 1) -> None:
-        """Raises if the batch is to stop, or has too little time for a call that takes long, or for `times` of it.
+        """Reports progress; raises if the batch is to stop, or too little time is left for `times` of a long call.
 
         Raises:
             CancelledError: The caller wants it stopped.
             DeadlineExceededError: The call would take longer than the time that is left.
         """
-        self.check_cancelled()
+        self.look()
         if self._budget is None or call.work is None:
             return
         seconds, left = times * self._budget.seconds(call.work), self._budget.left()
@@ -147,6 +158,7 @@ class Monitor:
                 iterations=self._taken,
                 limit=self.most_iterations,
             )
-        self._progress(self._done, self._total, taken, iterations)
+        self._iteration = self.done, taken, iterations
+        self._progress(self.done, self._total, taken, iterations)
         if self._cancelled():
             raise CancelledError(f"the batch was cancelled, in a loop after {taken:,} iterations")

@@ -40,15 +40,16 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
     state.replacements = Replacements(undoable=rollback) if batch.replace else None
     state.current = state.context(MAIN)
     state.timing = None
+    monitor = state.monitor
     failure: Failure | None = None
     for name in due.get(-1, ()):  # no command mentions it: its memory is free for the commands
         state.release(name)
     for index, command in enumerate(batch.commands):
-        state.index = index
+        state.index = monitor.done = index
         if failure is None:
             try:
                 if not index % _REPORTED:
-                    state.monitor.command(index)
+                    monitor.command(index)
                     state.memory.look(len(state.current.context.tapes))
                 if cancelled():
                     raise CancelledError("the batch was cancelled")
