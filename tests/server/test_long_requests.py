@@ -404,7 +404,7 @@ def test_a_frame_and_a_run_are_cancelled_too(rest: Rest) -> None:
 
 
 def test_cancels_of_single_requests_that_find_no_room_are_sent_later() -> None:
-    """The process of the session stands still, and then reads what it has missed."""
+    """The process of the session does not read for a while."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
         ours.setblocking(False)
