@@ -63,7 +63,7 @@ def test_json_of_few_bytes_and_many_numbers_is_refused_too(rest: Rest, value: st
 
 
 @pytest.mark.parametrize(
-    ("path", "before", "member", "found"),
+    ("path", "before", "member", "weight"),
     [
         ("batch", '{"commands": [', '{"do": "fetch", "id": "x"}', 32 + 2 * 16 + 2),
         ("ops", '{"ops": [{"op": "add_n", "inputs": [', '{"dtype": "int8", "data": 1}', 32 + 2 * 16 + 2),
@@ -71,12 +71,12 @@ def test_json_of_few_bytes_and_many_numbers_is_refused_too(rest: Rest, value: st
     ids=["commands", "tensors"],
 )
 def test_json_of_few_numbers_and_many_objects_is_refused_too(
-    rest: Rest, path: str, before: str, member: str, found: int
+    rest: Rest, path: str, before: str, member: str, weight: int
 ) -> None:
-    count = 5_000_000 // found + 1
+    count = 5_000_000 // weight + 1
     content = (before + ", ".join([member] * count)).encode()  # it is not read, nor looked at for its end
     refusal = problem(rest.http.post(f"{rest.path}/{path}", content=content), 413, "body_too_large")
-    assert refusal["details"]["found"] >= count * found
+    assert refusal["details"]["found"] >= count * weight
     assert "an object counts as 32, each of its members as 16" in refusal["detail"]
     assert "many commands as a frame" in refusal["detail"]
 

@@ -90,7 +90,7 @@ def _routes() -> dict[str, list[_Route]]:
 
 _ROUTES: Final = _routes()
 RUN: Final = "/v1/run"  #: The path of requests without a session.
-HEALTH: Final = PlainRequest("", "/v1/health", "", {}, 200, "GET")  #: No process is asked.
+HEALTH: Final = PlainRequest("", "/v1/health", "", {}, 200, "GET")  #: The server answers by itself.
 _RUN_PARAMS: Final = {"full": False, "accept": wire.JSON_TYPE, REQUEST: None, "idempotency_key": None}
 
 
