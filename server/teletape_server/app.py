@@ -148,7 +148,6 @@ def create_app(
     app.state.info = _info(settings, boot)
     app.state.yaml = None
     app.state.metrics = Metrics()
-    app.state.metrics.watch(metrics.facts_of(app.state))
     app.state.guard = Guard(
         loopback_only=not settings.api_keys,
         origins=settings.allow_origins,

@@ -2,21 +2,26 @@
 
 import dis
 import os
-import re
 import signal
+import time
 from collections.abc import Iterator
 
 import httpx
+import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from test_frames import until
 
-from serving import Program, Server, needs_exchange, ok, problem
-from teletape_engine.commands import Constant, Fetch
+from counting import calls
+from serving import KEYS, Program, Server, needs_exchange, ok, problem
+from teletape_engine.commands import Call, Constant, Fetch
 from teletape_server.connections import lending
 from teletape_server.connections.frames import Frames
+from teletape_server.connections.lending import Lending
 from teletape_server.hosts import loans
+from teletape_server.middleware.metrics import Metrics
 from teletape_server.settings import Settings
+from teletape_server.worker.direct_connections import DirectConnections
 
 
 @pytest.fixture
@@ -101,20 +106,28 @@ def test_refused_connections_are_counted(served: Server) -> None:
         until(lambda: read(http).get(("teletape_refused_connections_total", "headers_too_large")) == 1)
 
 
-@needs_exchange
-def test_frames_are_counted_by_status(served: Server) -> None:
-    with served.client() as http:
+@pytest.mark.parametrize("way", ["on", "off"])
+def test_frames_are_counted_and_measured_whoever_answers_them(way: str) -> None:
+    with Server(Settings(shutdown_grace=0.1, direct="off", frames=way)).running() as server, server.client() as http:
         ok(http.post("/v1/sessions", json={"id": "demo"}))
         program = Program(http, "demo")
         before = read(http)
+        began = time.monotonic()
         for _ in range(10):
             ok(program.post(program.batch(Constant(program.seq, 1.5), Fetch(program.seq))))
         program.seq += 5
         problem(program.post(program.batch(Constant(1, 1.5))), 409, "out_of_turn")
+        took = time.monotonic() - began
+        until(lambda: read(http)["teletape_frame_seconds_count",] == 11)
         after = read(http)
     assert after["teletape_frames_total", "200"] == 10
     assert after["teletape_frames_total", "409"] == 1
+    assert after["teletape_key_frames_total", "local"] == 11
+    assert after["teletape_frame_seconds_bucket", "+Inf"] == 11
+    assert 0 < after["teletape_frame_seconds_sum",] < took
     assert not [name for name in before if name[0] == "teletape_frames_total" and name[1] != "0"]
+    assert before["teletape_frame_seconds_count",] == 0
+    assert not [name for name in after if name[0] == "teletape_requests_total" and "/batch" in name[2]]
 
 
 @needs_exchange
@@ -125,12 +138,14 @@ def test_frames_of_lent_connections_are_counted_by_their_process(monkeypatch: py
     with Server(settings).running() as server, server.client() as http, server.client() as other:
         ok(http.post("/v1/sessions", json={"id": "demo"}))
         program = Program(http, "demo")
-        sent = 0
+        sent, took = 0, list[float]()
 
         def send() -> int:
             nonlocal sent
             sent += 1
+            began = time.monotonic()
             ok(program.post(program.batch(Constant(program.seq, 1.5), Fetch(program.seq))))
+            took.append(time.monotonic() - began)
             return int(read(other)["teletape_frames_total", "0"])
 
         until(lambda: send() > 0)
@@ -138,8 +153,76 @@ def test_frames_of_lent_connections_are_counted_by_their_process(monkeypatch: py
             send()
         metrics = read(other)
         assert metrics["teletape_frames_total", "200"] + metrics["teletape_frames_total", "0"] == sent
+        assert metrics["teletape_frame_seconds_count",] == metrics["teletape_key_frames_total", "local"] == sent
+        assert 0 < metrics["teletape_frame_seconds_sum",] < sum(took)
+        answered = ok(other.get("/v1/sessions/demo")).json()["answered"]
+        assert answered["frames"] == sent
         ok(other.delete("/v1/sessions/demo"))
-        assert read(other)["teletape_frames_total", "0"] == metrics["teletape_frames_total", "0"], "they stay counted"
+        after = read(other)
+    for name, *labels in (
+        ("teletape_frames_total", "0"),
+        ("teletape_frame_seconds_count",),
+        ("teletape_frame_seconds_sum",),
+        ("teletape_key_frames_total", "local"),
+        ("teletape_key_compute_seconds_total", "local"),
+        ("teletape_key_cpu_seconds_total", "local"),
+    ):
+        assert after[name, *labels] >= metrics[name, *labels] > 0, f"{name}: what has ended stays counted"
+    assert after["teletape_key_sessions", "local"] == after["teletape_key_session_bytes", "local"] == 0
+
+
+def test_each_key_sees_its_own_counts_and_an_admin_those_of_all() -> None:
+    settings = Settings(api_keys=KEYS, admins=("bob",), shutdown_grace=0.1, direct="off")
+    with Server(settings).running() as server, server.client("ann") as ann, server.client("bob") as bob:
+        for http, frames in ((ann, 3), (bob, 1)):
+            ok(http.post("/v1/sessions", json={"id": "demo"}))
+            program = Program(http, "demo")
+            for _ in range(frames):
+                program.run(Constant(1, np.ones(1000 * frames)), Call("exp", (1,), (2,)))
+        until(
+            lambda: (
+                ("teletape_key_frames_total", "ann") in read(bob) and read(bob)["teletape_frame_seconds_count",] == 4
+            )
+        )
+        with server.client(None) as stranger:
+            ok(stranger.get("/v1/health"))
+        of_all, of_ann = read(bob), read(ann)
+        sessions = {http: ok(http.get("/v1/sessions/demo")).json() for http in (ann, bob)}
+    names = {name for name, *_ in of_all if name.startswith("teletape_key_")}
+    assert len(names) == 6
+    assert {key for name, *labels in of_ann for key in labels if name in names} == {"ann"}
+    assert {key for name, *labels in of_all for key in labels if name in names} == {"ann", "bob"}
+    for key, http, frames in (("ann", ann, 3), ("bob", bob, 1)):
+        assert of_all["teletape_key_frames_total", key] == sessions[http]["answered"]["frames"] == frames
+        assert of_all["teletape_key_requests_total", key] >= 2
+        assert of_all["teletape_key_sessions", key] == 1
+        assert of_all["teletape_key_session_bytes", key] == sessions[http]["bytes_in_use"]
+        for name in ("compute_seconds", "cpu_seconds"):
+            seconds = sessions[http]["answered"][name]
+            assert of_all[f"teletape_key_{name}_total", key] == pytest.approx(seconds, abs=1e-5)
+    assert of_all["teletape_key_session_bytes", "ann"] != of_all["teletape_key_session_bytes", "bob"]
+
+
+def test_a_session_says_what_its_requests_took(served: Server) -> None:
+    with served.client() as http:
+        before = ok(http.post("/v1/sessions", json={"id": "demo"})).json()["answered"]
+        assert (before["requests"], before["frames"], before["p50_seconds"], before["p99_seconds"]) == (
+            0,
+            0,
+            None,
+            None,
+        )
+        program = Program(http, "demo")
+        for _ in range(3):
+            program.run(Constant(1, 1.5))
+        ok(http.post("/v1/sessions/demo/tensors", json={"id": "x", "value": [1.5] * 1000}))
+        problem(http.get("/v1/sessions/demo/tensors/none"), 404, "unknown_id")
+        after = ok(http.get("/v1/sessions/demo")).json()["answered"]
+        assert ok(http.get("/v1/sessions")).json()["sessions"][0]["answered"] == after
+    assert (after["requests"], after["frames"], after["problems"]) == (6, 3, 1)  # with attach
+    assert 0 < after["p50_seconds"] <= after["p99_seconds"]
+    assert after["compute_seconds"] > 0
+    assert after["cpu_seconds"] > 0
 
 
 def test_a_server_with_keys_asks_for_one(server: Server) -> None:
@@ -166,10 +249,12 @@ def test_two_servers_count_apart() -> None:
     assert counts == [1, 1]
 
 
-def test_counting_a_frame_is_one_increment() -> None:
-    """In instructions, not in time: an attribute, an index, an addition, a store; and two tests for the log."""
-    respond = [(item.opname, str(item.argval)) for item in dis.get_instructions(Frames.respond)]
-    counted = next(at for at, item in enumerate(respond) if item[1] == "_counts")
-    stored = next(at for at in range(counted, len(respond)) if respond[at][0] == "STORE_SUBSCR")
-    assert stored - counted <= 12
-    assert not [name for _, name in respond if re.search(r"time|labels|inc$|observe", name)]
+def test_counting_a_frame_is_a_few_calls_and_one_look_at_the_clock() -> None:
+    """In calls, not in time: the count by key and status, the bucket, the sum."""
+    metrics = Metrics()
+    metrics.observe_frame(200, 1e-4, "ann")
+    assert calls(lambda: metrics.observe_frame(200, 1e-4, "ann")) <= 6
+    looks = [item.argval for way in (Frames._note, Lending._count) for item in dis.get_instructions(way)]
+    assert looks.count("monotonic") == 1
+    run = [item.argval for item in dis.get_instructions(DirectConnections._run)]
+    assert run.count("monotonic") == 2, "when the frame came, and when it had run"

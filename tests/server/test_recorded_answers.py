@@ -31,6 +31,9 @@ FIXED = {
     "ends_at": "2026-01-02T12:00:00.000Z",
     "queue_seconds": 0.0002,
     "compute_seconds": 0.0015,
+    "cpu_seconds": 0.0016,
+    "p50_seconds": 0.0008,
+    "p99_seconds": 0.0022,
     "catalogue": "a1b2c3d4",
     "version": "0.1.0",
     "boot_id": "0123456789abcdef",
@@ -49,7 +52,7 @@ def recorded_form(value: Any) -> Any:
             for name, members in value.items()
         }
         return {
-            name: FIXED[name] if name in FIXED and not isinstance(member, int) else recorded_form(member)
+            name: FIXED[name] if name in FIXED and member and not isinstance(member, int) else recorded_form(member)
             for name, member in members.items()
         }
     if isinstance(value, list):

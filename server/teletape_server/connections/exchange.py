@@ -53,6 +53,7 @@ class FrameExchange:
         head: The frame's head.
         request_id: The request's id.
         began: When its head was read, by `time.monotonic`.
+        seconds: From then to the beginning of its answer.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class FrameExchange:
         self.response_started = self.response_complete = self.disconnected = False
         self.keep_alive = head.keep_alive
         self._loop = asyncio.get_running_loop()
-        self.began = time.monotonic()
+        self.began, self.seconds = time.monotonic(), 0.0
         self.head = head
         self._heads, self._length, self._respond = heads, length, respond
         self._session = session
@@ -190,6 +191,7 @@ class FrameExchange:
 
     def go_on(self, frame: LentFrame) -> None:
         """Answers a frame that its session's process has read, and that was reclaimed as it ran."""
+        self.began -= frame.seconds
         max_header = self._heads.settings.max_header
         self._batch = FrameBatch.read(frame.prefix, self.head.params, length=self._length, max_header=max_header)
         self._batch.note(self.session, frame.running)

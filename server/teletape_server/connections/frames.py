@@ -27,7 +27,7 @@ from teletape_server.connections.exchange import FrameExchange, HealthExchange, 
 from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
 from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import AnswerWriter, answer_head
-from teletape_server.http.plain_requests import HEALTH, PlainRequest
+from teletape_server.http.plain_requests import HEALTH
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.logs import log_request
 from teletape_server.sessions.registry import SessionEntry
@@ -63,7 +63,6 @@ class Frames:
     def __init__(self, connection: FrameCaller, heads: FrameHeads) -> None:
         self._connection = connection
         self.heads = heads
-        self._counts = heads.metrics.frames
         self._logs_requests = heads.settings.logs_requests
         self.known: KnownHead | None = None
         self._accepted: tuple[Head, FrameHead] | None = None  # of the last head that was parsed, if it may be known
@@ -153,16 +152,19 @@ class Frames:
             log.exception("the answer of a session's process cannot be sent")
             transport.abort()
             return
-        if exchange.head.plain is None:
-            self._counts[response.status_code] += 1
-        else:
-            self._note_plain(exchange, exchange.head.plain, response)
+        self._note(exchange, response.status_code)
         on_end = partial(self._on_end, exchange, response)
         self._writer = AnswerWriter(transport, self._connection.flow, head, response.body, on_end)
         self._writer.write()
 
-    def _note_plain(self, exchange: FrameExchange, plain: PlainRequest, response: Response) -> None:
-        self.heads.metrics.observe(plain.verb, plain.route, response.status_code, time.monotonic() - exchange.began)
+    def _note(self, exchange: FrameExchange, status: int) -> None:
+        """Notes how long the request took until its answer begins."""
+        seconds = exchange.seconds = time.monotonic() - exchange.began
+        metrics, head = self.heads.metrics, exchange.head
+        if head.plain is None:
+            metrics.observe_frame(status, seconds, head.owner)
+        else:
+            metrics.observe(head.plain.verb, head.plain.route, status, seconds, head.owner or None)
 
     def _on_end(self, exchange: FrameExchange, response: Response) -> None:
         self._writer = None

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import re
 import socket
-import time
 from typing import Final, Protocol
 
 from starlette.datastructures import MutableHeaders
@@ -76,7 +75,7 @@ class Lending:
     def _count(self, exchange: FrameExchange, response: Response) -> None:
         """Counts a frame that is answered."""
         is_small = exchange.head.plain is None and response.status_code == 200 and len(response.body) <= MOST
-        is_quick = self.may_count and is_small and time.monotonic() - exchange.began < _QUICK
+        is_quick = self.may_count and is_small and exchange.seconds < _QUICK
         self.may_count = False
         self._quick = self._quick + 1 if is_quick else 0
         if self._quick >= self._needed:

@@ -17,6 +17,7 @@ from teletape_server.hosts.running import HostGone as HostGone
 from teletape_server.hosts.running import Reply as Reply
 from teletape_server.hosts.running import Running as Running
 from teletape_server.hosts.watchdog import Ending
+from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.heads import Approval
 
 
@@ -41,8 +42,10 @@ class HostFacts(NamedTuple):
         cpu_seconds: Of the thread that computes, as of the last request that has ended.
         compute_seconds: That its requests have run.
         running, waiting: Requests that run now, and that wait; frames that the host has read itself are among them.
-        frames: That the host has read itself.
+        frames: That have run.
         lent: Connections that are lent to it.
+        durations: Of the requests that have run, from when they came to the host.
+        own_frames: Of the frames that the host has read and answered itself.
     """
 
     bytes_in_use: int = 0
@@ -53,6 +56,8 @@ class HostFacts(NamedTuple):
     waiting: int = 0
     frames: int = 0
     lent: int = 0
+    durations: Durations = Durations()
+    own_frames: Durations = Durations()
 
 
 class Host(Protocol):

@@ -154,6 +154,8 @@ class WorkerHost:
             max(unanswered - is_running, 0),
             page.frames,
             len(self._loans),
+            page.durations,
+            page.own_frames,
         )
         return self._facts
 

@@ -88,8 +88,16 @@ class Answered(BaseModel):
     """The requests that a session has answered since it was created."""
 
     requests: int
+    frames: Annotated[int, Field(description="Those that came as binary frames")]
     problems: Annotated[int, Field(description="Those answered with a problem")]
     last_problem: SessionProblem | None
+    compute_seconds: Annotated[float, Field(description="That they have run")]
+    cpu_seconds: Annotated[float, Field(description="CPU time of the thread that runs them")]
+    p50_seconds: Annotated[
+        float | None,
+        Field(description="Half of them took at most this, with what they waited in the session's process"),
+    ]
+    p99_seconds: Annotated[float | None, Field(description="The same of 99 %; both are estimates from a histogram")]
 
 
 class Session(BaseModel):

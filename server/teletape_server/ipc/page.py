@@ -10,18 +10,21 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-import struct
+from bisect import bisect_left
 from typing import Final, NamedTuple
 
-SLOTS: Final = 8  #: Connections that a session's process has at the same time, at most.
-_SLOT: Final = 128  # bytes, also of the facts before the first slot
-_SIZE: Final = _SLOT * (1 + SLOTS)
-_PREFIX: Final = 64  # bytes from the beginning of a slot
+from teletape_server.ipc.durations import BOUNDS, BUCKETS, Durations
 
-# In the system's form and aligned, so that each value is written at once.
-_NUMBER, _SECONDS = struct.Struct("@Q"), struct.Struct("@d")
-_BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES = 0, 8, 16, 24, 32, 40  # in the page
-_RUNNING, _COUNT, _ANSWERING, _WORKED = 0, 8, 16, 24  # in a slot
+SLOTS: Final = 8  #: Connections that a session's process has at the same time, at most.
+_WORD: Final = 8  # bytes of a number, in the system's form and aligned: each is written at once
+_FACTS: Final = 48  # words before the first slot
+_SLOT: Final = 16  # words
+_SIZE: Final = _WORD * (_FACTS + _SLOT * SLOTS)
+_PREFIX: Final = 8  # words from the beginning of a slot
+
+_BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES = range(6)  # words of the page
+_ALL, _OWN = 6, 6 + 1 + BUCKETS  # likewise, of durations: the sum, and the counts
+_RUNNING, _COUNT, _ANSWERING, _WORKED = range(4)  # words of a slot
 
 
 class RunningFrame(NamedTuple):
@@ -45,6 +48,8 @@ class Page:
 
     def __init__(self, fd: int) -> None:
         self._map = mmap.mmap(fd, _SIZE)
+        self._numbers = memoryview(self._map).cast("Q")
+        self._reals = memoryview(self._map).cast("d")
 
     @classmethod
     def new(cls) -> tuple[Page, int]:
@@ -66,98 +71,130 @@ class Page:
     @property
     def bytes_in_use(self) -> int:
         """The bytes of the session's arrays as of the last answer."""
-        return self._whole(_BYTES_IN_USE)
+        return self._numbers[_BYTES_IN_USE]
 
     @bytes_in_use.setter
     def bytes_in_use(self, count: int) -> None:
-        _NUMBER.pack_into(self._map, _BYTES_IN_USE, count)
+        self._numbers[_BYTES_IN_USE] = count
 
     @property
     def cpu_seconds(self) -> float:
         """Of the thread that computes, as of the last request that has ended."""
-        return self._real(_CPU)
+        return self._reals[_CPU]
 
     @property
     def compute_seconds(self) -> float:
         """The seconds that all requests have run, those that have ended."""
-        return self._real(_COMPUTE)
+        return self._reals[_COMPUTE]
 
     @property
     def frames(self) -> int:
-        """How many frames the process has read itself."""
-        return self._whole(_FRAMES)
+        """How many frames have run."""
+        return self._numbers[_FRAMES]
+
+    @property
+    def durations(self) -> Durations:
+        """Of all requests that have run: from when they came to the process, with what they waited."""
+        return self._durations(_ALL)
+
+    @property
+    def own_frames(self) -> Durations:
+        """Of the frames that the process has read and answered itself."""
+        return self._durations(_OWN)
 
     @property
     def is_running(self) -> bool:
         """Whether a request runs."""
-        ended = self._whole(_ENDED)  # read first: what ends in between still counts
-        return self._whole(_BEGUN) > ended
+        ended = self._numbers[_ENDED]  # read first: what ends in between still counts
+        return self._numbers[_BEGUN] > ended
 
     def begin_request(self) -> None:
         """Notes that a request begins to run."""
-        _NUMBER.pack_into(self._map, _BEGUN, self._whole(_BEGUN) + 1)
+        self._numbers[_BEGUN] += 1
 
-    def end_request(self, seconds: float, cpu_seconds: float) -> None:
-        """Notes that the request has ended, which ran for `seconds`; `cpu_seconds` are those of all requests."""
-        _SECONDS.pack_into(self._map, _CPU, cpu_seconds)
-        _SECONDS.pack_into(self._map, _COMPUTE, self._real(_COMPUTE) + seconds)
-        _NUMBER.pack_into(self._map, _ENDED, self._whole(_ENDED) + 1)
+    def end_request(self, seconds: float, cpu_seconds: float, since: float, *, is_frame: bool) -> None:
+        """Notes that the request has ended.
+
+        Args:
+            seconds: That it has run.
+            cpu_seconds: Of all requests.
+            since: Seconds since it came.
+            is_frame: Whether it is a frame.
+        """
+        self._reals[_CPU] = cpu_seconds
+        self._reals[_COMPUTE] += seconds
+        self._numbers[_FRAMES] += is_frame
+        self._note(_ALL, since)
+        self._numbers[_ENDED] += 1
+
+    def note_own_frame(self, seconds: float) -> None:
+        """Notes a frame that the process answers itself, `seconds` after it came."""
+        self._note(_OWN, seconds)
+
+    def _note(self, position: int, seconds: float) -> None:
+        self._reals[position] += seconds
+        self._numbers[position + 1 + bisect_left(BOUNDS, seconds)] += 1
+
+    def _durations(self, position: int) -> Durations:
+        begin = position + 1
+        return Durations(self._numbers[begin : begin + BUCKETS], self._reals[position])
 
     # --------------------------------------------------------------------------------------------------- of one slot
     def clear(self, slot: int) -> None:
         """Prepares a slot for another connection."""
-        begin = _SLOT * (1 + slot)
-        self._map[begin : begin + _SLOT] = bytes(_SLOT)
+        begin = _WORD * _first(slot)
+        self._map[begin : begin + _WORD * _SLOT] = bytes(_WORD * _SLOT)
 
     def begin(self, slot: int, number: int, seconds: float, prefix: bytes | memoryview) -> None:
         """Notes a frame that begins to run, `seconds` after the loan began."""
-        begin = _SLOT * (1 + slot)
-        _SECONDS.pack_into(self._map, begin + _WORKED, seconds)
-        _NUMBER.pack_into(self._map, _FRAMES, number)
-        _NUMBER.pack_into(self._map, begin + _COUNT, self.count(slot) + 1)
-        _NUMBER.pack_into(self._map, begin + _ANSWERING, 0)
-        self._map[begin + _PREFIX : begin + _SLOT] = bytes(prefix)
-        _NUMBER.pack_into(self._map, begin + _RUNNING, number)
+        first = _first(slot)
+        self._reals[first + _WORKED] = seconds
+        self._numbers[first + _COUNT] += 1
+        self._numbers[first + _ANSWERING] = 0
+        self._map[_WORD * (first + _PREFIX) : _WORD * (first + _SLOT)] = bytes(prefix)
+        self._numbers[first + _RUNNING] = number
 
     def note_work(self, slot: int, seconds: float) -> None:
         """Notes that the frame has run, `seconds` after the loan began."""
-        _SECONDS.pack_into(self._map, _SLOT * (1 + slot) + _WORKED, seconds)
+        self._reals[_first(slot) + _WORKED] = seconds
 
     def answer(self, slot: int) -> None:
         """Notes that the answer to the frame of this slot is about to be sent."""
-        _NUMBER.pack_into(self._map, _SLOT * (1 + slot) + _ANSWERING, 1)
+        self._numbers[_first(slot) + _ANSWERING] = 1
 
     def is_unanswered(self, slot: int) -> bool:
         """Returns whether a frame runs, and nothing of its answer is sent."""
-        return bool(self.number(slot)) and not self._whole(_SLOT * (1 + slot) + _ANSWERING)
+        return bool(self.number(slot)) and not self._numbers[_first(slot) + _ANSWERING]
 
     def end(self, slot: int) -> None:
         """Notes that the frame of this slot is answered."""
-        _NUMBER.pack_into(self._map, _SLOT * (1 + slot) + _RUNNING, 0)
+        self._numbers[_first(slot) + _RUNNING] = 0
 
     def number(self, slot: int) -> int:
         """Returns the number of the frame that runs; 0: none."""
-        return self._whole(_SLOT * (1 + slot) + _RUNNING)
+        return self._numbers[_first(slot) + _RUNNING]
 
     def worked(self, slot: int) -> float:
         """Returns how long after the beginning of the loan the last work for it was; 0: there was none."""
-        return self._real(_SLOT * (1 + slot) + _WORKED)
+        return self._reals[_first(slot) + _WORKED]
 
     def count(self, slot: int) -> int:
         """Returns how many frames the process has read from this connection."""
-        return self._whole(_SLOT * (1 + slot) + _COUNT)
+        return self._numbers[_first(slot) + _COUNT]
 
     def running(self, slot: int) -> RunningFrame | None:
         """Returns the frame that runs; only who has the connection's token may rely on it."""
-        number, begin = self.number(slot), _SLOT * (1 + slot)
-        return RunningFrame(number, self._map[begin + _PREFIX : begin + _SLOT]) if number else None
-
-    def _whole(self, position: int) -> int:
-        return int(_NUMBER.unpack_from(self._map, position)[0])
-
-    def _real(self, position: int) -> float:
-        return float(_SECONDS.unpack_from(self._map, position)[0])
+        number, first = self.number(slot), _first(slot)
+        prefix = self._map[_WORD * (first + _PREFIX) : _WORD * (first + _SLOT)]
+        return RunningFrame(number, prefix) if number else None
 
     def close(self) -> None:
         """Unmaps the memory."""
+        self._numbers.release()
+        self._reals.release()
         self._map.close()
+
+
+def _first(slot: int) -> int:
+    """Returns the first word of a slot."""
+    return _FACTS + _SLOT * slot

@@ -1,78 +1,106 @@
 """Metrics for Prometheus: what was counted, and what is read from the server's state at each scrape.
 
-A frame that a connection answers is counted in a dictionary and nothing else; all that is slower is done for the
-framework's requests, or when /metrics is read. Frames that a session's process has answered itself are counted there.
+Counting is a few additions to numbers; what Prometheus makes of them is done when /metrics is read. What a session's
+process answers itself is counted there (`ipc.page`), and is read with the state.
 """
 
 from __future__ import annotations
 
-import collections
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+from teletape_server.ipc.durations import BOUNDS, Durations
 
 
 class Metrics:
-    """The metrics of one server.
+    """What one server has counted.
 
     Attributes:
-        frames: Frames that connections have answered, by status.
+        requests: Requests that are no frames, by method, route and status.
+        durations: From a request's head to the end of its answer, by route.
+        requests_of: The same requests by the key that they came with.
+        frames: Frames that this process has answered, by key and status.
+        frame_durations: From a frame's head to the beginning of its answer.
         refused: Connections that were refused or ended before a request was complete, by code.
     """
 
     def __init__(self) -> None:
-        self.frames: collections.Counter[int] = collections.Counter()
-        self.refused: collections.Counter[str] = collections.Counter()
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "teletape_requests",
-            "Requests that are no frames, by method, route and status",
-            ["method", "route", "status"],
-            registry=self._registry,
-        )
-        self._seconds = Histogram(
-            "teletape_request_seconds",
-            "Time from a request's head to the end of its answer, by route",
-            ["route"],
-            buckets=_BUCKETS,
-            registry=self._registry,
-        )
-        ProcessCollector(registry=self._registry)
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self.durations: defaultdict[str, Durations] = defaultdict(Durations)
+        self.requests_of: Counter[str] = Counter()
+        self.frames: Counter[tuple[str, int]] = Counter()
+        self.frame_durations = Durations()
+        self.refused: Counter[str] = Counter()
+        self._process = ProcessCollector(registry=None)
 
-    def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Notes a request that the framework has answered."""
-        self._requests.labels(method, route, status).inc()
-        self._seconds.labels(route).observe(seconds)
+    def observe(self, method: str, route: str, status: int, seconds: float, owner: str | None) -> None:
+        """Notes a request that was answered; None: it came without a key."""
+        self.requests[method, route, status] += 1
+        self.durations[route].note(seconds)
+        if owner is not None:
+            self.requests_of[owner] += 1
 
-    def watch(self, facts: Callable[[], Iterable[Metric]]) -> None:
-        """Adds metrics that are read at each scrape."""
+    def observe_frame(self, status: int, seconds: float, owner: str) -> None:
+        """Notes a frame that was answered."""
+        self.frames[owner, status] += 1
+        self.frame_durations.note(seconds)
 
-        class _Facts(Collector):
+    def frames_by(self, position: int) -> Counter[Any]:
+        """Returns how many frames there were by key (0) or by status (1)."""
+        counts: Counter[Any] = Counter()
+        for labels, count in self.frames.items():
+            counts[labels[position]] += count
+        return counts
+
+    def text(self, accept: str, families: Iterable[Metric]) -> tuple[bytes, str]:
+        """Returns metrics with those of the process, and their content type, in the format of an Accept header."""
+        all_families = [*families, *self._process.collect()]
+
+        class _All(Collector):
             def collect(self) -> Iterable[Metric]:
-                return facts()
+                return all_families
 
-        self._registry.register(_Facts())
-
-    def text(self, accept: str) -> tuple[bytes, str]:
-        """Returns all metrics and their content type, in the format that an Accept header asks for."""
+        registry = CollectorRegistry()
+        registry.register(_All())
         encode, content_type = choose_encoder(accept)
-        return encode(self._registry), content_type
+        return encode(registry), content_type
 
 
-def counter(name: str, about: str, label: str, counts: Iterable[tuple[object, float]]) -> CounterMetricFamily:
-    """Returns a counter with one label."""
-    family = CounterMetricFamily(name, about, labels=[label])
-    for value, count in counts:
-        family.add_metric([str(value)], count)
+def counter(
+    name: str, about: str, label: str | tuple[str, ...] = (), counts: Iterable[tuple[object, float]] = ()
+) -> CounterMetricFamily:
+    """Returns a counter with labels.
+
+    Args:
+        name: Of the metric.
+        about: The text that scrapes show.
+        label: The label; several; or none.
+        counts: Values of the label or labels, and the count.
+    """
+    labels = (label,) if isinstance(label, str) else label
+    family = CounterMetricFamily(name, about, labels=labels)
+    for values, count in counts:
+        family.add_metric([str(value) for value in (values if isinstance(values, tuple) else (values,))], count)
     return family
 
 
 def gauge(name: str, about: str, value: float) -> GaugeMetricFamily:
     """Returns a gauge without labels."""
     return GaugeMetricFamily(name, about, value=value)
+
+
+def histogram(name: str, about: str, label: str, durations: Iterable[tuple[str, Durations]]) -> HistogramMetricFamily:
+    """Returns a histogram with a label; empty: without one."""
+    family = HistogramMetricFamily(name, about, labels=[label] if label else [])
+    ends = [*map(str, BOUNDS), "+Inf"]
+    for value, item in durations:
+        buckets = [*zip(ends, accumulate(map(float, item.counts)), strict=True)]
+        family.add_metric([value] if label else [], buckets, item.seconds)
+    return family

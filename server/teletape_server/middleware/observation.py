@@ -37,15 +37,16 @@ class ObservationMiddleware:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
+        answered: float | None = None
         request_id = sent_request_id(Headers(scope=scope)) or new_request_id()
         scope.setdefault("state", {})["request_id"] = request_id
         REQUEST_ID.set(request_id)  # of this task, which handles nothing else
         status, length = _LEFT, 0
 
         async def send_noted(message: Message) -> None:
-            nonlocal status, length
+            nonlocal answered, status, length
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, answered = message["status"], time.perf_counter() - began
                 MutableHeaders(scope=message).setdefault("x-request-id", request_id)
             else:
                 length += len(message.get("body", b""))
@@ -54,19 +55,23 @@ class ObservationMiddleware:
         try:
             await self._app(scope, receive, send_noted)
         finally:
-            self._note(scope, status, length, time.perf_counter() - began)
+            self._note(scope, status, length, time.perf_counter() - began, answered)
 
-    def _note(self, scope: Scope, status: int, length: int, seconds: float) -> None:
-        method, path = scope["method"], scope["path"]
+    def _note(self, scope: Scope, status: int, length: int, seconds: float, answered: float | None) -> None:
+        """Notes a request that took some seconds, and whose answer began after `answered` of them."""
+        method, path, owner = scope["method"], scope["path"], scope["state"].get("owner")
         template = self._server.templates.of(path)
         if template is None:  # only paths that exist become labels: their number has to stay small
             template = "/" + path.split("/")[1] if status < 400 else "other"
-        self._server.metrics.observe(method if method in _METHODS else "other", template, status, seconds)
+        if scope["state"].get("is_frame"):
+            self._server.metrics.observe_frame(status, seconds if answered is None else answered, str(owner))
+        else:
+            self._server.metrics.observe(method if method in _METHODS else "other", template, status, seconds, owner)
         if self._is_logged:
             state = scope["state"]
             sent = scope.get("raw_path", path.encode()).decode("latin-1")
             client = scope.get("client")
             forwarded = Headers(scope=scope).get("x-forwarded-for")
             caller = caller_address(client and client[0], forwarded, self._server.settings.trusted_proxies)
-            owner, request_id = state.get("owner"), state["request_id"]
+            request_id = state["request_id"]
             log_request(method, sent, status, length, seconds, owner=owner, request_id=request_id, caller=caller)

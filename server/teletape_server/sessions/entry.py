@@ -148,8 +148,8 @@ class SessionEntry:
         return facts
 
     def answers(self, facts: HostFacts) -> int:
-        """Returns the number of requests that were answered, with the frames that its host has read itself."""
-        return self._answers + facts.frames
+        """Returns the number of requests that were answered, with the frames that its host has answered itself."""
+        return self._answers + facts.own_frames.total
 
     def times(self) -> Times:
         """Returns what an answer says of its end, now; see `LendingSession`."""
@@ -173,15 +173,15 @@ class SessionEntry:
         facts = {"now": now, "terms": terms, "alone": self.dtype}
         running = self.awake_host.submit(method, {**params, **facts}, content_type=content_type, body=body)
         self.note_running(running)
-        running.reply.add_done_callback(self._note_reply)
         return running
 
     def note_running(self, running: Running) -> None:
-        """Notes that a request runs: until its reply the session is not idle."""
+        """Notes that a request runs: until its reply the session is not idle, and the reply counts."""
         self.lease.begin(self._clock())
-        running.reply.add_done_callback(lambda _: self.lease.end(self._clock()))
+        running.reply.add_done_callback(self._note_reply)
 
     def _note_reply(self, future: asyncio.Future[Reply]) -> None:
+        self.lease.end(self._clock())
         if future.cancelled() or future.exception() is not None:
             return
         reply = future.result()

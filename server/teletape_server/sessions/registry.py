@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -26,7 +26,7 @@ from teletape_server.sessions.record import Key, SessionLimits, SessionRecord, n
 from teletape_server.sessions.runs import IDLE_SECONDS, Runs
 from teletape_server.sessions.starts import Starts
 from teletape_server.sessions.store import MemoryStore, Store
-from teletape_server.sessions.usage import Usage
+from teletape_server.sessions.usage import Spent, Usage
 
 #: First character of ids that the server generates; a caller's own ids cannot begin with it.
 GENERATED: Final = "_"
@@ -79,7 +79,8 @@ class Registry:
         self.stopping = False
         self.bodies = Bodies(quota)
         self._places = Places(quota, lambda: [*self.all(), *self._starting.values()])
-        self._created = self._lent_frames = 0
+        self._created = 0
+        self._spent: defaultdict[str, Spent] = defaultdict(Spent)  # by owner, of sessions that have ended
 
     # ------------------------------------------------------------------------------------------------------- creating
     async def create(
@@ -165,13 +166,12 @@ class Registry:
         """Returns what is in use now, and what was counted."""
         return Usage.of(
             self._live.values(),
-            sessions=len(self.all()),
             runs=self._runs.counts,
             begun=self._runs.begun,
             created=self._created,
             ended=self._ended.reasons,
             body_bytes=self.bodies.counts[None],
-            lent_frames=self._lent_frames,
+            spent=self._spent,
         )
 
     def _check_running(self) -> None:
@@ -349,7 +349,7 @@ class Registry:
         del self._live[key]
         self._ended.reasons[reason] += not entry.record.is_run or reason in _FAULTS
         if entry.host is not None:
-            self._lent_frames += entry.host.facts().frames
+            self._spent[entry.owner].add(entry.host.facts())
         self._change(entry, state=entry.record.state.end(reason))
         if reason not in _FAULTS:  # those are warnings
             log.info("session %s of %s ended: %s", entry.id, entry.owner, text, extra=entry.log_facts)

@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from teletape_server.hosts.protocols import HostFacts
+from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.leases import Reason
 from teletape_server.sessions.entry import SessionEntry
+
+
+class Spent:
+    """What the sessions of one owner have used since the start of the server.
+
+    Attributes:
+        sessions: Those that live.
+        bytes: That these use, as of their last answers.
+        compute_seconds, cpu_seconds: Of all, those that have ended too; see `HostFacts`.
+        own_frames: The same.
+    """
+
+    def __init__(self) -> None:
+        self.sessions = self.bytes = 0
+        self.compute_seconds = self.cpu_seconds = 0.0
+        self.own_frames = Durations()
+
+    def add(self, facts: HostFacts | Spent) -> None:
+        """Adds what a session has used, and no session."""
+        self.compute_seconds += facts.compute_seconds
+        self.cpu_seconds += facts.cpu_seconds
+        self.own_frames.add(facts.own_frames)
 
 
 class Usage(NamedTuple):
@@ -17,60 +42,77 @@ class Usage(NamedTuple):
         runs: Requests without a session that run, and that wait for their turn.
         begun: Those that have begun since the start.
         created: Sessions created since the start.
-        bytes: That they use, as of their last answers.
         body_bytes: Of request bodies under way.
         requests: That are not answered yet.
         ended: Sessions that have ended, by reason.
         lent: Connections that are lent to their hosts.
-        lent_frames: Frames that hosts have read from such connections.
+        spent: By owner; sessions of single requests are in all but the number of sessions.
     """
 
     sessions: int
     runs: tuple[int, int]
     begun: int
     created: int
-    bytes: int
     body_bytes: int
     requests: int
     ended: Mapping[Reason, int]
     lent: int
-    lent_frames: int
+    spent: Mapping[str, Spent]
+
+    @property
+    def bytes(self) -> int:
+        """That live sessions use, as of their last answers."""
+        return sum(spent.bytes for spent in self.spent.values())
+
+    @property
+    def own_frames(self) -> Durations:
+        """Of the frames that hosts have read and answered themselves."""
+        durations = Durations()
+        for spent in self.spent.values():
+            durations.add(spent.own_frames)
+        return durations
 
     @classmethod
     def of(
         cls,
         entries: Collection[SessionEntry],
         *,
-        sessions: int,
         runs: tuple[int, int],
         begun: int,
         created: int,
         ended: Mapping[Reason, int],
         body_bytes: int,
-        lent_frames: int,
+        spent: Mapping[str, Spent],
     ) -> Usage:
         """Returns what live sessions use.
 
         Args:
             entries: The live sessions, those of single requests too.
-            sessions: How many of them are none of single requests.
             runs: Requests without a session that run, and that wait.
             begun: Those that have begun since the start.
             created: Sessions created since the start.
             ended: Sessions that have ended, by reason.
             body_bytes: Bytes of request bodies under way.
-            lent_frames: Of sessions that have ended.
+            spent: By sessions that have ended.
         """
-        all_facts = [entry.note_facts() for entry in entries]
+        by_owner: defaultdict[str, Spent] = defaultdict(Spent)
+        for owner, before in spent.items():
+            by_owner[owner].add(before)
+        lent = 0
+        for entry in entries:
+            facts, mine = entry.note_facts(), by_owner[entry.owner]
+            mine.add(facts)
+            mine.bytes += facts.bytes_in_use
+            mine.sessions += not entry.record.is_run
+            lent += facts.lent
         return cls(
-            sessions=sessions,
+            sessions=sum(mine.sessions for mine in by_owner.values()),
             runs=runs,
             begun=begun,
             created=created,
-            bytes=sum(facts.bytes_in_use for facts in all_facts),
             body_bytes=body_bytes,
             requests=sum(len(entry.running) for entry in entries),
             ended=ended,
-            lent=sum(facts.lent for facts in all_facts),
-            lent_frames=lent_frames + sum(facts.frames for facts in all_facts),
+            lent=lent,
+            spent=by_owner,
         )

@@ -208,13 +208,15 @@ class DirectConnections:
         now, *terms = connection.times
         params = {**connection.approval.params, "now": now + received - connection.lent, "terms": terms}
         result = self._runner.run_frame(number, params, body, received)
-        self.page.note_work(connection.slot, time.monotonic() - connection.lent)
+        ended = time.monotonic()
+        self.page.note_work(connection.slot, ended - connection.lent)
         if result is None:
             self._drop(connection)
         elif not _is_small(result) or not connection.token.take():
             self._runner.pass_on(number, result)
             self._drop(connection)
         else:
+            self.page.note_own_frame(ended - received)
             self._answer(connection, result)
 
     def _answer(self, connection: _Connection, result: FrameResult) -> None:

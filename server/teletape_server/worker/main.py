@@ -124,6 +124,7 @@ class Worker:
         channel.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *wait))
         self._direct = DirectConnections(channel.sock, self)
         self._page: Page  # from `_open` on
+        self._opening = 0.0  # seconds of CPU time, which are not the requests'
         self._sent = 0.0  # when the last request was sent, on the clock of this process
 
     def serve(self) -> None:
@@ -196,6 +197,7 @@ class Worker:
 
                 self._budgets = Budget
             self._once = Once(start["idempotency_window"])
+            self._opening = time.thread_time()
             self._send(("ready",))
         except TeletapeError as error:
             self._send(("failed", error.code, error.message, error.details))
@@ -217,7 +219,7 @@ class Worker:
                 if self._process.is_shared:
                     self._send(("began", number))
                 request = self._request(number, params, content_type, content, received)
-                with self._noted(request.started):
+                with self._noted(request.started, received, is_frame=content_type == wire.FRAME_TYPE):
                     reply = self._once.run(
                         params.get("idempotency_key"), method, request, functools.partial(self._run, number)
                     )
@@ -254,7 +256,7 @@ class Worker:
         try:
             with self._process.turn(lambda: self._waits_no_longer(-number)):
                 request = self._request(-number, params, wire.FRAME_TYPE, body, received)
-                with self._noted(received):
+                with self._noted(received, received, is_frame=True):
                     result = self._run(-number, "batch", request)
         except TeletapeError as error:
             self._refuse(-number, error)
@@ -263,13 +265,15 @@ class Worker:
         return result
 
     @contextmanager
-    def _noted(self, began: float) -> Iterator[None]:
+    def _noted(self, began: float, received: float, *, is_frame: bool) -> Iterator[None]:
         """A block in which a request runs, which the page shows."""
         self._page.begin_request()
         try:
             yield
         finally:
-            self._page.end_request(time.monotonic() - began, time.thread_time())
+            now = time.monotonic()
+            cpu_seconds = time.thread_time() - self._opening
+            self._page.end_request(now - began, cpu_seconds, now - received, is_frame=is_frame)
 
     def pass_on(self, number: int, result: Result) -> None:
         """Gives a frame's result to the server; see `Runner`."""

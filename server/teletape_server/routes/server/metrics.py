@@ -2,56 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeAlias
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from starlette.datastructures import State
 
-from teletape_server.http.access import Owner
-from teletape_server.middleware.metrics import Metrics, counter, gauge
-from teletape_server.sessions.registry import Registry
+from teletape_server.http.access import Owner, is_admin
+from teletape_server.ipc.durations import Durations
+from teletape_server.middleware.metrics import Metrics, counter, gauge, histogram
+from teletape_server.sessions.usage import Spent, Usage
+
+#: A metric by key: the end of its name, its text, and its value for a key.
+_OfKey: TypeAlias = tuple[str, str, Callable[[str], float]]
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/metrics", tags=["server"])
-async def metrics(request: Request, _: Owner) -> Response:
-    """Counts of requests, frames and sessions, and what is in use now."""
-    all_metrics: Metrics = request.app.state.metrics
-    text, content_type = all_metrics.text(request.headers.get("accept", ""))
+async def metrics(request: Request, owner: Owner) -> Response:
+    """Counts of requests, frames and sessions, and what is in use now; by key for an admin, else of the key's own."""
+    state = request.app.state
+    counts: Metrics = state.metrics
+    usage: Usage = state.registry.usage()
+    owners = {*counts.requests_of, *counts.frames_by(0), *usage.spent} if is_admin(request, owner) else {owner}
+    families = [*_of_all(state, counts, usage), *_of_keys(sorted(owners), counts, usage)]
+    text, content_type = counts.text(request.headers.get("accept", ""), families)
     return Response(text, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
 
 
-def facts_of(state: State) -> Callable[[], Iterable[Metric]]:
-    """Returns what reads the facts of a server's state."""
+def _of_all(state: State, counts: Metrics, usage: Usage) -> Iterator[Metric]:
+    """Yields what the server has of all keys together."""
+    by_request = ("method", "route", "status")
+    yield counter("teletape_requests", "Requests that are no frames", by_request, counts.requests.items())
+    about = "Time from a request's head to the end of its answer, by route"
+    yield histogram("teletape_request_seconds", about, "route", counts.durations.items())
+    own_frames, durations = usage.own_frames, Durations()
+    by_status = {**counts.frames_by(1), 0: own_frames.total}.items()
+    yield counter("teletape_frames", "Frames answered, by status; 0: by sessions' processes", "status", by_status)
+    durations.add(counts.frame_durations)
+    durations.add(own_frames)
+    about = "Time from a frame's head to the beginning of its answer"
+    yield histogram("teletape_frame_seconds", about, "", [("", durations)])
+    yield gauge("teletape_sessions", "Live sessions", usage.sessions)
+    yield gauge("teletape_runs", "Requests without a session that run", usage.runs[0])
+    yield gauge("teletape_waiting_runs", "Requests without a session that wait for their turn", usage.runs[1])
+    yield gauge("teletape_session_bytes", "Bytes in use by live sessions, as of their last answers", usage.bytes)
+    yield gauge("teletape_bodies_bytes", "Bytes of request bodies under way", usage.body_bytes)
+    yield gauge("teletape_unanswered_requests", "Requests that sessions have not answered yet", usage.requests)
+    yield counter("teletape_sessions_ended", "Ended sessions by reason", "reason", usage.ended.items())
+    yield counter("teletape_refused_connections", "Refused, by code", "code", counts.refused.items())
+    connections = getattr(state, "connections", None)
+    if connections is not None:
+        yield gauge("teletape_connections", "Open connections", len(connections.open))
+        yield gauge("teletape_handed_connections", "Of these, served by sessions' processes", usage.lent)
+    yield counter("teletape_sessions_created", "Sessions that were created", (), [((), usage.created)])
+    yield counter("teletape_runs_begun", "Requests without a session that have begun", (), [((), usage.begun)])
 
-    def facts() -> Iterable[Metric]:
-        registry: Registry = state.registry
-        counts: Metrics = state.metrics
-        usage = registry.usage()
-        yield gauge("teletape_sessions", "Live sessions", usage.sessions)
-        yield gauge("teletape_runs", "Requests without a session that run", usage.runs[0])
-        yield gauge("teletape_waiting_runs", "Requests without a session that wait for their turn", usage.runs[1])
-        yield gauge("teletape_session_bytes", "Bytes in use by live sessions, as of their last answers", usage.bytes)
-        yield gauge("teletape_bodies_bytes", "Bytes of request bodies under way", usage.body_bytes)
-        yield gauge("teletape_unanswered_requests", "Requests that sessions have not answered yet", usage.requests)
-        yield counter("teletape_sessions_ended", "Ended sessions by reason", "reason", usage.ended.items())
-        frames = counter("teletape_frames", "Frames answered, by status; 0: by sessions' processes", "status", ())
-        for status, count in {**counts.frames, 0: usage.lent_frames}.items():
-            frames.add_metric([str(status)], count)
-        yield frames
-        yield counter("teletape_refused_connections", "Refused, by code", "code", counts.refused.items())
-        connections = getattr(state, "connections", None)
-        if connections is not None:
-            yield gauge("teletape_connections", "Open connections", len(connections.open))
-            yield gauge("teletape_handed_connections", "Of these, served by sessions' processes", usage.lent)
-        for name, text, count in (
-            ("teletape_sessions_created", "Sessions that were created", usage.created),
-            ("teletape_runs_begun", "Requests without a session that have begun", usage.begun),
-        ):
-            total = CounterMetricFamily(name, text)
-            total.add_metric([], count)
-            yield total
 
-    return facts
+def _of_keys(owners: Collection[str], counts: Metrics, usage: Usage) -> Iterator[Metric]:
+    """Yields what the server has of each of these keys."""
+    frames = counts.frames_by(0)
+    spent = {owner: usage.spent.get(owner, Spent()) for owner in owners}
+    totals: tuple[_OfKey, ...] = (
+        ("requests", "Requests of a key that are no frames", lambda owner: counts.requests_of[owner]),
+        ("frames", "Frames of a key", lambda owner: frames[owner] + spent[owner].own_frames.total),
+        ("compute_seconds", "That the requests of a key have run", lambda owner: spent[owner].compute_seconds),
+        ("cpu_seconds", "Of the threads that compute for a key", lambda owner: spent[owner].cpu_seconds),
+    )
+    for name, about, value in totals:
+        yield counter(f"teletape_key_{name}", about, "key", [(owner, value(owner)) for owner in owners])
+    present: tuple[_OfKey, ...] = (
+        ("sessions", "Live sessions of a key", lambda owner: spent[owner].sessions),
+        ("session_bytes", "Bytes in use by these, as of their last answers", lambda owner: spent[owner].bytes),
+    )
+    for name, about, value in present:
+        family = GaugeMetricFamily(f"teletape_key_{name}", about, labels=["key"])
+        for owner in owners:
+            family.add_metric([owner], value(owner))
+        yield family

@@ -75,6 +75,7 @@ async def batch(
 
 async def _run_frame(request: Request, session: SessionEntry, params: dict[str, Any]) -> Response:
     """Runs a frame. Its first bytes identify the batch: a retry of a running batch waits for that one."""
+    request.state.is_frame = True
     settings = settings_of(request)
     length = declared_length(request.headers, settings.max_body)
     stream = request.stream()

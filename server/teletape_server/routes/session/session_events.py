@@ -51,7 +51,16 @@ def described(entry: SessionEntry, now: float) -> Session:
             iteration=current.iteration if current else 0,
             iterations=current.iterations if current else 0,
         ),
-        answered=Answered(requests=entry.answers(facts), problems=entry.problems, last_problem=_last_problem(entry)),
+        answered=Answered(
+            requests=entry.answers(facts),
+            frames=facts.frames,
+            problems=entry.problems,
+            last_problem=_last_problem(entry),
+            compute_seconds=round(facts.compute_seconds, 6),
+            cpu_seconds=round(facts.cpu_seconds, 6),
+            p50_seconds=facts.durations.quantile(0.5),
+            p99_seconds=facts.durations.quantile(0.99),
+        ),
     )
 
 
