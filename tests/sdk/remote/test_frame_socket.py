@@ -149,13 +149,6 @@ def test_connections_are_kept_open_and_kept_alive(server: Scripted, http: Connec
     assert open_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_a_key_with_a_line_end_is_not_sent(server: Scripted) -> None:
-    http = Connection(f"http://127.0.0.1:{server.listening.getsockname()[1]}", "secret\r\nX: y")
-    with pytest.raises(ConnectionFailed, match="LocalProtocolError"):
-        post(http)
-    assert not server.requests
-
-
 # ------------------------------------------------------------------------------------------------------------- answers
 ANSWERS = {
     "plain": [PLAIN],
