@@ -17,7 +17,7 @@ from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server import version
 from teletape_server.connections.listener import address_of, listening
 from teletape_server.ipc.confinement import hide, machine_memory, scrub
-from teletape_server.settings import Settings, SettingsError
+from teletape_server.settings import Settings, SettingsError, unknown_variables
 
 _END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
 _LATE_STATUS: Final = 70
@@ -46,13 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         print(f"teletape: {error}", file=sys.stderr)
         return 2
+    warnings = unknown_variables(os.environ)
     hide()  # its keys above all; before the first process that could look
     scrub(os.environ)  # before the first thread, and before the first process that inherits it
-    return serve(settings)
+    return serve(settings, warnings)
 
 
-def serve(settings: Settings) -> int:
-    """Serves until a signal stops it; returns the exit status."""
+def serve(settings: Settings, warnings: Sequence[str] = ()) -> int:
+    """Logs the warnings, and serves until a signal stops it; returns the exit status."""
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
         from teletape_server import app, logs, server, tls  # noqa: F401  # what `_serve` needs
@@ -61,6 +62,8 @@ def serve(settings: Settings) -> int:
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1
     logs.configure(settings.log_level, settings.log_format, logs_requests=settings.logs_requests)
+    for warning in warnings:
+        logging.getLogger("teletape").warning("%s", warning)
     if settings.worker_user is not None and os.geteuid() != 0:
         print(
             f"teletape: --worker-user {settings.worker_user.uid} needs a server that root has started: it runs as user "

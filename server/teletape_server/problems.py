@@ -116,8 +116,8 @@ def shutting_down() -> Problem:
     """Returns the problem of a request that comes while the server stops."""
     return Problem(
         "shutting_down",
-        "this server is shutting down: the request changed nothing. Send it again when a server answers; the sessions "
-        "of this one end",
+        "this server is shutting down: what came now is not executed, only an earlier try of the request may be. Send "
+        "it again when a server answers; the sessions of this one end",
         headers={"Retry-After": "1"},
     )
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from teletape_engine.suggestions import with_nearest
 from teletape_server.auth import Network, is_loopback
 from teletape_server.ipc.confinement import User
 
@@ -27,6 +28,14 @@ _UNITS: Final = {"": 1, "B": 1} | {
     for power, prefix in enumerate("KMGT", 1)
     for suffix, base in (("B", 1000), ("iB", 1024), ("", 1024))
 }
+_PREFIX: Final = "TELETAPE_"
+#: Variables of this prefix that the engine and the SDK read, and those that Compose and the images' build take.
+_OF_OTHERS: Final = frozenset(
+    _PREFIX + name
+    for name in (
+        "ALLOW_INSECURE API_KEY DATASET_BYTES GPU_PUBLISH LAZY MEMORY OFFLOAD_LOOPS PLANS PROGRESS PUBLISH URL WHERE"
+    ).split()
+)
 _SHORTEST_KEY: Final = 8  # characters
 _DURATIONS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -397,12 +406,25 @@ class Settings:
         return cls(**values)
 
 
+def unknown_variables(environment: Mapping[str, str]) -> list[str]:
+    """Returns a sentence for each variable TELETAPE_* that nothing reads, with the nearest setting's.
+
+    The SDK's own are known: a program and its server may have the same environment.
+    """
+    known = {_variable(setting.name) for setting in dataclasses.fields(Settings)}
+    unknown = sorted(name for name in environment if name.startswith(_PREFIX) and name not in known | _OF_OTHERS)
+    return [
+        with_nearest(f"the variable {name} is no setting of the server, and is ignored", name, known)
+        for name in unknown
+    ]
+
+
 def _flag(setting: dataclasses.Field[Any]) -> str:
     return setting.metadata["flag"] or "--" + setting.name.replace("_", "-")
 
 
 def _variable(name: str) -> str:
-    return "TELETAPE_" + name.upper()
+    return _PREFIX + name.upper()
 
 
 def _shown(setting: dataclasses.Field[Any]) -> str:

@@ -187,5 +187,5 @@ def test_the_end_of_a_server_refuses_those_who_wait_for_a_session_at_once(
             refused = [answer for answer in answers if answer.is_error]
             assert len(refused) >= 2, "one may have a process that had started before"
             for answer in refused:
-                assert "the request changed nothing" in problem(answer, 503, "shutting_down")["detail"]
+                assert "what came now is not executed" in problem(answer, 503, "shutting_down")["detail"]
             until_ended(stuck)  # or it would outlive the server

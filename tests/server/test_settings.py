@@ -17,7 +17,7 @@ import pytest
 from serving import ok
 from teletape_server import cli
 from teletape_server.ipc.confinement import User, machine_memory
-from teletape_server.settings import Settings, SettingsError
+from teletape_server.settings import Settings, SettingsError, unknown_variables
 
 TELETAPE = [sys.executable, "-m", "teletape_server.cli"]
 
@@ -218,6 +218,27 @@ def test_a_server_whose_settings_promise_more_memory_than_there_is_says_so() -> 
     with serving("--sessions", "100000", TELETAPE_API_KEYS="ann:12345678") as process:
         process.terminate()
         assert "100000 sessions and 8 requests without one, of 2 GiB each" in process.communicate(timeout=60)[1]
+
+
+def test_a_mistyped_variable_is_warned_of_and_the_sdk_s_own_are_not() -> None:
+    with serving(TELETAPE_SESSION="3", TELETAPE_URL="http://127.0.0.1:1", TELETAPE_SESSIONS_PER_KEY="2") as process:
+        process.terminate()
+        lines = [line for line in process.communicate(timeout=60)[1].splitlines() if "TELETAPE_" in line]
+    [line] = [line for line in lines if "TELETAPE_API_KEYS" not in line]
+    assert "the variable TELETAPE_SESSION is no setting of the server, and is ignored" in line
+    assert "did you mean 'TELETAPE_SESSIONS'" in line
+
+
+def test_each_variable_that_the_sdk_and_the_engine_read_is_known_to_the_server() -> None:
+    root = Path(__file__).parents[2]
+    files = [root / "client/teletape/environment.py", root / "engine/teletape_engine/plans/policy.py"]
+    names = {
+        name
+        for file in [*files, root / "docker-compose.yml"]
+        for name in re.findall(r"TELETAPE_[A-Z_]+", file.read_text())
+    }
+    assert len(names) > 15
+    assert unknown_variables(dict.fromkeys(names, "")) == []
 
 
 @pytest.mark.parametrize(

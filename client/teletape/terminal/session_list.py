@@ -69,7 +69,7 @@ class SessionFacts:
             f"{self.bytes_in_use / 2**20:,.1f} of {self.memory_limit / 2**20:,.0f} MiB",
             _ago(self.created_at),
             _ahead(self.expires_at),
-            f"{self.running} requests" if self.running else "",
+            f"{self.running} request{'s' if self.running > 1 else ''}" if self.running else "",
         )
 
     def __repr__(self) -> str:

@@ -72,6 +72,15 @@ def test_ping(server_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "read seldom" in text
 
 
+@pytest.mark.parametrize(("running", "words"), [(0, ""), (1, "1 request"), (2, "2 requests")])
+def test_the_requests_of_a_listed_session_are_counted_in_words(server_url: str, running: int, words: str) -> None:
+    session = tf.connect(server_url, session="counted-in-words", default=False)
+    [facts] = [facts for facts in tf.sessions(server_url) if facts.id == "counted-in-words"]
+    facts.running = running
+    assert facts.row()[-1] == words
+    session.close()
+
+
 def test_sessions_are_listed_and_ended(server_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     session = tf.connect(server_url, session="listed-by-the-command", default=False)
     assert main(["sessions", server_url]) == 0
