@@ -58,15 +58,15 @@ def test_json_of_few_bytes_and_many_numbers_is_refused_too(rest: Rest, value: st
     content = f'{{"id": "x", "value": [{",".join([value] * count)}]}}'.encode()
     for path in ("tensors", "batch", "run"):
         refusal = problem(rest.http.post(f"{rest.path}/{path}", content=content), 413, "body_too_large")
-        assert refusal["details"] == {"found": 5_000_001 + 32 + 2 * 16, "limit": 5_000_000}
+        assert refusal["details"] == {"found": 5_000_001 + 24 + 2 * 8, "limit": 5_000_000}
         assert "send large tensors as safetensors" in refusal["detail"]
 
 
 @pytest.mark.parametrize(
     ("path", "before", "member", "weight"),
     [
-        ("batch", '{"commands": [', '{"do": "fetch", "id": "x"}', 32 + 2 * 16 + 2),
-        ("ops", '{"ops": [{"op": "add_n", "inputs": [', '{"dtype": "int8", "data": 1}', 32 + 2 * 16 + 2),
+        ("batch", '{"commands": [', '{"do": "fetch", "id": "x"}', 24 + 2 * 8 + 2),
+        ("ops", '{"ops": [{"op": "add_n", "inputs": [', '{"dtype": "int8", "data": 1}', 24 + 2 * 8 + 2),
     ],
     ids=["commands", "tensors"],
 )
@@ -77,7 +77,7 @@ def test_json_of_few_numbers_and_many_objects_is_refused_too(
     content = (before + ", ".join([member] * count)).encode()  # it is not read, nor looked at for its end
     refusal = problem(rest.http.post(f"{rest.path}/{path}", content=content), 413, "body_too_large")
     assert refusal["details"]["found"] >= count * weight
-    assert "an object counts as 32, each of its members as 16" in refusal["detail"]
+    assert "an object counts as 24, each of its members as 8" in refusal["detail"]
     assert "many commands as a frame" in refusal["detail"]
 
 

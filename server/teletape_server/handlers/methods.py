@@ -23,7 +23,7 @@ from teletape_wire.tensors import Buffer
 _MAX_VALUES: Final = 5_000_000  # of a body in JSON, as `_WEIGHTS` counts them: to read more takes two seconds
 #: Values that a sign in JSON counts as, a value being what is read in 0.3 µs: a number or list. To read a command or a
 #: small tensor, an object of two to four members, takes 6 to 25 µs.
-_WEIGHTS: Final = {",": 1, "[": 1, "{": 32, ":": 16}
+_WEIGHTS: Final = {",": 1, "[": 1, "{": 24, ":": 8}
 #: What to do with a body that is too large for JSON.
 SEND_BYTES: Final = (
     f"send large tensors as safetensors (Content-Type: {SAFETENSORS_TYPE}) or, a single one, as raw bytes "
