@@ -50,10 +50,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for marker, obstacle in OBSTACLES.items():
-        marked = [item for item in items if item.get_closest_marker(marker)]
-        if marked and (reason := obstacle()):
-            for item in marked:
+    marked: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        for marker in item.iter_markers():
+            if marker.name in OBSTACLES:
+                marked.setdefault(marker.name, []).append(item)
+    for name, tests in marked.items():
+        if reason := OBSTACLES[name]():
+            for item in tests:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 

@@ -31,5 +31,8 @@ class UnixServer(Server):
     def client(self, owner: str | None = None, **headers: str) -> httpx.Client:
         """A plain HTTP client."""
         return httpx.Client(
-            transport=httpx.HTTPTransport(uds=self._path), base_url="http://localhost", headers=headers, timeout=60
+            transport=httpx.HTTPTransport(uds=self._path, verify=False),
+            base_url="http://localhost",
+            headers=headers,
+            timeout=60,
         )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+from functools import cache
 
 
+@cache
 def version() -> str:
     """Returns the distribution's version; "0" in a checkout that is not installed."""
     try:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,7 +71,7 @@ def check_method(name: str, args: Any, kwargs: dict[str, Any]) -> None:
 
 
 def _check_arguments(path: str, listed: str | None, args: Any, kwargs: dict[str, Any]) -> None:
-    names = [] if listed is None else listed.split()
+    names = _arguments(listed)
     stars = listed is None or any(name.startswith("*") for name in names)
     unknown = [name for name in kwargs if name not in names and "**kwargs" not in names]
     if listed is not None and unknown:
@@ -79,21 +80,36 @@ def _check_arguments(path: str, listed: str | None, args: Any, kwargs: dict[str,
         raise NotInCupy(f"{path} takes {len(names)} arguments, found {len(args)}")
 
 
+@cache
+def _arguments(listed: str | None) -> tuple[str, ...]:
+    """The names of the arguments, as the record lists them."""
+    return () if listed is None else tuple(listed.split())
+
+
 def _check_loop(path: str, args: Any, kwargs: dict[str, Any]) -> None:
-    loops = [Loop(*loop.split("->")) for loop in RECORD["ufuncs"][path].split()]
-    count = len(loops[0].inputs)
-    inputs = [kwargs["dtype"]] * count if kwargs.get("dtype") is not None else args[:count]
-    if not any(all(_fits(x, char) for x, char in zip(inputs, loop.inputs, strict=True)) for loop in loops):
+    count = len(_loops(path)[0].inputs)
+    inputs = [np.dtype(kwargs["dtype"])] * count if kwargs.get("dtype") is not None else args[:count]
+    if not _computes(path, *[type(x) if type(x) in KINDS else getattr(x, "dtype", x) for x in inputs]):
         dtypes = ", ".join(str(getattr(x, "dtype", x)) for x in inputs)
         raise NotInCupy(f"{path} does not compute {dtypes}; it computes {RECORD['ufuncs'][path]}")
 
 
+@cache
+def _loops(path: str) -> list[Loop]:
+    return [Loop(*loop.split("->")) for loop in RECORD["ufuncs"][path].split()]
+
+
+@cache
+def _computes(path: str, *inputs: Any) -> bool:
+    """Whether a ufunc has a loop for such inputs, each a dtype or the type of a Python number."""
+    return any(all(map(_fits, inputs, loop.inputs)) for loop in _loops(path) if len(loop.inputs) == len(inputs))
+
+
 def _fits(x: Any, char: str) -> bool:
     """Whether a loop takes an input as `char`: an array or a NumPy scalar by its dtype, a Python number by its kind."""
-    if type(x) in KINDS:
-        kinds = KINDS[type(x)]
-        return _dtype(char).kind in kinds or char == "?"
-    return np.can_cast(getattr(x, "dtype", x), _dtype(char))
+    if x in KINDS:
+        return _dtype(char).kind in KINDS[x] or char == "?"
+    return np.can_cast(x, _dtype(char))
 
 
 def _dtype(char: str) -> np.dtype[Any]:

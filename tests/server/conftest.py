@@ -12,7 +12,7 @@ from serving import ok
 @pytest.fixture(scope="module")
 def http(server_url: str) -> Iterator[httpx.Client]:
     """A client of the shared server."""
-    with httpx.Client(base_url=server_url, timeout=60, trust_env=False) as client:
+    with httpx.Client(base_url=server_url, timeout=60, trust_env=False, verify=False) as client:
         yield client
 
 

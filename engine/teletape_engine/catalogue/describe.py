@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from teletape_engine.catalogue.op import CATALOGUE, Op
@@ -57,8 +58,12 @@ def catalogue(names: Iterable[str] | None = None) -> list[dict[str, Any]]:
     return [describe(CATALOGUE.named(name)) for name in sorted(CATALOGUE if names is None else names)]
 
 
+@cache
 def digest() -> str:
-    """A hash over all descriptions without their prose: equal if both sides have the same ops."""
+    """A hash over all descriptions without their prose: equal if both sides have the same ops.
+
+    The catalogue is complete and frozen once its ops are imported.
+    """
     prose = {"documentation", "on_gpu"}
     facts = [{k: v for k, v in description.items() if k not in prose} for description in catalogue()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
