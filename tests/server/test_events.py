@@ -94,7 +94,7 @@ def test_a_refusal_is_the_last_event(http: httpx.Client) -> None:
         "/v1/sessions/demo/ops", json={"ops": [{"op": "addd", "inputs": [1, 2], "outputs": ["x"]}]}, headers=EVENTS
     )
     assert response.status_code == 200, "the stream had begun"
-    ((kind, status, refusal),) = events(response)
+    *_, (kind, status, refusal) = events(response)
     assert (kind, status, refusal["code"]) == ("problem", "422", "unknown_op")
     assert refusal["instance"].startswith("urn:teletape:request:")
 
