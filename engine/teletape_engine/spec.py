@@ -262,8 +262,12 @@ def elements(numbers: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
     Raises:
         InvalidArgumentError: One of them does not fit.
     """
+    if numbers.dtype is dtype:
+        return numbers
     with np.errstate(all="ignore"):
         array = numbers.astype(dtype)
+        if dtype not in INTEGER and np.logical_and.reduce(np.isfinite(array), axis=None):
+            return array
         fits = array == numbers if dtype in INTEGER else np.isfinite(array) == np.isfinite(numbers)
     if not fits.all():
         number = numbers[~fits][0].item()

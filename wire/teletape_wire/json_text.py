@@ -12,11 +12,9 @@ from typing import Any, Final
 
 from teletape_wire.errors import MalformedJsonError
 
-#: Bytes from which lists of numbers are looked for, and the bytes of which these consist.
-_LARGE: Final = 512
-_NUMBER_BYTES: Final = b"-+.0123456789eE, []\t\r\n"
-#: Many bytes of numbers and lists of these. It has no end that could be missing, so each byte is looked at once.
-_NUMBERS: Final = re.compile(rb"[-+.\deE,\s\[\]]{64,}")
+_LARGE: Final = 512  #: Bytes of a text from which another parser is faster.
+_FEW: Final = 64  #: Members of a list that are all looked at.
+_LONG_INTEGER: Final = re.compile(rb"(?<![.\d])\d{19,}(?![.\deE])")  #: One that may have more than 64 bits.
 _HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")  #: Half of a surrogate pair; alone it is not a character.
 
 
@@ -30,37 +28,50 @@ def parse_json(text: bytes | memoryview) -> Any:
         MalformedJsonError: The bytes are not JSON; the message says where and why.
     """
     content = bytes(text)
-    if len(content) > _LARGE and 4 * len(content.translate(None, _NUMBER_BYTES)) < len(content):
-        value = _numbers_fast(content)
+    if len(content) > _LARGE:
+        value = _fast(content)
         if value is not None:
             return value
     return _parsed(content)
 
 
-def _numbers_fast(content: bytes) -> Any:
-    """The value of a text whose bulk is numbers, by orjson, in half the time; None if the text needs another look.
+def _fast(content: bytes) -> Any:
+    """The value of a text, by orjson, in a fraction of the time; None if the text needs another look.
 
     orjson is as strict as this module, but for names that occur twice and integers of more than 64 bits, which become
-    floating. So the text is parsed here too, without its long lists of numbers.
+    floating. Every member of an object has a colon: if there are as many of both, no name occurs twice.
     """
     try:
         import orjson  # the server's; a client parses no large texts
     except ImportError:
         return None
-    rest = _NUMBERS.sub(_without_lists, content)
-    if len(rest) > len(content) // 2 or b"1" * 19 in rest.translate(_DIGITS):
+    if b"1" * 19 in content.translate(_DIGITS) and _LONG_INTEGER.search(content):
         return None
     try:
-        _parsed(rest)
-        return orjson.loads(content)
-    except (MalformedJsonError, orjson.JSONDecodeError):
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError:
         return None
+    return value if _members(value) == content.count(b":") else None
 
 
-def _without_lists(numbers: re.Match[bytes]) -> bytes:
-    text = numbers[0]
-    begin, end = text.find(b"["), text.rfind(b"]")
-    return text if begin < 0 or end < begin else text[:begin] + b"[]" + text[end + 1 :]
+def _members(value: Any) -> int:
+    """How many members the objects in a value have; too few if a long list has objects that do not begin it."""
+    count, nests = 0, [value]
+    for nest in nests:  # which grows
+        if nest.__class__ is dict:
+            count += len(nest)
+            nests += nest.values()
+        elif nest.__class__ is not list or not nest:
+            continue
+        elif len(nest) <= _FEW:
+            nests += [member for member in nest if member.__class__ is dict or member.__class__ is list]
+        else:
+            first = nest[0]
+            while first.__class__ is list and first:
+                first = first[0]
+            if first.__class__ is dict:
+                nests += nest
+    return count
 
 
 def _parsed(content: bytes) -> Any:
