@@ -1,10 +1,12 @@
 """Questions about a function that come again with other numbers are answered as if each were the first."""
 
+import gc
 import json
 import sys
 import time
 from collections.abc import Mapping
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -180,6 +182,19 @@ def test_a_form_belongs_to_the_function_and_to_what_its_ids_name() -> None:
     answer_to(session, "functions-delete", {}, id="two")
     code, _ = answer_to(session, "functions-value_and_gradient", body, id="two")
     assert code == "released_id"
+
+
+@pytest.mark.parametrize("end", ["functions-delete", "functions-create"])
+def test_a_form_does_not_keep_its_function(end: str) -> None:
+    session = session_with_functions()
+    for _ in range(TIMES):
+        answer_to(session, "functions-value_and_gradient", {"inputs": [[1.0, 2.0], 1.5]}, id="two")
+    assert known_forms(session)
+    function = ref(session.kind("two"))
+    answer_to(session, end, {**TWO, "replace": True} if end == "functions-create" else {}, id="two")
+    session._state.repetitions.forget()  # as a full session does
+    gc.collect()
+    assert function() is None
 
 
 def test_a_question_of_a_known_form_that_fails_says_what_the_first_would() -> None:

@@ -365,6 +365,11 @@ def test_a_get_waits_no_longer_than_its_caller_wants() -> None:
 ENDLESS = {"inputs": [{"dtype": "float32", "data": 1.0}], "carried": 1, "length": 9_000_000}
 SLOW = {"id": "slow", "inputs": ["x"], "outputs": ["y"], "steps": [op("pow", "x", 1.0, to="y")]}
 
+ENDLESS_RUN = {
+    "commands": [{"do": "function", **SLOW}, {"do": "scan", "body": "slow", "outputs": ["z"], **ENDLESS}],
+    "fetch": ["z"],
+}
+
 
 def is_cancelled(response: httpx.Response) -> bool:
     """Whether a problem, or the failure of a batch, says that it was cancelled."""
@@ -390,9 +395,8 @@ def test_deleting_a_request_cancels_it_and_no_other_one(rest: Rest) -> None:
 
 def test_a_frame_and_a_run_are_cancelled_too(rest: Rest) -> None:
     rest.create("functions", SLOW)
-    commands = [{"do": "function", **SLOW}, {"do": "scan", "body": "slow", "outputs": ["z"], **ENDLESS}]
-    run = accepted(rest.http.post("/v1/run", json={"commands": commands, "fetch": ["z"]}, headers=ASYNC))
-    batch = wire.batch_from_json({"commands": commands[1:]})
+    run = accepted(rest.http.post("/v1/run", json=ENDLESS_RUN, headers=ASYNC))
+    batch = wire.batch_from_json({"commands": ENDLESS_RUN["commands"][1:]})
     program = Program(rest.http, "demo")
     frame = accepted(program.post(Batch(batch.commands, (), program.client, 1, b"n" * 16)))
     for location in (frame, run):
@@ -401,6 +405,18 @@ def test_a_frame_and_a_run_are_cancelled_too(rest: Rest) -> None:
     answer, _ = wire.decode_answer(ok(answer_at(rest.http, frame)).content)
     assert answer.failure is not None
     assert answer.failure.code == "cancelled"
+
+
+def test_another_run_under_a_key_is_refused_however_it_is_to_be_answered(server: Server) -> None:
+    with server.client() as http:
+        headers = {"Idempotency-Key": "run", **ASYNC}
+        location = accepted(http.post("/v1/run", json=ENDLESS_RUN, headers=headers))
+        assert accepted(http.post("/v1/run", json=ENDLESS_RUN, headers=headers)) == location
+        for prefers in ({}, ASYNC, {"Prefer": "respond-async, wait=1"}):
+            conflict = http.post("/v1/run", json=RUN, headers=headers | {"Prefer": ""} | prefers)
+            problem(conflict, 422, "idempotency_conflict")
+        assert http.delete(location).status_code == 202
+        problem(answer_at(http, location), 409, "cancelled")
 
 
 def test_cancels_of_single_requests_that_find_no_room_are_sent_later() -> None:

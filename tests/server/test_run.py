@@ -250,6 +250,29 @@ def test_a_process_that_has_died_is_replaced(keyed: Server) -> None:
         assert processes(keyed).isdisjoint({pid})
 
 
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "dies"}, {"Accept": "text/event-stream"}])
+def test_a_request_whose_process_dies_is_sent_again(keyed: Server, headers: dict[str, str]) -> None:
+    answers: list[httpx.Response] = []
+
+    def post() -> None:
+        with keyed.client() as http:
+            answers.append(http.post("/v1/run", json={"commands": LOOP}, headers=headers))
+
+    for _ in range(2):  # also the retry under the key begins anew
+        thread = threading.Thread(target=post)
+        thread.start()
+        until(lambda: keyed.app.state.registry.usage().requests == 1)
+        (pid,) = processes(keyed)
+        os.kill(pid, signal.SIGKILL)
+        thread.join()
+        until(lambda: keyed.app.state.registry.usage().runs == (0, 0))
+    for answer in answers:
+        assert "session_ended" in answer.text
+        assert "Nothing of it stays: send it again" in answer.text
+        assert "the session" not in answer.text
+        assert "idempotent-replayed" not in answer.headers
+
+
 def test_a_process_ends_with_the_caller_that_leaves_its_request(keyed: Server) -> None:
     with keyed.client() as http:
         ok(run_of(http))

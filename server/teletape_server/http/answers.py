@@ -10,7 +10,7 @@ from fastapi import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from teletape_server.handlers.idempotency import REPLAYED
+from teletape_server.handlers.idempotency import REPLAYED, IdempotencyConflictError
 from teletape_server.hosts.protocols import HostGone, Running
 from teletape_server.http.access import long_requests_of, retries_of
 from teletape_server.http.events import PIECE, late_events
@@ -101,7 +101,8 @@ async def answer_of_front(
         return late_events(request, waiting, lambda: works.get((owner, key)))
     try:
         await asyncio.wait([waiting], timeout=patience)
-        if attempt.task is not None and (prefers.at_once or not waiting.done()):
+        is_other = waiting.done() and isinstance(waiting.exception(), IdempotencyConflictError)
+        if attempt.task is not None and (not waiting.done() or (prefers.at_once and not is_other)):
             if not attempt.id:
                 attempt.id = long_requests_of(request).of_front(owner, key, attempt.task)
             return still_running(works.get((owner, key)), attempt.id, prefers.applied)

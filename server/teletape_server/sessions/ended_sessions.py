@@ -87,12 +87,13 @@ class EndedSessions:
         )
 
 
-def session_ended(id: str, ended: Ended) -> Problem:
-    """Returns the problem of a session that has ended."""
+def session_ended(id: str, ended: Ended, *, is_run: bool = False) -> Problem:
+    """Returns the problem of a session that has ended; `is_run`: it was a single request's."""
     time = timestamp(ended.time)
+    text = f"the session {id!r} ended at {time}: {ended.text}. Its values are lost; create a new session"
     return Problem(
         "session_ended",
-        f"the session {id!r} ended at {time}: {ended.text}. Its values are lost; create a new session",
+        f"the request has no answer: {ended.text}. Nothing of it stays: send it again" if is_run else text,
         reason=ended.reason.value,
         ended_at=time,
     )

@@ -304,7 +304,7 @@ class Registry:
     def ended(self, entry: SessionEntry) -> Problem:
         """Returns the problem of a session whose host has ended."""
         ended = self._ended.get(entry.record.key) or Ended(Reason.WORKER_DIED, "its process is gone", self.clock())
-        return session_ended(entry.id, ended)
+        return session_ended(entry.id, ended, is_run=entry.record.is_run)
 
     # --------------------------------------------------------------------------------------------------------- ending
     async def end(self, entry: SessionEntry, reason: Reason, text: str) -> None:

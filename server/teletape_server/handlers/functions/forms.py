@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def forms_of(session: Session) -> Forms:
 
 
 def key_of(session: Session, *parts: Hashable, function: Id, operands: Sequence[Input | None]) -> Hashable | None:
-    """Returns what two questions of one form have in common; None: an id among its parts names nothing.
+    """Returns what two questions of one form have in common; None: its ids do not name a function and values.
 
     Args:
         session: The session.
@@ -136,9 +136,11 @@ def key_of(session: Session, *parts: Hashable, function: Id, operands: Sequence[
     """
     try:
         kinds = [_kind(session, operand) for operand in operands]
-        return (session.kind(function), *parts, *kinds)
+        kind = session.kind(function)
     except TeletapeError:
         return None
+    # A weak reference: a form does not keep a function that was deleted, with its constants.
+    return None if isinstance(kind, tuple) else (ref(kind), *parts, *kinds)
 
 
 def _kind(session: Session, operand: Input | None) -> Hashable:

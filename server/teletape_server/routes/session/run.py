@@ -48,6 +48,7 @@ _ANSWERS: Final = (
         "unknown_device",
         "idempotency_conflict",
         "answer_dropped",
+        "session_ended",
         *WORK,
     )
     | STILL_RUNNING
@@ -184,6 +185,8 @@ async def _answer_once(work: _Work, key: str, session: SessionEntry, body: Count
         await asyncio.wait([running.reply])
         response = answer(registry_of(work.request), session, running)
     except Problem as problem:
+        if problem.code == "session_ended":  # it has not run to its end, so a retry is the first one
+            raise
         return Stored(problem.kind.status, {}, b"", problem)
     finally:
         works.pop((work.owner, key), None)
