@@ -48,6 +48,10 @@ class HostGone(Exception):  # a state, which the caller turns into a problem
     """Raised when a host ended before it answered; the message gives the reason."""
 
 
+def _do_nothing() -> None:
+    """Cancels what cannot be cancelled alone."""
+
+
 @dataclass(eq=False)
 class Running:
     """A submitted request. Any number of callers may wait for its reply.
@@ -70,7 +74,7 @@ class Running:
     iterations: int = 0
     loss: float | None = None
     request_id: str = field(default_factory=REQUEST_ID.get)
-    cancel: Callable[[], None] = lambda: None
+    cancel: Callable[[], None] = field(default=_do_nothing, repr=False)
     question: Callable[[], StoredQuestion] | None = None
     id: str = ""
 
