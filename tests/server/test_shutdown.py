@@ -147,6 +147,24 @@ def test_work_that_ends_in_the_grace_is_answered(server: Server) -> None:
     assert ok(callers.join()["batch"]).json()["failure"] is None
 
 
+@pytest.mark.parametrize("server", [3600.0], indirect=True)
+def test_work_that_runs_in_the_grace_is_waited_for_and_cancelled_at_its_address(server: Server) -> None:
+    with server.client() as http, server.client() as other:
+        ok(http.post("/v1/sessions", json={"id": "one"}))
+        accepted = http.post("/v1/sessions/one/batch", json=ENDLESS, headers={"Prefer": "respond-async"})
+        location = accepted.headers["location"]
+        server.stop()
+        while http.get("/v1/ready").status_code == 200:
+            pass
+        assert http.get(location, headers={"Prefer": "wait=0"}).status_code == 202
+        with http.stream("GET", location, headers=EVENTS) as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == "event: progress"
+            assert other.delete(location).status_code == 202
+            kind, answer = last_event("\n".join(lines))
+    assert (kind, answer["failure"]["code"]) == ("answer", "cancelled")
+
+
 @pytest.mark.parametrize("server", [0.1], indirect=True)
 def test_what_cannot_be_cancelled_learns_that_its_session_ended(server: Server) -> None:
     callers = Callers(server)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders, State
@@ -11,8 +12,8 @@ from teletape_server.guard import Guard
 from teletape_server.middleware.rate_limits import add_rate_limits
 from teletape_server.problems import Problem, error_response, shutting_down
 
-#: What is answered until the end: the server lives, and its last numbers are worth reading.
-_ALSO_AT_THE_END: Final = ("/v1/health", "/metrics")
+#: What is answered until the end: the server lives, its last numbers are worth reading, and what runs has its grace.
+_ALSO_AT_THE_END: Final = re.compile(r"/v1/health|/metrics|/v1/requests/[^/]+")
 
 
 class ChecksMiddleware:
@@ -37,7 +38,7 @@ class ChecksMiddleware:
         request_id: str = scope["state"]["request_id"]
         try:
             self._guard.check(scope["path"], Headers(scope=scope))
-            if self._guard.is_stopping() and scope["path"] not in _ALSO_AT_THE_END:
+            if self._guard.is_stopping() and not _ALSO_AT_THE_END.fullmatch(scope["path"]):
                 refusal = shutting_down()
                 refusal.headers["Connection"] = "close"
                 raise refusal
