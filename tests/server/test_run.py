@@ -250,6 +250,26 @@ def test_a_process_that_has_died_is_replaced(keyed: Server) -> None:
         assert processes(keyed).isdisjoint({pid})
 
 
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "alive"}])
+def test_comments_show_that_the_connection_of_events_is_alive(
+    keyed: Server, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("teletape_server.http.events.HEARTBEAT_SECONDS", 0.0)
+    headers |= {"Accept": "text/event-stream"}
+    with (
+        keyed.client() as http,
+        http.stream("POST", "/v1/run", json={"commands": LOOP}, headers=headers) as response,
+    ):
+        lines = response.iter_lines()
+        assert next(lines) == "event: progress"
+        (pid,) = processes(keyed)
+        os.kill(pid, signal.SIGSTOP)  # so that there is no progress
+        try:
+            assert ": still running" in lines
+        finally:
+            os.kill(pid, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "dies"}, {"Accept": "text/event-stream"}])
 def test_a_request_whose_process_dies_is_sent_again(keyed: Server, headers: dict[str, str]) -> None:
     answers: list[httpx.Response] = []

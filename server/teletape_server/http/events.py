@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from fastapi import Request
 from starlette.responses import StreamingResponse
@@ -65,17 +65,27 @@ def events_response(events: AsyncIterator[bytes]) -> StreamingResponse:
     return StreamingResponse(events, media_type=EVENTS_TYPE, headers=HEADERS)
 
 
+async def _progress(answer: asyncio.Future[Any], running: Callable[[], Running | None]) -> AsyncIterator[bytes]:
+    """Yields the events until an answer is there, and comments in between, which show that the connection is alive."""
+    clock = asyncio.get_running_loop().time
+    last_progress, last_sent = None, clock()
+    while not (await asyncio.wait([answer], timeout=_POLL_SECONDS))[0]:
+        progress = Progress.of(running())
+        if progress != last_progress:
+            last_progress, last_sent = progress, clock()
+            yield event("progress", progress.model_dump_json())
+        elif clock() - last_sent >= HEARTBEAT_SECONDS:
+            last_sent = clock()
+            yield b": still running\n\n"
+
+
 async def _late_events(
     request: Request, waiting: asyncio.Task[Stored], running: Callable[[], Running | None]
 ) -> AsyncIterator[bytes]:
     request_id = str(getattr(request.state, "request_id", "unknown"))
     try:
-        last_progress = None
-        while not (await asyncio.wait([waiting], timeout=_POLL_SECONDS))[0]:
-            progress = Progress.of(running())
-            if progress != last_progress:
-                last_progress = progress
-                yield event("progress", progress.model_dump_json())
+        async for part in _progress(waiting, running):
+            yield part
         error = waiting.exception()
         refusal = error if error is not None else waiting.result().refusal
         if refusal is None:
@@ -97,19 +107,8 @@ async def _events(
     after: Callable[[], Awaitable[None]] | None,
 ) -> AsyncIterator[bytes]:
     try:
-        clock = asyncio.get_running_loop().time
-        last_progress, last_sent = None, clock()
-        while True:
-            done, _ = await asyncio.wait([running.reply], timeout=_POLL_SECONDS)
-            if done:
-                break
-            progress = Progress.of(running)
-            if progress != last_progress:
-                last_progress, last_sent = progress, clock()
-                yield event("progress", progress.model_dump_json())
-            elif clock() - last_sent >= HEARTBEAT_SECONDS:
-                last_sent = clock()
-                yield b": still running\n\n"
+        async for part in _progress(running.reply, lambda: running):
+            yield part
         for part in _last_event(request, running, status, session_ended):
             yield part
     finally:
