@@ -8,9 +8,9 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 ARGS ?=
-# Test processes: three for each core, because tests often wait for servers; WORKERS=0 runs the tests in pytest's own
+# Test processes: two for each core, because tests often wait for servers; WORKERS=0 runs the tests in pytest's own
 # process, as a debugger needs it.
-WORKERS ?= $(shell echo $$((3 * $$($(PYTHON) -c 'import os; print(os.cpu_count())'))))
+WORKERS ?= $(shell echo $$((2 * $$($(PYTHON) -c 'import os; print(os.cpu_count())'))))
 # Where numbers are compared with recorded ones, and plans with the steps that they replace.
 OTHER_KERNELS := -k 'not HTTP and not substitute and not on_gpu and not build_leaves and not source_compiles' tests/conformance tests/project/test_pages.py tests/engine/plans tests/fuzz/test_plans.py
 IMAGE ?= teletape

@@ -180,7 +180,7 @@ def test_seeds_broadcast_to_their_target(context):
     [
         (np.ones(2, np.float32), r"Incompatible shapes: \[2\] vs. \[3\]"),
         (np.ones((2, 3), np.float32), r"Incompatible shapes: \[2,3\] vs. \[3\]"),
-        (np.ones(3), "of dtype float64 for a target of float32: cast it"),
+        (np.ones(3), "of dtype float64 for a target of float32, number 0 from 0: cast it"),
     ],
 )
 def test_seeds_that_do_not_fit_leave_the_tape_as_it_was(context, seed, words):

@@ -45,11 +45,12 @@ def test_an_op_says_what_its_gradients_are_and_what_they_keep() -> None:
 
 
 def test_the_digest_is_of_structure_not_of_prose(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = describe.digest()
+    digest = describe.digest.__wrapped__  # without what it remembers: the catalogue changes here alone
+    before = digest()
     monkeypatch.setitem(CATALOGUE, "tanh", dataclasses.replace(CATALOGUE["tanh"], doc="other words"))
-    assert describe.digest() == before
+    assert digest() == before
     monkeypatch.setitem(CATALOGUE, "tanh", dataclasses.replace(CATALOGUE["tanh"], on_gpu=OnGpu(missing="no kernel")))
-    assert describe.digest() != before
+    assert digest() != before
 
 
 @pytest.mark.parametrize("name", ["compatibility", "protocol"])

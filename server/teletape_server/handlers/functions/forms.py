@@ -105,11 +105,9 @@ class Forms:
         """Returns the form with that key, if it is known."""
         return self._forms.get(key)
 
-    def note(
-        self, key: Hashable, question: Question, batch: Batch, operands: Sequence[Any], typed: Sequence[Any]
-    ) -> None:
-        """Notes a question that came; see `Form.of`."""
-        form = Form.of(question, batch, operands, typed) if key in self._forms else None
+    def note(self, key: Hashable, question: Question, batch: Batch, *operands: Sequence[Any]) -> None:
+        """Notes a question that came, with its operands as they came, and as they have dtypes; see `Form.of`."""
+        form = Form.of(question, batch, *operands) if key in self._forms else None
         keep(self._forms, key, form, _MOST_FORMS)
 
     def forget(self, key: Hashable) -> None:
