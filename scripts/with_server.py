@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -21,9 +22,6 @@ from typing import Any, NoReturn
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 LOG_TAIL_LINES = 40
-
-# The machine's proxy settings must not catch a request to loopback.
-_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def main() -> int:
@@ -40,20 +38,30 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def server(teletape: list[Any], folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+def server(
+    teletape: list[Any],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    certificate: tuple[Path, Path] | None = None,
+) -> Iterator[str]:
     """Starts a server, yields its address, and stops it after the block.
 
     Args:
         teletape: The command `teletape`, without arguments.
         folder: For the server's log.
         environment: The server's; None: `clean_environment()`.
+        certificate: Files with a certificate for localhost and its key; None: connections have no TLS.
     """
     port = _free_port()
     url, log = f"http://127.0.0.1:{port}", folder / "server.log"
+    settings = ["--host", "127.0.0.1", "--port", str(port)]
+    if certificate is not None:
+        url = f"https://localhost:{port}"
+        settings += ["--tls-certificate", str(certificate[0]), "--tls-key", str(certificate[1])]
     with log.open("wb") as output:
         # A session of its own, so that Ctrl-C reaches the command first and the server outlives its last request.
         process = subprocess.Popen(
-            [*teletape, "serve", "--host", "127.0.0.1", "--port", str(port)],
+            [*teletape, "serve", *settings],
             env=clean_environment() if environment is None else environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -61,7 +69,7 @@ def server(teletape: list[Any], folder: Path, environment: Mapping[str, str] | N
             start_new_session=True,
         )
     try:
-        _wait_until_healthy(process, url, log)
+        _wait_until_healthy(process, url, log, None if certificate is None else certificate[0])
         yield url
     finally:
         _stop(process)
@@ -78,13 +86,18 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
 
 
-def _wait_until_healthy(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def _wait_until_healthy(process: subprocess.Popen[bytes], url: str, log: Path, certificate: Path | None) -> None:
+    # The machine's proxy settings must not catch a request to loopback.
+    handlers: list[Any] = [urllib.request.ProxyHandler({})]
+    if certificate is not None:
+        handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=str(certificate))))
+    direct = urllib.request.build_opener(*handlers)
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
             _fail(f"the server ended with status {process.returncode} before it answered", log)
         try:
-            with _direct.open(f"{url}/v1/health", timeout=5):
+            with direct.open(f"{url}/v1/health", timeout=5):
                 return
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)

@@ -6,17 +6,16 @@ import dataclasses
 import os
 import socket
 import ssl
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 import teletape_wire as wire
+from programs import load_script
 from teletape_engine.commands import Batch
 from teletape_engine.commands.results import Answer
 from teletape_server.app import create_app
@@ -29,6 +28,9 @@ FRAMES = os.environ.get("TELETAPE_FRAMES", "")
 #: Marks tests of what the framework does not do; all others hold with it too.
 needs_exchange = pytest.mark.skipif(FRAMES == "off", reason="it looks at the exchange of frames, which is turned off")
 KEYS = {"ann": "ann's secret".replace(" ", "-"), "bob": "bob's secret".replace(" ", "-")}
+
+
+make_certificate = load_script("certificates").make_certificate
 
 
 class Clock:
@@ -110,16 +112,6 @@ class Server:
         """The process id of a session's worker."""
         pid: int = self.app.state.registry.find(owner, session).host.pid
         return pid
-
-
-def make_certificate(folder: Path, *, password: str = "") -> tuple[Path, Path]:
-    """Files with a certificate for this machine, and its key."""
-    certificate, key = folder / "cert.pem", folder / "key.pem"
-    kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -days 2 -subj /CN=localhost".split()
-    kind += ["-passout", f"pass:{password}"] if password else ["-nodes"]
-    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    subprocess.run(["openssl", *kind, *names, "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    return certificate, key
 
 
 class Program:

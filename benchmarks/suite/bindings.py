@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from suite.servers import KEY
+
 Call = Callable[[], Sequence[Any]]
 
 
@@ -161,7 +163,7 @@ class RemoteEager(_Remote):
     def library(self) -> Any:
         import teletape as tf
 
-        tf.connect(os.environ["BENCHMARK_ADDRESS"])
+        tf.connect(os.environ["BENCHMARK_ADDRESS"], api_key=KEY)
         return tf
 
     def step(self, program: Any, data: dict[str, Any]) -> tuple[Callable[..., Any], list[np.ndarray]]:
@@ -280,6 +282,93 @@ class Health(Binding):
         return call
 
 
+class _Rest(Binding):
+    """JSON over a bare socket, as any language sends it; the answer is read, and parsed where it is looked at."""
+
+    path = "/"
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        self._socket = _Socket()
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        lists = {name: array.tolist() for name, array in data.items() if isinstance(array, np.ndarray)}
+        head, body = self.request(self.path, self.body(program, lists))
+        exchange = self._socket.exchange
+        return lambda: [exchange(head, body)]
+
+    def body(self, program: Any, lists: dict[str, Any]) -> Any:
+        """What a call sends."""
+        raise NotImplementedError
+
+    def post(self, path: str, fields: Any) -> Any:
+        """Sends a request, and returns its answer."""
+        return json.loads(self._socket.exchange(*self.request(path, fields)))
+
+    def request(self, path: str, fields: Any) -> tuple[str, bytes]:
+        """The head and the body of a request."""
+        body = json.dumps(fields).encode()
+        lines = ["Host: 127.0.0.1", "Content-Type: application/json", f"X-API-Key: {KEY}"]
+        return "\r\n".join([f"POST {path} HTTP/1.1", *lines, f"Content-Length: {len(body)}", "", ""]), body
+
+
+class RestFunction(_Rest):
+    """A function that a session of Teletape's keeps, by its name."""
+
+    path = "/v1/sessions/service/functions/loss/value_and_gradient"
+
+    def body(self, program: Any, lists: dict[str, Any]) -> Any:
+        self.post("/v1/sessions", {"id": "service", "dtype": "float64", "replace": True})
+        self.post("/v1/sessions/service/functions", {"id": "loss", "text": program.TEXT})
+        return {"inputs": lists, "sources": ["w"]}
+
+    def arrays(self, results: Sequence[Any]) -> list[np.ndarray]:
+        answer = json.loads(results[0])
+        return [np.asarray(t["data"]) for t in (answer["values"]["result"], answer["derivatives"][0]["value"])]
+
+
+class RestRun(_Rest):
+    """A request that keeps nothing: a tensor, a variable, a tape, four ops, and the gradient."""
+
+    path = "/v1/run"
+
+    def body(self, program: Any, lists: dict[str, Any]) -> Any:
+        x, w, y = ({"dtype": "float64", "data": lists[name]} for name in ("x", "w", "y"))
+        ops = [
+            ("matvec", ["x", "w"], "p"),
+            ("sub", ["p", "y"], "e"),
+            ("square", ["e"], "q"),
+            ("reduce_sum", ["q"], "l"),
+        ]
+        return {
+            "commands": [
+                *({"do": "constant", "id": name, "value": value} for name, value in (("x", x), ("y", y))),
+                {"do": "variable", "id": "w", "value": w},
+                {"do": "tape.open", "id": "t"},
+                *({"do": "op", "op": op, "inputs": inputs, "outputs": [output]} for op, inputs, output in ops),
+                {"do": "gradient", "tape": "t", "targets": ["l"], "sources": ["w"], "outputs": ["g"]},
+            ],
+            "fetch": ["l", "g"],
+        }
+
+    def arrays(self, results: Sequence[Any]) -> list[np.ndarray]:
+        values = json.loads(results[0])["values"]
+        return [np.asarray(values[name]["data"]) for name in ("l", "g")]
+
+
+class FastApiNumPy(_Rest):
+    """A service for one loss, written by hand."""
+
+    path = "/value_and_gradient"
+
+    def body(self, program: Any, lists: dict[str, Any]) -> Any:
+        return lists
+
+    def arrays(self, results: Sequence[Any]) -> list[np.ndarray]:
+        answer = json.loads(results[0])
+        return [np.asarray(answer["value"]), np.asarray(answer["gradient"])]
+
+
 class Tcp(Binding):
     """Bytes over loopback TCP into memory that is there."""
 
@@ -348,7 +437,7 @@ def _exchange(connection: socket.socket, head: bytes, body: bytes) -> bytearray:
             raise ConnectionError("the server closed the connection")
         received += part
     status, _, fields = received[:end].partition(b"\r\n")
-    if status.split(b" ")[1] != b"200":
+    if not status.split(b" ")[1].startswith(b"2"):
         raise http.client.HTTPException(status.decode())
     names = (field.partition(b":") for field in fields.split(b"\r\n"))
     length = next(int(value) for name, _, value in names if name.lower() == b"content-length")

@@ -86,6 +86,8 @@ class Process:
                 self._stack.close()
                 raise Failed(str(error)) from None
             environment["BENCHMARK_ADDRESS"] = address
+            if (certificate := self._folder / "cert.pem").exists():
+                environment["SSL_CERT_FILE"] = str(certificate)
             threads = 0  # client and server share the cores
         clock = "process_time" if busy and threads == 1 else "perf_counter"
         paths = [str(ROOT / "benchmarks")]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 IN_PROCESS = ("eager", "function", "numpy", "torch", "tf", "tf-function", "jax")
+TEAM = ("remote-keys", "remote-tls", "remote-nginx")  #: As a team runs it: with keys, TLS, and a proxy.
+REST = ("rest", "rest-run", "fastapi-numpy")
 REMOTE = ("remote", "remote-function", "fastapi", "tf-remote", "tf-remote-function", "floor")
 
 
@@ -209,7 +211,7 @@ TABLES = (
                 "Rosenbrock of 10, gradient",
                 "rosenbrock",
                 {"n": 10},
-                REMOTE,
+                (*REMOTE, *TEAM),
                 goals=(Goal("remote", 1.6, ("floor",)), Goal("remote-function", 1.6, ("floor",))),
             ),
             "rosenbrock-10k": Row(
@@ -258,7 +260,7 @@ TABLES = (
                 "8 threads, Rosenbrock of 10 each, a call",
                 "rosenbrock",
                 {"n": 10},
-                ("remote", "remote-function", "fastapi", "floor"),
+                ("remote", "remote-function", "fastapi", "floor", *TEAM),
                 goals=(Goal("remote-function", 0.45 / 0.18, ("floor",)),),
                 callers=8,
                 compared=False,
@@ -267,7 +269,7 @@ TABLES = (
                 "40 MB up",
                 "hop",
                 {"call": "up", "elements": 10_000_000},
-                ("remote", "remote-unix", "tcp"),
+                ("remote", "remote-unix", "tcp", *TEAM),
                 goals=(Goal("remote", 2.4 / 1.4, ("tcp",)), Goal("remote-unix", 2.4 / 3, ("tcp",))),
                 unit="GB/s",
                 per=40_000_000,
@@ -277,7 +279,7 @@ TABLES = (
                 "40 MB down",
                 "hop",
                 {"call": "down", "elements": 10_000_000},
-                ("remote", "remote-unix", "tcp"),
+                ("remote", "remote-unix", "tcp", *TEAM),
                 goals=(Goal("remote", 2.4 / 1.35, ("tcp",)), Goal("remote-unix", 2.4 / 3, ("tcp",))),
                 unit="GB/s",
                 per=40_000_000,
@@ -294,9 +296,25 @@ TABLES = (
                 "one op, and its result read",
                 "hop",
                 {"call": "read"},
-                ("remote", "remote-unix", "tf-remote", "health"),
-                goals=(Goal("remote", 2.2, ("health",)),),
+                ("remote", "remote-unix", "tf-remote", "health", *TEAM),
+                goals=(Goal("remote", 2.2, ("health",)), Goal("remote-keys", 1.25, ("remote",))),
             ),
+        },
+    ),
+    Table(
+        "As JSON, with a key",
+        True,
+        {
+            f"rest-{callers}": Row(
+                f"value and gradient of a small loss, {callers} caller{'s' if callers > 1 else ''}",
+                "least_squares",
+                {},
+                REST,
+                goals=(Goal("rest", 1.0, ("fastapi-numpy",)), Goal("rest-run", 1 / 0.7, ("fastapi-numpy",))),
+                callers=callers,
+                compared=callers == 1,
+            )
+            for callers in (1, 8, 64)
         },
     ),
 )

@@ -10,11 +10,20 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-from with_server import server as teletape_server  # a script, not a package
+from certificates import make_certificate  # scripts, no packages
+from with_nginx import proxy
+from with_server import server as teletape_server
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The module of each server that is not Teletape's.
-MODULES = {"floor": "floor", "fastapi": "fastapi_torch", "tensorflow": "tensorflow_server", "tcp": "tcp"}
+MODULES = {
+    "floor": "floor",
+    "fastapi": "fastapi_torch",
+    "fastapi-numpy": "fastapi_numpy",
+    "tensorflow": "tensorflow_server",
+    "tcp": "tcp",
+}
+KEY = "the-key-of-the-benchmark"  #: Of servers with keys.
 START_SECONDS, STOP_SECONDS = 60.0, 3.0
 
 
@@ -26,10 +35,18 @@ def running(name: str, python: Path, environment: dict[str, str], folder: Path) 
         name: A `server` of systems.py.
         python: The interpreter.
         environment: The server's.
-        folder: For its log.
+        folder: For its log; and for `cert.pem`, if there is a certificate that clients have to trust.
     """
-    if name == "teletape":
-        with teletape_server([python.with_name("teletape")], folder, environment) as url:
+    if name in ("teletape", "teletape-keys", "teletape-tls", "teletape-nginx"):
+        keys = {} if name == "teletape" else {"TELETAPE_API_KEYS": f"ann:{KEY}"}
+        files = make_certificate(folder) if name in ("teletape-tls", "teletape-nginx") else None
+        with contextlib.ExitStack() as stack:
+            own = files if name == "teletape-tls" else None
+            url = stack.enter_context(
+                teletape_server([python.with_name("teletape")], folder, {**environment, **keys}, own)
+            )
+            if name == "teletape-nginx" and files is not None:
+                url = stack.enter_context(proxy(folder, int(url.rpartition(":")[2]), files[0])).url
             yield url
         return
     with contextlib.ExitStack() as stack:

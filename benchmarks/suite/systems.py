@@ -40,6 +40,9 @@ SYSTEMS = {
     "jax": System("jax.jit", "Jax", ("jax", "jaxlib"), peer=True),
     "remote": System("Teletape", "RemoteEager", ("teletape", "numpy"), server="teletape"),
     "remote-function": System("Teletape function", "RemoteFunction", ("teletape", "numpy"), server="teletape"),
+    "remote-keys": System("Teletape, keys on", "RemoteEager", ("teletape", "numpy"), server="teletape-keys"),
+    "remote-tls": System("Teletape, keys, TLS", "RemoteEager", ("teletape", "numpy"), server="teletape-tls"),
+    "remote-nginx": System("Teletape, keys, nginx, TLS", "RemoteEager", ("teletape", "numpy"), server="teletape-nginx"),
     "remote-unix": System("Teletape, Unix socket", "RemoteEager", ("teletape", "numpy"), server="teletape-unix"),
     "fastapi": System(
         "FastAPI + PyTorch", "FastApi", ("fastapi", "uvicorn", "httpx", "torch"), peer=True, server="fastapi"
@@ -56,5 +59,10 @@ SYSTEMS = {
     ),
     "floor": System("floor: raw bodies, no engine", "Floor", ("uvicorn", "numpy"), server="floor"),
     "health": System("raw health request", "Health", ("teletape",), server="teletape"),
+    "rest": System("Teletape, a named function", "RestFunction", ("teletape", "numpy"), server="teletape-keys"),
+    "rest-run": System("Teletape, POST /v1/run", "RestRun", ("teletape", "numpy"), server="teletape-keys"),
+    "fastapi-numpy": System(
+        "FastAPI + NumPy by hand", "FastApiNumPy", ("fastapi", "uvicorn", "numpy"), server="fastapi-numpy"
+    ),
     "tcp": System("loopback TCP", "Tcp", ("numpy",), server="tcp"),
 }
