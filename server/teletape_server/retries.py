@@ -158,24 +158,14 @@ class Retries:
                 del self._begun[owner, key]
                 begun.digest.set_result(None)
 
-    async def once(self, owner: str, key: str, digest: bytes, answer: Answers) -> tuple[Stored, bool]:
-        """Returns the answer of `answer`, or of the earlier request with that key; and whether it is the earlier one.
+    async def attempt(self, owner: str, key: str, digest: bytes, answer: Answers) -> tuple[Attempt, bool]:
+        """Returns the earlier request with that key, or begins this one; and whether it is the earlier one.
 
         Args:
             owner: Whose request it is.
             key: The Idempotency-Key.
             digest: A hash of all that makes two requests the same.
             answer: Executes the request; it goes on if its caller does not wait.
-
-        Raises:
-            IdempotencyConflictError: The key belongs to another request.
-            AnswerDroppedError, ResourceExhaustedError: See `ReplyStore.find`.
-        """
-        attempt, is_earlier = await self.attempt(owner, key, digest, answer)
-        return await attempt.answer(digest), is_earlier
-
-    async def attempt(self, owner: str, key: str, digest: bytes, answer: Answers) -> tuple[Attempt, bool]:
-        """Returns the earlier request with that key, or begins this one; and whether it is the earlier one; see `once`.
 
         Raises:
             ResourceExhaustedError: There are too many keys for a new one.

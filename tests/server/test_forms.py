@@ -161,6 +161,18 @@ def test_a_form_is_known_when_it_has_come_twice_and_keeps_no_numbers() -> None:
     assert len(form._tensors) == 3
 
 
+def test_an_empty_list_of_weights_is_refused_also_where_none_at_all_is_known() -> None:
+    session = session_with_functions()
+    body = {"inputs": [[1.0, 2.0], "v"]}
+    for _ in range(TIMES):
+        assert isinstance(answer_to(session, "functions-gradient", body, id="two"), dict)
+    code, message = answer_to(session, "functions-gradient", {**body, "output_gradients": []}, id="two")
+    assert (code, message) == answer_to(
+        session_with_functions(), "functions-gradient", {**body, "output_gradients": []}, id="two"
+    )
+    assert code == "invalid_request"
+
+
 def test_a_form_belongs_to_the_function_and_to_what_its_ids_name() -> None:
     session = session_with_functions()
     body = {"inputs": {"x": [1.0, 2.0], "w": "w2"}, "sources": ["x"], "targets": ["b"]}

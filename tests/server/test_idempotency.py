@@ -17,7 +17,7 @@ from teletape_engine.commands import Constant
 from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, UnimplementedError
 from teletape_server.handlers.idempotency import IdempotencyConflictError, Once, Refusal, ReplyStore
 from teletape_server.handlers.methods import METHODS, Request, Result, method
-from teletape_server.retries import Retries, Stored
+from teletape_server.retries import Answers, Retries, Stored
 from teletape_server.settings import Settings
 
 WINDOW = 3600.0
@@ -122,6 +122,12 @@ def test_a_method_has_one_function() -> None:
         method("batch")(lambda session, request: Result("", [], 0))
 
 
+async def once(retries: Retries, owner: str, key: str, digest: bytes, answer: Answers) -> tuple[Stored, bool]:
+    """The answer to a request, and whether it is that of an earlier one."""
+    attempt, is_earlier = await retries.attempt(owner, key, digest, answer)
+    return await attempt.answer(digest), is_earlier
+
+
 def test_an_answer_that_says_when_to_ask_again_is_not_the_last_one() -> None:
     statuses = [202, 202, 200]
 
@@ -131,7 +137,7 @@ def test_an_answer_that_says_when_to_ask_again_is_not_the_last_one() -> None:
 
     async def go() -> list[tuple[int, bool]]:
         retries = Retries(WINDOW, lambda: 0.0)
-        results = [await retries.once("ann", "k", b"", answer) for _ in range(4)]
+        results = [await once(retries, "ann", "k", b"", answer) for _ in range(4)]
         return [(stored.status, is_replayed) for stored, is_replayed in results]
 
     assert asyncio.run(go()) == [(202, False), (202, False), (200, False), (200, True)]
@@ -144,20 +150,20 @@ def test_stored_answers_are_bounded_for_an_owner_and_for_all(monkeypatch: pytest
     async def go() -> None:
         retries = Retries(WINDOW, iter(map(float, range(100))).__next__)
 
-        async def once(owner: str, name: str, length: int) -> bool:
+        async def is_known(owner: str, name: str, length: int) -> bool:
             async def answer() -> Stored:
                 return Stored(200, {}, memoryview(bytes(length)))
 
-            return (await retries.once(owner, name, b"", answer))[1]
+            return (await once(retries, owner, name, b"", answer))[1]
 
         for owner, name, length in (("ann", "a", 60), ("ann", "large", 101), ("bob", "b", 60), ("eve", "c", 60)):
-            assert not await once(owner, name, length)
+            assert not await is_known(owner, name, length)
         with pytest.raises(AnswerDroppedError, match="new key to execute it again"):
-            await once("ann", "large", 101)
+            await is_known("ann", "large", 101)
         with pytest.raises(AnswerDroppedError):
-            await once("ann", "a", 60)
-        assert await once("bob", "b", 60)
-        assert await once("eve", "c", 60)
+            await is_known("ann", "a", 60)
+        assert await is_known("bob", "b", 60)
+        assert await is_known("eve", "c", 60)
 
     asyncio.run(go())
 
@@ -270,16 +276,16 @@ def test_a_creation_goes_on_without_its_caller_and_is_known_to_the_retry() -> No
             await release.wait()
             return Stored(201, {"location": "/v1/sessions/_1"}, b"{}")
 
-        first = asyncio.create_task(creations.once("ann", "k", b"x", create))
+        first = asyncio.create_task(once(creations, "ann", "k", b"x", create))
         await begun.wait()
         first.cancel()
         with pytest.raises(IdempotencyConflictError):
-            await creations.once("ann", "k", b"y", create)
-        retry = asyncio.create_task(creations.once("ann", "k", b"x", create))
+            await once(creations, "ann", "k", b"y", create)
+        retry = asyncio.create_task(once(creations, "ann", "k", b"x", create))
         await asyncio.sleep(0)
         release.set()
         assert await retry == (Stored(201, {"location": "/v1/sessions/_1"}, b"{}"), True)
-        assert await creations.once("ann", "k", b"x", create) == (
+        assert await once(creations, "ann", "k", b"x", create) == (
             Stored(201, {"location": "/v1/sessions/_1"}, b"{}"),
             True,
         )

@@ -225,10 +225,10 @@ def test_a_process_runs_one_request_after_the_other_and_each_finds_it_empty(keye
     assert keyed.app.state.registry.usage().bytes == 0
 
 
-@pytest.mark.parametrize("places", [1, 2])
-def test_a_process_never_runs_requests_of_two_keys(places: int) -> None:
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_process_never_runs_requests_of_two_keys(runs: int) -> None:
     """There are as many as requests may run: one that waits ends for another key's."""
-    settings = Settings(api_keys=KEYS, runs=places, shutdown_grace=0.1)
+    settings = Settings(api_keys=KEYS, runs=runs, shutdown_grace=0.1)
     with Server(settings).running() as server, server.client("ann") as ann, server.client("bob") as bob:
         ok(run_of(ann))
         first = processes(server)
@@ -236,8 +236,8 @@ def test_a_process_never_runs_requests_of_two_keys(places: int) -> None:
         both = processes(server)
         ok(run_of(ann))
         last = processes(server)
-    assert len(both) == len(last) == places
-    assert (first < both) == (last == both) == (places == 2)
+    assert len(both) == len(last) == runs
+    assert (first < both) == (last == both) == (runs == 2)
 
 
 def test_a_process_that_has_died_is_replaced(keyed: Server) -> None:

@@ -47,11 +47,6 @@ class State(NamedTuple):
     phase: Phase
     reason: Reason | None = None
 
-    @property
-    def has_host(self) -> bool:
-        """Whether a host computes for it."""
-        return self.phase in (Phase.LIVE, Phase.PARKING)
-
     def then(self, phase: Phase) -> State:
         """Returns the state that follows; `end` returns the last one.
 

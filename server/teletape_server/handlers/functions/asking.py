@@ -57,7 +57,8 @@ def ask(
         fetches_all: Whether all outputs are returned if none is chosen.
     """
     per_each = per_source or per_target
-    operands = [*_values(body.inputs), *(_values(getattr(body, per_each) or ()) if per_each else ())]
+    members = getattr(body, per_each) if per_each else None
+    operands = [*_values(body.inputs), *(members or ())]
     forms, key = forms_of(session), _form_key(session, request, verb, body, operands, per_each, fetches_all)
     form = forms.find(key)
     if form is None:
@@ -108,7 +109,8 @@ def _form_key(
         tuple(value) if isinstance(value, list) else value for name, value in body if name not in ("inputs", per_each)
     ]
     inputs = tuple(body.inputs) if isinstance(body.inputs, Mapping) else len(body.inputs)
-    parts = (verb, fetches_all, request.params["full"], request.params["accept"], inputs, *fields)
+    has_members = per_each is not None and getattr(body, per_each) is not None  # an empty list is refused
+    parts = (verb, fetches_all, request.params["full"], request.params["accept"], inputs, has_members, *fields)
     return key_of(session, *parts, function=path_id(request.params["id"]), operands=operands)
 
 
@@ -134,7 +136,7 @@ def _question(
     *,
     fetches_all: bool,
 ) -> tuple[Question, list[Command]]:
-    """Returns what a question asks for, and its commands; see `_ask`."""
+    """Returns what a question asks for, and its commands; see `ask`."""
     targets = chosen_targets(call, body.targets, is_single=verb == "jacobian")
     fetched = chosen_outputs(call, body.fetch, all_of_them=fetches_all)
     sources = [source.name for source in call.sources]
@@ -143,6 +145,11 @@ def _question(
     is_hessian = verb == "hessian"
     names = hessian_outputs(body.outputs, sources) if is_hessian else kept_outputs(body.outputs, "source", len(sources))
     ids = [name or new_id() for name in names]
+    return Question(sources, fetched, call.outputs, names, ids), _commands(call, verb, body, targets, ids)
+
+
+def _commands(call: BoundCall, verb: str, body: Any, targets: Sequence[str], ids: Sequence[Id]) -> list[Command]:
+    """Returns the commands that run a call on a tape, and then compute derivatives of some outputs by its sources."""
     fields = {name: getattr(body, name) for name in type(body).model_fields if name not in _NOT_FIELDS}
     tape = new_id()
     derivative = command(
@@ -153,7 +160,7 @@ def _question(
         outputs=ids,
         **fields,
     )
-    return Question(sources, fetched, call.outputs, names, ids), recorded(call, tape, derivative)
+    return recorded(call, tape, derivative)
 
 
 def ask_sparse(session: Session, request: Request, verb: str, body: Any) -> Result:
@@ -166,18 +173,9 @@ def ask_sparse(session: Session, request: Request, verb: str, body: Any) -> Resu
         raise InvalidRequestError(f"sources: a sparse derivative has one, and the inputs of floats are {inputs}")
     names = kept_outputs(body.outputs, "part", len(PARTS["coo"]))
     ids = [name or new_id() for name in names]
-    fields = {name: getattr(body, name) for name in type(body).model_fields if name not in _NOT_FIELDS}
-    tape = new_id()
-    question = command(
-        verb,
-        tape=tape,
-        targets=[call.outputs[name] for name in targets],
-        sources=list(call.source_ids),
-        outputs=ids,
-        **fields,
-    )
     ids_to_fetch = [*[call.outputs[name] for name in fetched], *ids]
-    batch = question_batch(request, recorded(call, tape, question), names, ids_to_fetch, replace=body.replace)
+    commands = _commands(call, verb, body, targets, ids)
+    batch = question_batch(request, commands, names, ids_to_fetch, replace=body.replace)
     answer = run_question(session, request, batch)
     values = fetched_values(request, answer)
     [source] = call.sources
@@ -207,12 +205,12 @@ def chosen_outputs(call: BoundCall, chosen: Sequence[str] | None, *, all_of_them
     return list(dict.fromkeys(chosen))
 
 
-def check_length(field: str | None, body: Any, each: str, names: Sequence[str]) -> None:
+def check_length(field: str | None, body: Any, kind: str, names: Sequence[str]) -> None:
     """Checks that a field has a member for each source or target."""
     members = None if field is None else getattr(body, field)
     if members is not None and len(members) != len(names):
         raise InvalidRequestError(
-            f"{field}: one for each of the {len(names)} {each}s ({', '.join(names)}); found {len(members)}"
+            f"{field}: one for each of the {len(names)} {kind}s ({', '.join(names)}); found {len(members)}"
         )
 
 

@@ -43,7 +43,7 @@ class Question:
 
 
 #: Where a tensor or number of the contents comes from: the number of the operand, and the dtype that it gets.
-_Place: TypeAlias = tuple[int, DType | None]
+_Origin: TypeAlias = tuple[int, DType | None]
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Form:
     question: Question
     _structure: Structure
     _contents: Contents  # without tensors and numbers
-    _tensors: Sequence[_Place]
-    _numbers: Sequence[_Place]
+    _tensors: Sequence[_Origin]
+    _numbers: Sequence[_Origin]
 
     @classmethod
     def of(cls, question: Question, batch: Batch, operands: Sequence[Any], typed: Sequence[Any]) -> Form | None:
@@ -74,11 +74,11 @@ class Form:
         if read is None:
             return None
         structure, contents = read
-        places = {
+        origins = {
             id(value): (number, value.dtype if value is not operand else None)
             for number, (operand, value) in enumerate(zip(operands, typed, strict=True))
         }
-        tensors, numbers = ([places.get(id(value)) for value in values] for values in contents[2:])
+        tensors, numbers = ([origins.get(id(value)) for value in values] for values in contents[2:])
         if None in tensors or None in numbers:
             return None
         return cls(question, structure, contents._replace(tensors=(), numbers=()), tensors, numbers)  # type: ignore[arg-type]
