@@ -241,6 +241,7 @@ from teletape.session_functions import no_gradient as no_gradient
 from teletape.session_functions import session as session
 from teletape.session_functions import sync as sync
 from teletape.session_functions import sync_async as sync_async
+from teletape.session_pool import SessionPool as SessionPool
 from teletape.sessions.current import connect as connect
 from teletape.sparse_tensors.distances import edit_distance as edit_distance
 from teletape.sparse_tensors.tensor import SparseTensor as SparseTensor
@@ -293,6 +294,7 @@ __all__ = [
     "RaggedTensor",
     "RaggedTensorSpec",
     "RegisterGradient",
+    "SessionPool",
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",

@@ -405,7 +405,8 @@ def test_a_caller_that_leaves_its_pipelined_requests_leaves_no_traceback(
             sock.sendall((b"POST /v1/run HTTP/1.1\r\n" + head + body) * 8)
             answered = b""
             while answered.count(b"HTTP/1.1 200 ") < answers:
-                assert (part := sock.recv(1 << 16)), f"the connection ended after {answered!r}"
+                part = sock.recv(1 << 16)
+                assert part, f"the connection ended after {answered!r}"
                 answered += part
     until(lambda: not connections_of(patient).open)
     with patient.client() as http:

@@ -166,7 +166,8 @@ class Function(Generic[P, R]):
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = inspect.signature(python_function)
         self._names = tuple(self._signature.parameters)
-        self._latest = _NO_TRACES  # of the session that the latest call was in
+        self._latest: Callable[[], _Traces | None] = weakref.ref(_NO_TRACES)  # of the session of the latest call
+        self._free: dict[tuple[bool, Any], Traced] = {}  # traces that take nothing of a session, by its kind and key
         self._count = TracingCount(relaxes=relaxes)
         self._arguments: dict[Any, Any] = {}  # of each trace, with TensorSpecs
         self._in_progress: set[Any] = set()
@@ -182,7 +183,7 @@ class Function(Generic[P, R]):
             if _run_eagerly:
                 return self.python_function(*args, **kwargs)
             owner = current()
-            latest = self._latest
+            latest = self._latest() or _NO_TRACES
             if not kwargs and latest.home() is owner and self.input_signature is None:
                 inputs = []
                 for tensor in args:
@@ -264,20 +265,26 @@ class Function(Generic[P, R]):
 
     def _traces_in(self, owner: Session) -> _Traces:
         """Returns the traces for the session that a session or a trace computes in."""
-        home, latest = owner.home, self._latest
-        if latest.home() is not home:
+        home, traces = owner.home, self._latest()
+        if traces is None or traces.home() is not home:
             traces = home.traces.get(self)
             if traces is None:
                 traces = home.traces.setdefault(self, _Traces(home))
-            self._latest = latest = traces
-        return latest
+            self._latest = weakref.ref(traces)
+        return traces
 
     def _known(self, key: Any, traces: _Traces, owner: Session) -> Any:
         """Returns what the function was traced to for these arguments, or None, or _NEW."""
         if key is None:
             return None
-        traced = traces.by_key.get(key, _NEW)
-        return owner.inner.get((self, key), _NEW) if traced is _NEW and isinstance(owner, TracingSession) else traced
+        traced: Any = traces.by_key.get(key, _NEW)
+        if traced is _NEW and isinstance(owner, TracingSession):
+            traced = owner.inner.get((self, key), _NEW)
+        if traced is _NEW and self._free and not owner.declarations:
+            traced = self._free.get((owner.home.local, key), _NEW)
+            if traced is not _NEW:
+                traces.by_key[key] = traced
+        return traced
 
     def _for_values(self, signature: Any, leaves: Sequence[Any], owner: Session) -> ForValues | None:
         """Returns the key of a signature for the values of the integers that the function needs.
@@ -337,7 +344,7 @@ class Function(Generic[P, R]):
             assert isinstance(owner, TracingSession)
             owner.inner[self, key] = traced  # it holds tensors of the trace around it
         elif traced is not None or self._warned:
-            self._keep(key, traces, traced)
+            self._keep(key, traces, traced, owner)
         return traced
 
     def _general_shapes(self) -> list[Any] | None:
@@ -348,14 +355,22 @@ class Function(Generic[P, R]):
         without_shapes(key_of(nest.map_structure(in_parts, self.input_signature), [], {}, general=True), shapes)
         return shapes
 
-    def _keep(self, key: Any, traces: _Traces, traced: Traced | None) -> None:
-        """Keeps a traced function for further calls; beyond the limit the oldest is forgotten, with its program."""
+    def _keep(self, key: Any, traces: _Traces, traced: Traced | None, owner: Session) -> None:
+        """Keeps a traced function for further calls; beyond the limit the oldest is forgotten, with its program.
+
+        One that takes nothing of a session serves all sessions of this kind.
+        """
         traces.by_key[key] = traced
         while len(traces.by_key) > MOST_TRACED:
             oldest = next(iter(traces.by_key))
             traces.by_key.pop(oldest, None)
             self._arguments.pop(oldest, None)
+            self._free.pop((owner.home.local, oldest), None)
             traces.quick.clear()
+        if traced is not None and not (traced.captures or traced.stages or owner.declarations):
+            self._free[owner.home.local, key] = traced
+            while len(self._free) > MOST_TRACED:
+                self._free.pop(next(iter(self._free)), None)
 
     def _trace(self, key: Any, arguments: Any, traces: _Traces, owner: Session) -> Traced | None:
         """Traces the function; None, after one warning: it cannot be traced.
@@ -514,7 +529,7 @@ class _Traces:
         quick: Those whose arguments are tensors alone, by the specs of these.
     """
 
-    __slots__ = ("by_key", "home", "quick")
+    __slots__ = ("__weakref__", "by_key", "home", "quick")
 
     def __init__(self, home: Session | None) -> None:
         self.home: Callable[[], Session | None] = (lambda: None) if home is None else weakref.ref(home)

@@ -20,6 +20,7 @@ from teletape_engine import commands
 from teletape_engine.commands import Command, schema
 from teletape_engine.commands.results import Facts
 from teletape_engine.functions.function import RUNNERS, Function
+from teletape_engine.locks import ReentrantLock
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec, weak_dtype
 
@@ -40,16 +41,16 @@ class RemoteFunctions:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._names: weakref.WeakKeyDictionary[Function, Name] = weakref.WeakKeyDictionary()  # see `_note_use`
+        self._defining = ReentrantLock()
 
     def id(self, recorder: RemoteRecorder, function: Function) -> int:
         """Returns the id of a function, which is defined on the first request, or again if that failed."""
         name = self._names.get(function)
         if name is None or self._channel.failed(name.id):
-            name = self._names[function] = self._channel.new_name()
-            steps = tuple([self._step(recorder, step) for step in function.commands])
-            definition = commands.DefineFunction(name.id, function.inputs, steps, function.outputs)
-            recorder.emit(definition, function.nbytes)
-            self._channel.buffer.functions[name.id] = function
+            with self._defining:  # a thread that finds the name records its call after the definition
+                name = self._names.get(function)
+                if name is None or self._channel.failed(name.id):
+                    name = self._defined(recorder, function)
         profile = self._channel.buffer.profile
         if profile is not None:
             self._note_in(profile, function)
@@ -57,6 +58,14 @@ class RemoteFunctions:
         if len(self._names) > _MOST // 2:
             self._note_use(function, name)
         return name.id
+
+    def _defined(self, recorder: RemoteRecorder, function: Function) -> Name:
+        name = self._channel.new_name()
+        steps = tuple([self._step(recorder, step) for step in function.commands])
+        recorder.emit(commands.DefineFunction(name.id, function.inputs, steps, function.outputs), function.nbytes)
+        self._channel.buffer.functions[name.id] = function
+        self._names[function] = name
+        return name
 
     def _note_in(self, profile: Profile, function: Function) -> None:
         """Lets a profile know a function, which it keeps, and those within it: answers name them by their ids."""

@@ -516,6 +516,11 @@ class RemoteSession(Session):
         rows = [f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self.facts().items()]
         return f"<table>{''.join(rows)}</table>"
 
+    @property
+    def waits(self) -> bool:
+        """Whether something that may fail was recorded and not computed."""
+        return self.channel.waits
+
     def is_alive(self) -> bool:
         return self.closed is None and self.channel.answers()
 

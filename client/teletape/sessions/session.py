@@ -515,6 +515,11 @@ class Session(ABC):
         """Returns the number of requests to a server, and which lines of the program read values."""
         return "a session inside this process: no requests"
 
+    @property
+    def waits(self) -> bool:
+        """Whether something that may fail was recorded and not computed; in this process there is no such thing."""
+        return False
+
     def is_alive(self) -> bool:
         """Whether it can be used. Over HTTP this is one request, and without an answer False."""
         return self.closed is None

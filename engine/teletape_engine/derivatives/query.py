@@ -76,6 +76,9 @@ class Declarations:
         self.no_gradient: set[str] = set()
         self.gradients: dict[str, GradientFunction | None] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self.no_gradient or self.gradients)
+
     def declare_no_gradient(self, op_type: str) -> None:
         """Declares that ops of TensorFlow's type `op_type` have no gradient.
 

@@ -334,30 +334,35 @@ def test_functions_of_another_session_are_traced_anew(here: Any) -> None:
 
 def test_sessions_in_turn_keep_their_traces(here: Any) -> None:
     traces: list[int] = []
-    near = LocalSession()
+    weights = {}
+    for session in (here, LocalSession()):
+        use(session)
+        weights[session] = tf.Variable(2.0)
 
     @tf.function
-    def square(x: Any) -> Any:
+    def scaled(x: Any) -> Any:
         traces.append(1)
-        return x * x
+        return x * weights[tf.session().home]
 
     for step in range(5):
-        for session in (here, near):
+        for session in weights:
             use(session)
-            assert float(square(tf.constant(float(step)))) == step**2
+            assert float(scaled(tf.constant(float(step)))) == 2.0 * step
     assert len(traces) == 2
-    assert square.experimental_get_tracing_count() == 1  # the second session's has a signature that is known
+    assert scaled.experimental_get_tracing_count() == 1  # the second session's has a signature that is known
 
 
 def test_a_session_that_nothing_uses_any_more_ends_with_its_traces() -> None:
     loopback = Loopback()
     session = use(session_on(loopback))
-    square = tf.function(lambda x: x * x)
-    assert float(square(tf.constant(3.0))) == 9.0
-    use(LocalSession())
-    assert float(square(tf.constant(2.0))) == 4.0
+    factor = tf.constant(3.0)
+    taken = {"": factor}
+    scaled = tf.function(lambda x: x * taken[""])
+    assert float(scaled(tf.constant(3.0))) == 9.0
     gone = weakref.ref(session)
-    del session
+    use(LocalSession())
+    del session, factor
+    taken.clear()
     gc.collect()
     assert gone() is None
 
@@ -485,7 +490,7 @@ def test_a_function_stays_traced_for_a_bounded_number_of_signatures(monkeypatch:
     x = tf.constant([1.0, 2.0])
     for factor in [1.0, 2.0, 3.0, 4.0, 5.0, 5.0, 1.0]:
         assert scaled(x, factor).numpy().tolist() == [factor, 2 * factor]
-        programs.update(program for program in scaled._latest.by_key.values() if program is not None)
+        programs.update(program for program in tf.session().traces[scaled].by_key.values() if program is not None)
     assert traced == [1.0, 2.0, 3.0, 4.0, 5.0, 1.0]
     gc.collect()
-    assert len(programs) == len(scaled._latest.by_key) == 3
+    assert len(programs) == len(tf.session().traces[scaled].by_key) == 3

@@ -359,26 +359,33 @@ def test_a_function_traced_by_many_threads_at_once_is_one(switching: None) -> No
             for _ in range(5):
                 assert float(square(tf.constant(float(number)))) == number**2
 
-        in_many_threads(program)
+        in_many_threads(program, 16)
         assert len(calls) == number_of_traces
 
 
-def test_a_function_called_in_many_sessions_at_once_is_traced_for_each(switching: None) -> None:
+@pytest.mark.parametrize("captures", [False, True])
+def test_a_function_called_in_many_sessions_at_once_is_traced_for_each_that_it_captures_from(
+    captures: bool, switching: None
+) -> None:
     sessions = [session_on(Loopback()) for _ in range(4)]
+    factors = {}
+    for session in sessions:
+        with session.as_default():
+            factors[session] = tf.Variable(3.0)
     calls: list[int] = []
 
     @tf.function
     def scaled(x: Any) -> Any:
         calls.append(1)
-        return x * 3.0
+        return x * (factors[tf.session().home] if captures else 3.0)
 
     def program(number: int) -> None:
         with sessions[number % 4].as_default():
             for step in range(5):
                 assert float(scaled(tf.constant(float(step)))) == 3.0 * step
 
-    in_many_threads(program, 8)
-    assert len(calls) == 4
+    in_many_threads(program, 16)
+    assert len(calls) == (4 if captures else 1)
     for session in sessions:
         session.close()
 

@@ -3,6 +3,8 @@
 Any thread records, without a lock: recording never waits for another thread that reads. What was recorded is sent in
 batches, by the thread that reads or by the sender's (sender.py), and the answers are applied. A failed command poisons
 what was recorded after it; its cause is raised once, at the next read.
+
+Long because a session's beginning, its commands, its questions and its end go through it.
 """
 
 from __future__ import annotations
@@ -292,6 +294,13 @@ class Channel:
     def batches(self) -> int:
         """The number of batches sent."""
         return self._sender.batches
+
+    @property
+    def waits(self) -> bool:
+        """Whether something that may fail was recorded and not computed, or has failed and was not raised."""
+        if self._sender.failure is not None or self._sender.in_flight is not None:
+            return True
+        return any(not command.structural for command in self.buffer.commands)
 
     @property
     def closed(self) -> str | None:
