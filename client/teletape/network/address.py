@@ -5,15 +5,17 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+import ssl
 import sys
 import urllib.request
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import httpx
 
+from teletape.network.options import ConnectOptions
 from teletape_engine.errors import InvalidArgumentError
 
-CONNECT_LIMIT: Final = 10.0  #: Seconds in which a connection must open, and a part of a request be taken.
 UNIX: Final = "unix://"  #: Begins the address of a Unix socket.
 PORT: Final = 8470  #: Where `teletape serve` listens unless it is set otherwise.
 _ADDRESS: Final = re.compile(
@@ -111,8 +113,10 @@ def base_url(url: str) -> str:
     return "http://localhost" if url.startswith(UNIX) else url
 
 
-def plain_endpoint(url: str) -> Endpoint | None:
-    """Returns what a plain socket connects to; None: this address needs encryption or a proxy."""
+def plain_endpoint(url: str, proxy: str | None = None) -> Endpoint | None:
+    """Returns what a plain socket connects to; None: this address needs encryption or a proxy, or one is named."""
+    if proxy is not None:
+        return None
     if url.startswith(UNIX):
         return Endpoint(path=_socket_path(url))
     address = httpx.URL(url)
@@ -121,16 +125,44 @@ def plain_endpoint(url: str) -> Endpoint | None:
     return Endpoint(address.host, address.port or 80)
 
 
-def transport(url: str) -> httpx.HTTPTransport:
-    """Returns the transport to a server, as httpx makes it, and with keep-alive: a client cannot pass these options."""
+def transport(url: str, options: ConnectOptions) -> httpx.HTTPTransport:
+    """Returns the transport to a server, as httpx makes it, and with keep-alive: a client cannot pass these options.
+
+    Raises:
+        InvalidArgumentError: `verify`, `cert` or `proxy` is none.
+    """
     if url.startswith(UNIX):
         return httpx.HTTPTransport(verify=False, uds=_socket_path(url))
     address = httpx.URL(url)
-    return httpx.HTTPTransport(
-        verify=address.scheme != "http",  # making a context of certificates takes longer than a session
-        proxy=_proxy(address),
-        socket_options=keep_alive(),
-    )
+    # Making a context of certificates takes longer than a session.
+    verify = False if address.scheme == "http" else _encryption(options)
+    proxy = options.proxy or _proxy(address)
+    try:
+        return httpx.HTTPTransport(verify=verify, proxy=proxy, socket_options=keep_alive())
+    except (ValueError, ImportError) as error:  # httpx needs another package for SOCKS
+        raise InvalidArgumentError(f"proxy={proxy!r}: {error}") from None
+
+
+def _encryption(options: ConnectOptions) -> ssl.SSLContext | bool:
+    """Returns what a server's certificate is checked by, with the program's own certificate; True: as usual."""
+    verify, cert = options.verify, options.cert
+    if cert is None and isinstance(verify, bool):
+        return verify
+    try:
+        if isinstance(verify, str):
+            is_folder = Path(verify).is_dir()
+            context = ssl.create_default_context(
+                cafile=None if is_folder else verify, capath=verify if is_folder else None
+            )
+        else:
+            context = verify if isinstance(verify, ssl.SSLContext) else httpx.create_ssl_context(verify=verify)
+        if cert is not None:
+            context.load_cert_chain(*((cert,) if isinstance(cert, str) else cert))
+    except OSError as error:  # ssl.SSLError is one
+        raise InvalidArgumentError(
+            f"verify={verify!r}, cert={cert!r}: no certificate can be read there: {error}"
+        ) from None
+    return context
 
 
 def check_encrypted(url: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx
 
 from teletape.errors import AuthenticationError, ConnectionFailed, RequestError, TeletapeError
-from teletape.network.address import CONNECT_LIMIT, PORT, UNIX, base_url
+from teletape.network.address import PORT, UNIX, base_url
 from teletape_engine.errors import InvalidArgumentError
 
 _PROBE: Final = 2.0  #: Seconds in which a server must answer the question whether it speaks TLS.
@@ -39,8 +39,8 @@ def is_final(error: httpx.RequestError) -> bool:
     return isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
 
 
-def failure(url: str, error: httpx.RequestError) -> ConnectionFailed:
-    """Returns the exception of a first request that found no HTTP server at an address."""
+def failure(url: str, error: httpx.RequestError, seconds: float) -> ConnectionFailed:
+    """Returns the exception of a first request that found no HTTP server at an address within some seconds."""
     text, port = str(error), _port_advice(url)
     if "WRONG_VERSION_NUMBER" in text or "record layer failure" in text:
         plain = url.replace("https://", "http://", 1)
@@ -48,14 +48,13 @@ def failure(url: str, error: httpx.RequestError) -> ConnectionFailed:
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return ConnectionFailed(
             f"{url}: the certificate there is not trusted ({text}). Use the name that the certificate is for; for a "
-            "certificate of your own, set SSL_CERT_FILE to the file of its authority"
+            "certificate of your own, pass the file of its authority, tf.connect(url, verify=…), or set SSL_CERT_FILE"
         )
     if isinstance(error, httpx.RemoteProtocolError):
         return ConnectionFailed(f"{url}: what answers there does not speak HTTP ({text}): check the port{port}")
     if isinstance(error, httpx.ConnectTimeout):
         return ConnectionFailed(
-            f"{url}: no connection within {CONNECT_LIMIT:g} s: check the address, and that no firewall is in the "
-            f"way{port}"
+            f"{url}: no connection within {seconds:g} s: check the address, and that no firewall is in the way{port}"
         )
     if "Name or service not known" in text or "name resolution" in text or "nodename nor servname" in text:
         return ConnectionFailed(f"{url}: there is no machine of that name ({text}): check the address")

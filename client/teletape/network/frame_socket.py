@@ -18,14 +18,16 @@ import httpx
 
 from teletape import host_memory
 from teletape.network import answer_head
-from teletape.network.address import CONNECT_LIMIT, Endpoint
+from teletape.network.address import Endpoint
 from teletape.network.answer_head import END, AnswerHead
+from teletape.network.options import CONNECT_TIMEOUT
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
 _MAX_HEAD: Final = 64 << 10  #: Bytes of an answer's head.
 _JOINED: Final = 64 << 10  #: A request up to this length is joined: the copy takes less time than several parts.
 _PARTS: Final = 64  #: Buffers of one write.
+PART_TIMEOUT: Final = 10.0  #: Seconds in which a part of a request must be taken.
 _GATHERS: Final = hasattr(socket.socket, "sendmsg")
 
 
@@ -56,13 +58,14 @@ class FrameSocket:
 
     Args:
         endpoint: Where the server is.
+        connect_seconds: How long a connection may take to open.
 
     Attributes:
         idle_link: The connection that is open, as far as this side knows, and not in use; or None.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    def __init__(self, endpoint: Endpoint, connect_seconds: float = CONNECT_TIMEOUT) -> None:
+        self._endpoint, self._connect_seconds = endpoint, connect_seconds
         self.idle_link: _Link | None = None
 
     def post(self, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float, more: bytes = b"") -> Response:
@@ -86,7 +89,7 @@ class FrameSocket:
                 if link.received or isinstance(error, httpx.TimeoutException):
                     raise
         try:
-            link = _Link(self._endpoint.connect(CONNECT_LIMIT))
+            link = _Link(self._endpoint.connect(self._connect_seconds))
         except TimeoutError as error:
             raise httpx.ConnectTimeout(str(error)) from None
         except OSError as error:
@@ -372,7 +375,7 @@ def _send_parts(connection: socket.socket, buffers: Sequence[Buffer]) -> None:
         try:
             count = connection.sendmsg(parts[:_PARTS]) if _GATHERS else connection.send(parts[0])
         except BlockingIOError:
-            if not _waiter(connection, for_room=True)(CONNECT_LIMIT * 1e3):
+            if not _waiter(connection, for_room=True)(PART_TIMEOUT * 1e3):
                 raise TimeoutError("timed out") from None
             continue
         while parts and count >= parts[0].nbytes:

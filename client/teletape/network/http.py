@@ -16,22 +16,30 @@ from typing import Any, Final, TypeAlias
 import httpx
 
 from teletape import logs
-from teletape.errors import ConnectionFailed, RequestError, SessionEndedError, TeletapeError, error_of
+from teletape.errors import (
+    ConnectionFailed,
+    InvalidArgumentError,
+    RequestError,
+    SessionEndedError,
+    TeletapeError,
+    error_of,
+)
 from teletape.network import address, first_contact, progress, shared_memory
 from teletape.network.frame_memory import Room, room_for, without_shared
 from teletape.network.frame_socket import Buffer, FrameSocket, Response, request_head
+from teletape.network.options import ConnectOptions
 from teletape.network.retries import Patience, address_of, facts_of, is_answer, is_retried
 
 _CHUNK: Final = 1 << 20
 _JOINED: Final = 64 << 10
 _PATIENCE: Final = 60.0  #: Seconds without an answer after which a request raises.
-_FIRST_PATIENCE: Final = 10.0  #: The same at an address that has never answered.
 _READ_LIMIT: Final = 30.0  #: Seconds without a byte after which a request is sent again; the server answers 202 at 20.
 #: What is not better at the next attempt.
 _FINAL: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.DecodingError, httpx.TooManyRedirects)
 _LONGEST_WAIT: Final = 1.0  #: Seconds between two attempts, about, unless the server names others.
 _GONE: Final = frozenset((200, 204, 404, 410))  #: Statuses of a DELETE after which nothing is there.
 _GATEWAY: Final = frozenset((502, 503, 504))  #: Statuses that something before the server answers with.
+_SECRETS: Final = frozenset(("authorization", "cookie"))  #: Headers that are not sent to another machine in the clear.
 _WAITS: Final = random.Random()  #: Not the program's generator: its draws do not depend on the number of requests.
 
 #: Gives the first answer to a frame that has been sent already, or raises why there is none.
@@ -46,44 +54,38 @@ class Connection:
     that the program's threads send meanwhile go through another client, so that interrupting them never leaves a batch
     without its connection.
 
+    A program's own httpx client takes the place of both, and of the socket; it is not closed here.
+
     Args:
-        url: The server's address, in any form that `address.normalized` takes.
-        api_key: Sent as a bearer token.
-        allow_insecure: Whether the key may be sent unencrypted to another machine.
-        transport: Replaces the network in tests.
+        options: Where the server is, and how it is reached.
 
     Attributes:
-        url: As a URL without a slash at the end.
-        api_key: As passed.
+        options: As passed.
+        url: The server's address, as a URL without a slash at the end.
         requests: The number of answered requests, without retries.
         server_date: The time by the server's clock at its last answer of JSON, as HTTP writes it; None: not known.
         boot_id: Which run of the server it is, from `info`; None: not known.
 
     Raises:
-        InvalidArgumentError: The address is none; the key would be sent unencrypted to another machine.
+        InvalidArgumentError: An option cannot be meant; the key would be sent unencrypted to another machine.
     """
 
-    def __init__(
-        self,
-        url: str | int,
-        api_key: str | None,
-        *,
-        allow_insecure: bool = False,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        self.url = address.normalized(url)
-        first_contact.check_key(api_key)
-        if api_key and not allow_insecure:
+    def __init__(self, options: ConnectOptions) -> None:
+        self.options = options
+        self.url = address.normalized(options.url)
+        first_contact.check_key(options.api_key)
+        if not options.allow_insecure and (options.api_key or any(map(_is_secret, options.headers))):
             address.check_encrypted(self.url)
         self.requests = 0
         self.boot_id: str | None = None
         self.server_date: str | None = None
-        self.api_key = api_key
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._transport = transport
+        self._base = address.base_url(self.url)
+        self._headers = {**options.headers}
+        if options.api_key:
+            self._headers["Authorization"] = f"Bearer {options.api_key}"
         self._client = self._new_client()
-        endpoint = address.plain_endpoint(self.url) if transport is None else None
-        self._frames = None if endpoint is None else FrameSocket(endpoint)
+        endpoint = None if options.http_client is not None else address.plain_endpoint(self.url, options.proxy)
+        self._frames = None if endpoint is None else FrameSocket(endpoint, options.first_patience)
         self._shares = shared_memory.POSSIBLE and endpoint is not None and bool(endpoint.path)
         if self._shares:
             shared_memory.use(self)
@@ -92,15 +94,44 @@ class Connection:
         self._is_new = False  # whether the first request, to an address that has never answered, is under way
         self._of_frames: Patience | None = None  # of the call that sends a frame now
 
-    def another(self) -> Connection:
-        """Returns a new connection to the same server, with the same key."""
-        return Connection(self.url, self.api_key, allow_insecure=True, transport=self._transport)
+    def another(self, **changes: Any) -> Connection:
+        """Returns a new connection to the same server, with changed options."""
+        return Connection(self.options.but(**changes))
 
     def _new_client(self) -> httpx.Client:
-        transport = address.transport(self.url) if self._transport is None else self._transport
-        timeout = httpx.Timeout(address.CONNECT_LIMIT, read=_READ_LIMIT)
-        return httpx.Client(
-            base_url=address.base_url(self.url), headers=self._headers, timeout=timeout, transport=transport
+        client = self.options.http_client
+        if client is None:
+            return httpx.Client(transport=address.transport(self.url, self.options))
+        if not isinstance(client, httpx.Client):
+            raise InvalidArgumentError(
+                f"http_client is an httpx.Client, also of an async program; found {client!r:.100}"
+            )
+        return client
+
+    def _close_client(self, client: httpx.Client) -> None:
+        """Closes a client, unless it is the program's."""
+        if client is not self.options.http_client:
+            client.close()
+
+    def _request(
+        self,
+        client: httpx.Client,
+        method: str,
+        path: str,
+        *,
+        headers: dict[str, str] | None = None,
+        seconds: float | None = None,
+        **parts: Any,
+    ) -> httpx.Request:
+        """Returns a request with all headers, whose answer is waited for as long as usual, or `seconds`."""
+        limit = self.options.first_patience
+        timeout = (
+            httpx.Timeout(limit, read=_READ_LIMIT)
+            if seconds is None
+            else httpx.Timeout(min(limit, seconds), read=seconds)
+        )
+        return client.build_request(
+            method, self._base + path, headers=self._headers | (headers or {}), timeout=timeout, **parts
         )
 
     # -------------------------------------------------------------- by the thread that makes the session, or its sender
@@ -112,7 +143,7 @@ class Connection:
         """
         self._is_new = not self.requests
         try:
-            facts = self.json("GET", "/v1/info", seconds=min(_READ_LIMIT, _FIRST_PATIENCE))
+            facts = self.json("GET", "/v1/info", seconds=min(_READ_LIMIT, self.options.first_patience))
         except RequestError as error:
             if first_contact.is_page(error):
                 raise first_contact.no_teletape(self.url, error) from None
@@ -145,10 +176,10 @@ class Connection:
             headers: Further ones.
             seconds: How long it waits for a byte of the answer before it sends the request again; None: as usual.
         """
-        timeout = httpx.Timeout(address.CONNECT_LIMIT, read=_READ_LIMIT if seconds is None else seconds)
 
         def send() -> Response:
-            answer = self._client.request(method, path, json=body, headers=headers, timeout=timeout)
+            request = self._request(self._client, method, path, json=body, headers=headers, seconds=seconds)
+            answer = self._client.send(request, follow_redirects=False)
             response, self.server_date = _read(answer), answer.headers.get("Date")
             if self._client.cookies:
                 self._leave_frames_to_client()
@@ -226,7 +257,7 @@ class Connection:
     def _head(self, path: str, content_type: str) -> bytes:
         head = self._heads.get((path, content_type))
         if head is None:
-            request = self._client.build_request("POST", path, headers=_frame_headers(content_type))
+            request = self._request(self._client, "POST", path, headers=_frame_headers(content_type))
             head = self._heads[path, content_type] = request_head(request)
         return head
 
@@ -271,15 +302,15 @@ class Connection:
         small = b"".join(buffers) if length <= _JOINED else None  # one write is quicker than several
         content = _chunks(buffers) if small is None else small
         headers = _frame_headers(content_type) | {"Content-Length": str(length)}
-        return self._streamed(self._client.build_request("POST", path, content=content, headers=headers))
+        return self._streamed(self._request(self._client, "POST", path, content=content, headers=headers))
 
     def _waited_at(self, address: str) -> Response:
         """Waits for the answer to a request that runs, at its address."""
-        return self._streamed(self._client.build_request("GET", address, headers={"Accept-Encoding": "identity"}))
+        return self._streamed(self._request(self._client, "GET", address, headers={"Accept-Encoding": "identity"}))
 
     def _streamed(self, request: httpx.Request) -> Response:
         """Sends a request, and takes the answer as it comes."""
-        response = self._client.send(request, stream=True)
+        response = self._client.send(request, stream=True, follow_redirects=False)
         received = bytearray()
         try:
             for chunk in response.iter_raw(_CHUNK):
@@ -293,9 +324,9 @@ class Connection:
         self._share_no_more()
         if self._frames is not None:
             self._frames.close()
-        self._client.close()
+        self._close_client(self._client)
         if self._side is not None:
-            self._side.close()
+            self._close_client(self._side)
 
     # ---------------------------------------------------------------------------------------------------- by any thread
     def control(self, method: str, path: str) -> None:
@@ -314,11 +345,11 @@ class Connection:
 
     def try_json(self, path: str, seconds: float = 1.0) -> Any:
         """Returns the JSON of a GET, sent once and not counted; None: there was no answer in time."""
-        return self._tried("GET", path, timeout=seconds)
+        return self._tried("GET", path, seconds=seconds)
 
     def try_create(self, path: str, body: Any, key: str, seconds: float) -> Any:
         """Sends a POST as `create` does, but once, and waits no longer than that; None: there was no answer in time."""
-        return self._tried("POST", path, json=body, headers={"Idempotency-Key": key}, timeout=seconds)
+        return self._tried("POST", path, json=body, headers={"Idempotency-Key": key}, seconds=seconds)
 
     def _tried(self, method: str, path: str, **options: Any) -> dict[str, Any] | None:
         response = self._tried_once(method, path, **options)
@@ -326,7 +357,7 @@ class Connection:
 
     def try_delete(self, path: str, seconds: float) -> bool:
         """Sends a DELETE once, and waits for the answer no longer than that; returns whether nothing is left there."""
-        response = self._tried_once("DELETE", path, timeout=seconds)
+        response = self._tried_once("DELETE", path, seconds=seconds)
         return response is not None and response.status in _GONE
 
     def _tried_once(self, method: str, path: str, **options: Any) -> Response | None:
@@ -345,13 +376,13 @@ class Connection:
         if client is None:
             client = self._new_client()
         try:
-            response = client.request(method, path, **options)
+            response = client.send(self._request(client, method, path, **options), follow_redirects=False)
         except BaseException:
-            client.close()
+            self._close_client(client)
             raise
         before, self._side = self._side, client
         if before is not None:  # another thread's, or a signal handler's, which was made meanwhile
-            before.close()
+            self._close_client(before)
         return response
 
     # ---------------------------------------------------------------------------------------------------------- retries
@@ -369,7 +400,8 @@ class Connection:
             polls: Whether it is the only thread that uses the client, and so can wait at an address.
         """
         address: str | None = None  # where the answer is waited for
-        patience = Patience(self.url, min(_PATIENCE, _FIRST_PATIENCE) if self._is_new else _PATIENCE)
+        seconds = min(_PATIENCE, self.options.first_patience) if self._is_new else _PATIENCE
+        patience = Patience(self.url, seconds, self.options.max_retries)
         notice = None if of_frame else progress.Notice(sys.stderr)
         try:
             if of_frame:
@@ -412,8 +444,13 @@ class Connection:
     def _check_first(self, error: httpx.RequestError) -> None:
         """Raises ConnectionFailed if the first request to a server failed so that there is none."""
         if isinstance(error, httpx.ConnectError) or (self._is_new and first_contact.is_final(error)):
-            raise first_contact.failure(self.url, error) from None
-        if self._is_new and self._transport is None and not isinstance(error, httpx.TimeoutException):
+            raise first_contact.failure(self.url, error, self.options.first_patience) from None
+        if (
+            self._is_new
+            and self.options.http_client is None
+            and self.options.proxy is None
+            and not isinstance(error, httpx.TimeoutException)
+        ):
             encrypted = first_contact.encrypted_there(self.url)
             if encrypted is not None:
                 raise encrypted from None
@@ -484,6 +521,11 @@ class Connection:
 def new_key() -> str:
     """Returns an Idempotency-Key that no other request has."""
     return secrets.token_hex(16)
+
+
+def _is_secret(header: str) -> bool:
+    """Whether a header's value is for the server alone."""
+    return header.lower() in _SECRETS
 
 
 def _frame_headers(content_type: str) -> dict[str, str]:

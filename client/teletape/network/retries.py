@@ -36,10 +36,11 @@ class Patience:
     Args:
         url: The server's address, for messages.
         seconds: How long a server may not answer, or be busy, until the call raises.
+        retries: How often the request is sent again because of that; None: as often as there is time for.
     """
 
-    def __init__(self, url: str, seconds: float) -> None:
-        self._url, self._seconds = url, seconds
+    def __init__(self, url: str, seconds: float, retries: int | None = None) -> None:
+        self._url, self._seconds, self._retries, self._left = url, seconds, retries, retries
         self._since: float | None = None
         self._reason = ""
 
@@ -68,13 +69,17 @@ class Patience:
         """
         seconds = _named_seconds(response, wait)
         if is_progress(response):
-            self._since = None
+            self._since, self._left = None, self._retries
             return seconds
         busy = f"{self._url} is busy (HTTP {response.status})"
         return seconds if is_retried(response) and self._goes_on(busy, time.monotonic(), seconds) else None
 
     def _goes_on(self, reason: str, began: float, wait: float) -> bool:
         since = began if self._since is None else self._since
+        if self._left is not None:
+            if not self._left:
+                return False
+            self._left -= 1
         if time.monotonic() + wait > since + min([self._seconds, *_most]):
             return False
         self._reason, self._since = reason, since

@@ -5,17 +5,23 @@ from __future__ import annotations
 import contextvars
 import random
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from teletape import environment
+from teletape.network.options import ConnectOptions
 from teletape.program.call_site import caller
 from teletape.program.cells import cell_of
 from teletape.sessions.local import LocalSession
 from teletape.sessions.session import Session, block, entered
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.locks import ReentrantLock
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
 
 T = TypeVar("T")
 
@@ -53,7 +59,7 @@ def _first() -> Session:
         if _current is not None:
             return _current
         url = environment.url()
-        session = LocalSession(environment.device()) if url is None else _remote(url)
+        session = LocalSession(environment.device()) if url is None else _remote(ConnectOptions.of(url))
         session.offload_loops = environment.offload_loops()
         return opened() or use(session)  # a signal handler may have opened one meanwhile
 
@@ -91,6 +97,14 @@ def connect(
     session: str | None = None,
     default: bool = True,
     dedicated: bool = False,
+    timeout: float | None = None,
+    connect_timeout: float | None = None,
+    max_retries: int | None = None,
+    verify: bool | str | ssl.SSLContext = True,
+    cert: str | tuple[str, str] | tuple[str, str, str] | None = None,
+    proxy: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    http_client: httpx.Client | None = None,
 ) -> Session:
     """Chooses where the program's tensors live from now on. Existing tensors stay with their session.
 
@@ -121,6 +135,21 @@ def connect(
             the session or of its `as_default()`; so a program can use several servers.
         dedicated: Whether a new session on a server's GPU gets a process of its own, which no other session can end or
             delay. In this process it has one.
+        timeout: Seconds that a read, and any other wait for the server, may take: then it raises
+            DeadlineExceededError, and the server stops the work. None: as long as the server computes.
+            `session.with_options(timeout=…)` sets another one for a block. In this process nothing is waited for.
+        connect_timeout: Seconds in which a connection has to open and the server has to answer the first request. None:
+            10.
+        max_retries: How often a request is sent again that was not answered, or that the server was too busy for; the
+            server does the work once all the same. None: as often as fits into a minute.
+        verify: Whether the server's certificate is checked. A file or folder of certificates to trust in place of those
+            of Mozilla; or an `ssl.SSLContext`.
+        cert: Your own certificate, for a server or gateway that wants one: a file with certificate and key; or both
+            files, and the key's password.
+        proxy: The address of a proxy. None: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say; none to this machine.
+        headers: Further headers of every request, as a gateway may want them.
+        http_client: An `httpx.Client` that sends the requests, with transport, proxy and certificates of its own. It
+            may serve several sessions, and is not closed with them.
 
     Returns:
         The session. `with` runs a block in it and closes it, `with session.as_default()` runs one and leaves it open.
@@ -131,24 +160,54 @@ def connect(
         teletape.errors.InvalidArgumentError: What was passed is no address; the key would be sent over plain HTTP to
             another machine; a name for a session in this process.
     """
-    global _of_cell
     url = None if local else environment.url() if url is None else url
-    cell = _cell((url, api_key, device, lazy, offload_loops, allow_insecure, session, dedicated)) if default else None
-    if cell is not None and _of_cell is not None and _of_cell[0] == cell:
-        again = _of_cell[1]()
-        if again is not None and again is _current and again.is_alive():
-            return again
-    if url is None:
-        connected = _local(device, session)
-    else:
-        connected = _remote(url, api_key, device, lazy, allow_insecure, session, dedicated)
+    options = None
+    if url is not None:
+        options = ConnectOptions.of(
+            url,
+            api_key=api_key,
+            device=device,
+            lazy=lazy,
+            allow_insecure=allow_insecure,
+            session=session,
+            dedicated=dedicated,
+            timeout=timeout,
+            connect_timeout=connect_timeout,
+            max_retries=max_retries,
+            verify=verify,
+            cert=cert,
+            proxy=proxy,
+            headers=headers,
+            http_client=http_client,
+        )
+    cell = _cell((options, device, session, offload_loops)) if default else None
+    again = _session_of(cell)
+    if again is not None:
+        return again
+    connected = _local(device, session) if options is None else _remote(options)
     connected.offload_loops = environment.offload_loops() if offload_loops is None else offload_loops
-    if not default:
-        return connected
+    return _become_current(connected, cell) if default else connected
+
+
+def join(options: ConnectOptions, name: str) -> Session:
+    """Joins a session of a server, and makes it the program's."""
+    return _become_current(_remote(options.but(session=name)), None)
+
+
+def _session_of(cell: tuple[Any, ...] | None) -> Session | None:
+    """Returns the program's session, if the same cell of a notebook has connected to it, and it has not ended."""
+    if cell is None or _of_cell is None or _of_cell[0] != cell:
+        return None
+    session = _of_cell[1]()
+    return session if session is not None and session is _current and session.is_alive() else None
+
+
+def _become_current(session: Session, cell: tuple[Any, ...] | None) -> Session:
+    global _of_cell
     if _current is not None:
-        _before[connected] = weakref.ref(_current)
-    _of_cell = None if cell is None else (cell, weakref.ref(connected))
-    return use(connected)
+        _before[session] = weakref.ref(_current)
+    _of_cell = None if cell is None else (cell, weakref.ref(session))
+    return use(session)
 
 
 def _cell(arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -171,24 +230,12 @@ def _local(device: str | None, name: str | None) -> Session:
     return LocalSession(device)
 
 
-def _remote(
-    url: str | int,
-    api_key: str | None = None,
-    device: str | None = None,
-    lazy: bool | None = None,
-    allow_insecure: bool = False,
-    name: str | None = None,
-    dedicated: bool = False,
-) -> Session:
+def _remote(options: ConnectOptions) -> Session:
     drawn = random.getstate()
     from teletape.sessions.remote import RemoteSession  # HTTP takes 0.1 s to import: programs without a server save it
 
     random.setstate(drawn)  # Rich, which httpx imports, draws a number: the program's are the same without a server
-    lazy = environment.lazy() if lazy is None else lazy
-    key, allow_insecure = api_key or environment.api_key(), allow_insecure or environment.allow_insecure()
-    return RemoteSession(
-        url, key, device=device, lazy=lazy, allow_insecure=allow_insecure, name=name, dedicated=dedicated
-    )
+    return RemoteSession(options)
 
 
 def inside(session: Session | None, function: Callable[[], T]) -> T:

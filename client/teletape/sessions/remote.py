@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from teletape.network.http import Connection
+from teletape.network.options import ConnectOptions
 from teletape.program.call_site import CallSite, caller
 from teletape.program.read_counts import ReadCounts
 from teletape.sessions import custom_backward
@@ -66,14 +67,7 @@ class RemoteSession(Session):
     """A session on a server.
 
     Args:
-        url: The server's address; see `address.normalized`.
-        api_key: Your key for it.
-        device: Where the session computes; None: the server's default.
-        lazy: Whether commands wait until a value is read.
-        allow_insecure: Whether the key may be sent over plain HTTP to another machine.
-        connection: Replaces the connection that `url` and `api_key` would make.
-        name: The session's name on the server, if it has one: a session that is there is joined.
-        dedicated: Whether a new session on a GPU gets a process of its own.
+        options: Where the server is, how it is reached, and what the session is like.
 
     Attributes:
         id: The session's id on the server.
@@ -82,21 +76,9 @@ class RemoteSession(Session):
 
     local = False
 
-    def __init__(
-        self,
-        url: str | int,
-        api_key: str | None = None,
-        *,
-        device: str | None = None,
-        lazy: bool = True,
-        allow_insecure: bool = False,
-        connection: Connection | None = None,
-        name: str | None = None,
-        dedicated: bool = False,
-    ) -> None:
+    def __init__(self, options: ConnectOptions) -> None:
         super().__init__()
-        connection = connection or Connection(url, api_key, allow_insecure=allow_insecure)
-        self.channel = Channel(connection, device, lazy=lazy, name=name, dedicated=dedicated)
+        self.channel = Channel(Connection(options))
         self.id = self.channel.session
         self._functions = RemoteFunctions(self.channel)
         self._reads = ReadCounts()
@@ -573,8 +555,8 @@ class RemoteSession(Session):
         return self.channel.http.url
 
     @property
-    def api_key(self) -> str | None:
-        return self.channel.http.api_key
+    def options(self) -> ConnectOptions:
+        return self.channel.http.options
 
     @property
     def device_name(self) -> str:

@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from teletape.network.options import ConnectOptions
 from teletape.program.call_site import shown_call_site
 from teletape.sessions.draws import PROGRAM, Draws, seeds_of
 from teletape_engine import commands
@@ -579,8 +580,8 @@ class Session(ABC):
         return None
 
     @property
-    def api_key(self) -> str | None:
-        """The key that it sends to its server."""
+    def options(self) -> ConnectOptions | None:
+        """How it reaches its server; None: it computes in this process."""
         return None
 
     @property

@@ -18,6 +18,7 @@ import numpy as np
 
 from teletape import environment
 from teletape.errors import TeletapeError
+from teletape.network.options import ConnectOptions
 from teletape.ops.dispatch import constant
 from teletape.sessions.local import LocalSession
 from teletape_engine.catalogue import describe
@@ -126,7 +127,7 @@ def _server(url: str, api_key: str | None) -> Iterator[Finding]:
     from teletape.network.http import Connection  # HTTP takes 0.1 s to import
 
     try:
-        with contextlib.closing(Connection(url, api_key, allow_insecure=environment.allow_insecure())) as connection:
+        with contextlib.closing(Connection(ConnectOptions.of(url, api_key=api_key))) as connection:
             began = time.perf_counter()
             facts = connection.info()
             took = time.perf_counter() - began

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from teletape.network.options import ConnectOptions
 from teletape.sessions.remote import RemoteSession
 
 _ROUND_TRIPS: Final = 200
@@ -22,7 +23,7 @@ def measure(url: str, api_key: str | None = None) -> str:
         TeletapeError: There is no server, or it refuses.
     """
     began = time.perf_counter()
-    with RemoteSession(url, api_key) as session:
+    with RemoteSession(ConnectOptions.of(url, api_key=api_key, lazy=True)) as session:
         opened = time.perf_counter() - began
         channel = session.channel
         channel.round_trip()

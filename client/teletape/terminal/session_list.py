@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from teletape import environment
 from teletape.errors import InvalidArgumentError
+from teletape.network.options import ConnectOptions
 from teletape.profiling.tables import html_table, text_table
-from teletape.sessions.current import connect, opened
+from teletape.sessions.current import join, opened
 from teletape.sessions.session import Session
 from teletape_engine.suggestions import did_you_mean
 
@@ -58,7 +59,7 @@ class SessionFacts:
 
     def connect(self) -> Session:
         """Joins the session and makes it the program's; its `variables()` are those that were made in it."""
-        return connect(self._listing.url, api_key=self._listing.api_key, session=self.id)
+        return join(self._listing.options, self.id)
 
     def row(self) -> tuple[str, ...]:
         """Returns what a table shows of it, in the order of its columns."""
@@ -81,16 +82,16 @@ class SessionList(Sequence[SessionFacts]):
     """Your live sessions on a server, oldest first, as they were when the list was made; for an admin those of all.
 
     Attributes:
+        options: How the server is reached.
         url: The server's address.
-        api_key: The key that they were listed with.
-        owner: The name of that key.
+        owner: The name of the key that they were listed with.
     """
 
-    def __init__(self, url: str | int, api_key: str | None) -> None:
+    def __init__(self, options: ConnectOptions) -> None:
         from teletape.sessions.sending import sender  # HTTP takes 0.1 s to import: programs without a server save it
 
-        self.api_key = api_key
-        with contextlib.closing(_connection(url, api_key)) as connection:
+        self.options = options
+        with contextlib.closing(_connection(options)) as connection:
             self.url = connection.url
             connection.info()
             listed = connection.get("/v1/sessions")
@@ -108,7 +109,7 @@ class SessionList(Sequence[SessionFacts]):
             SessionEndedError: It has ended.
         """
         self._check_known(ids)
-        with contextlib.closing(_connection(self.url, self.api_key)) as connection:
+        with contextlib.closing(_connection(self.options)) as connection:
             for id in ids or [session.id for session in self if not session.is_mine]:
                 self._check_current(connection, id)
                 connection.control("DELETE", f"/v1/sessions/{id}")
@@ -124,7 +125,7 @@ class SessionList(Sequence[SessionFacts]):
             SessionEndedError: It has ended.
         """
         self._check_known(ids)
-        with contextlib.closing(_connection(self.url, self.api_key)) as connection:
+        with contextlib.closing(_connection(self.options)) as connection:
             for id in ids:
                 self._check_current(connection, id)
                 connection.control("POST", f"/v1/sessions/{id}/cancel")
@@ -207,21 +208,21 @@ def sessions(url: str | int | None = None, api_key: str | None = None) -> Sessio
     if url is None:
         session = opened()
         if session is not None and session.url is not None:
-            url, api_key = session.url, api_key or session.api_key
-        else:
-            url = environment.url()
+            assert session.options is not None
+            return SessionList(session.options if api_key is None else session.options.but(api_key=api_key))
+        url = environment.url()
     if url is None:
         raise InvalidArgumentError(
             "tf.sessions lists sessions on a server, and this program computes in its own process: pass the server's "
             "address, or set TELETAPE_URL"
         )
-    return SessionList(url, api_key or environment.api_key())
+    return SessionList(ConnectOptions.of(url, api_key=api_key))
 
 
-def _connection(url: str | int, api_key: str | None) -> Connection:
+def _connection(options: ConnectOptions) -> Connection:
     from teletape.network.http import Connection  # as above
 
-    return Connection(url, api_key, allow_insecure=environment.allow_insecure())
+    return Connection(options)
 
 
 def _name(facts: Mapping[str, Any], owner: str) -> str:

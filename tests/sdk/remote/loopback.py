@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 import teletape_wire as wire
-from teletape.network.http import Connection
+from teletape.network.options import ConnectOptions
 from teletape.sessions.remote import RemoteSession
 from teletape_engine.catalogue import describe
 from teletape_engine.commands import Batch, ClientAttach, Command
@@ -181,7 +181,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 def session_on(loopback: Loopback, *, lazy: bool = True, url: str | None = None) -> RemoteSession:
     """A remote session that talks to `loopback`: through httpx's transport seam, or at the address of its listener."""
     if url is not None:
-        return RemoteSession(url, lazy=lazy)
-    return RemoteSession(
-        "http://loopback", connection=Connection("http://loopback", None, transport=loopback), lazy=lazy
-    )
+        return RemoteSession(ConnectOptions(url=url, lazy=lazy))
+    client = httpx.Client(transport=loopback)
+    return RemoteSession(ConnectOptions(url="http://loopback", lazy=lazy, http_client=client))

@@ -112,10 +112,10 @@ def test_a_free_port_is_reported_at_once() -> None:
 )
 def test_a_refusal_at_an_address_without_a_port_names_the_port(url: str, advice: str) -> None:
     for error in (httpx.ConnectError("refused"), httpx.ConnectTimeout(""), httpx.RemoteProtocolError("SSH-2.0")):
-        assert re.search(advice, str(first_contact.failure(url, error)))
+        assert re.search(advice, str(first_contact.failure(url, error, 10.0)))
     assert re.search(advice, str(first_contact.no_teletape(url, "a page")))
     for other in ("http://gpu-box:81", "unix:///run/teletape.sock"):
-        assert "This was port" not in str(first_contact.failure(other, httpx.ConnectError("refused")))
+        assert "This was port" not in str(first_contact.failure(other, httpx.ConnectError("refused"), 10.0))
 
 
 def test_a_machine_that_does_not_exist() -> None:

@@ -18,6 +18,7 @@ from teletape.errors import (
 )
 from teletape.network import http as module
 from teletape.network.http import Connection
+from teletape.network.options import ConnectOptions
 from teletape_engine.errors import AnswerDroppedError, OutOfTurnError, ReleasedIdError, tree
 
 TYPE = "application/x-frame"
@@ -49,9 +50,11 @@ def problem(status, code, detail="what was found", **more):
     return respond(status, json.dumps({"code": code, "title": code, "detail": detail, **more}).encode())
 
 
-def connected(*answers, key=None):
+def connected(*answers, key=None, **changes):
     script = Script(*answers)
-    return script, Connection("http://there/", key, allow_insecure=True, transport=script)
+    client = httpx.Client(transport=script)
+    options = ConnectOptions(url="http://there/", api_key=key, allow_insecure=True, http_client=client)
+    return script, Connection(options.but(**changes))
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from teletape.errors import ConnectionFailed, RequestError
 from teletape.network import address, frame_socket
 from teletape.network import http as module
 from teletape.network.http import Connection
+from teletape.network.options import ConnectOptions
 
 TYPE = "application/x-frame"
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer"
@@ -74,7 +75,9 @@ def server() -> Iterator[Scripted]:
 
 @pytest.fixture
 def http(server: Scripted) -> Iterator[Connection]:
-    connection = Connection(f"http://127.0.0.1:{server.listening.getsockname()[1]}", "secret")
+    connection = Connection(
+        ConnectOptions(url=f"http://127.0.0.1:{server.listening.getsockname()[1]}", api_key="secret")
+    )
     yield connection
     connection.close()
 
@@ -266,7 +269,7 @@ def test_nothing_listens_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     with pytest.raises(ConnectionFailed, match="nothing answers there"):
-        post(Connection(f"http://127.0.0.1:{port}", None))
+        post(Connection(ConnectOptions(url=f"http://127.0.0.1:{port}")))
 
 
 def test_what_sets_cookies_gets_them_back(server: Scripted, http: Connection) -> None:
@@ -316,15 +319,19 @@ def test_a_proxy_is_left_to_httpx(proxies: Callable[..., None]) -> None:
     assert address.plain_endpoint("http://elsewhere:8470") is None
 
 
+def transport_to(url: str) -> Any:
+    return address.transport(url, ConnectOptions(url=url))
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.8.7", "localhost", "[::1]", "a.localhost"])
 def test_this_machine_is_reached_without_a_proxy(host: str, proxies: Callable[..., None]) -> None:
     """A proxy would read the key, which is allowed in the clear to this machine only."""
     proxies(http_proxy="http://proxy:3128", https_proxy="http://proxy:3128", all_proxy="http://proxy:3128")
     assert address.plain_endpoint(f"http://{host}:8470") is not None
     for scheme in ("http", "https"):
-        with address.transport(f"{scheme}://{host}:8470") as transport:
+        with transport_to(f"{scheme}://{host}:8470") as transport:
             assert type(transport._pool) is httpcore.ConnectionPool
-    with address.transport("http://elsewhere:8470") as transport:
+    with transport_to("http://elsewhere:8470") as transport:
         assert type(transport._pool) is httpcore.HTTPProxy
 
 
@@ -338,7 +345,7 @@ def test_a_name_with_several_addresses_and_ipv6(host: str) -> None:
     with listening:
         server = Scripted(listening)
         server.answers = [[PLAIN]]
-        http = Connection(f"http://{host}:{listening.getsockname()[1]}", None)
+        http = Connection(ConnectOptions(url=f"http://{host}:{listening.getsockname()[1]}"))
         assert post(http) == b"answer"
         assert f"Host: {host}:{listening.getsockname()[1]}".encode() in server.requests[0][1]
         http.close()
@@ -352,7 +359,7 @@ def test_a_unix_socket(tmp_path: Path) -> None:
         listening.listen()
         server = Scripted(listening)
         server.answers = [[PLAIN], [PLAIN.replace(b"answer", b'{"a":1').replace(b"6", b"7") + b"}"]]
-        http = Connection(f"unix://{tmp_path}/s", "secret")
+        http = Connection(ConnectOptions(url=f"unix://{tmp_path}/s", api_key="secret"))
         assert post(http) == b"answer"
         assert http.json("GET", "/v1/info") == {"a": 1}
         assert b"Host: localhost" in server.requests[0][1]
@@ -362,9 +369,9 @@ def test_a_unix_socket(tmp_path: Path) -> None:
 
 def test_an_address_of_a_unix_socket_is_an_absolute_path() -> None:
     with pytest.raises(module.address.InvalidArgumentError, match="an absolute path, as unix:///run/"):
-        Connection("unix://teletape.sock", None)
+        Connection(ConnectOptions(url="unix://teletape.sock"))
 
 
 def test_a_closed_unix_socket_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConnectionFailed, match="nothing answers there"):
-        post(Connection(f"unix://{tmp_path}/none", None))
+        post(Connection(ConnectOptions(url=f"unix://{tmp_path}/none")))

@@ -23,6 +23,7 @@ import teletape as tf
 from teletape.errors import ConnectionFailed, FailedPreconditionError, InvalidArgumentError, SessionEndedError
 from teletape.network import address, http
 from teletape.network.http import Connection
+from teletape.network.options import ConnectOptions
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape.sessions.remote import RemoteSession
@@ -68,20 +69,22 @@ def test_what_makes_something_carries_one_key_however_often_it_is_sent() -> None
 def test_a_key_is_not_sent_unencrypted_to_another_machine(url: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"unencrypted.*https://.*allow_insecure=True"):
         tf.connect(url, api_key="secret")
-    Connection(url, None)
-    Connection(url, "secret", allow_insecure=True)
+    with pytest.raises(InvalidArgumentError, match="unencrypted"):
+        tf.connect(url, headers={"Authorization": "Basic c2VjcmV0"})
+    Connection(ConnectOptions(url=url))
+    Connection(ConnectOptions(url=url, api_key="secret", allow_insecure=True))
 
 
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:8470", "http://localhost:1", "http://[::1]:8470", "http://a.localhost", "https://gpu-box"]
 )
 def test_a_key_is_sent_to_this_machine_and_encrypted(url: str) -> None:
-    Connection(url, "secret")
+    Connection(ConnectOptions(url=url, api_key="secret"))
 
 
 def test_the_environment_can_allow_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TELETAPE_ALLOW_INSECURE", "1")
-    monkeypatch.setattr(http.address, "transport", lambda url: Loopback())
+    monkeypatch.setattr(http.address, "transport", lambda url, options: Loopback())
     with tf.connect("http://gpu-box:8470", api_key="secret") as session:
         assert isinstance(session, RemoteSession)
     use(LocalSession())
@@ -423,7 +426,8 @@ def test_an_interrupt_while_it_does_not_answer_says_so_and_stops_at_once(
 
 def test_connections_are_kept_alive() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        transport = address.transport(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        transport = address.transport(url, ConnectOptions(url=url))
         assert (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) in transport._pool._socket_options
         transport.close()
     assert http._READ_LIMIT > 20  # the server answers 202 after 20 s

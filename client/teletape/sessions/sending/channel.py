@@ -47,11 +47,8 @@ class Channel:
     """A client of a session on a server: of a new one, or of one that has the name already.
 
     Args:
-        http: The connection to the server.
-        device: Where the session computes; None: the server's default, or that of the session that is there.
-        lazy: Whether commands wait until a value is read.
-        name: The session's; None: the server makes an id, and the session ends with the program.
-        dedicated: Whether a new session on a GPU gets a process of its own.
+        http: The connection to the server. Its options say what the session is like: `session` is its name; without
+            one the server makes an id, and the session ends with the program.
 
     Attributes:
         session: The session's id.
@@ -61,22 +58,16 @@ class Channel:
         stays: Whether it has a name, so that it goes on after the program.
         server: What the server says about itself.
         http: As passed.
-        lazy: As passed.
+        lazy: Whether commands wait until a value is read.
         next_id: Returns an id that this client has never used.
         buffer: Commands that wait, and ids that were never made.
         call_sites: Whether the program's lines are recorded.
     """
 
-    def __init__(
-        self,
-        http: Connection,
-        device: str | None,
-        *,
-        lazy: bool,
-        name: str | None = None,
-        dedicated: bool = False,
-    ) -> None:
-        self.http, self.lazy = http, lazy
+    def __init__(self, http: Connection) -> None:
+        options = http.options
+        device, name = options.device, options.session
+        self.http, self.lazy = http, options.lazy
         try:
             self.server = info = http.info()
             present = None if name is None else _present(http, name, device)
@@ -85,7 +76,7 @@ class Channel:
             raise
         _compare_catalogues(info)
         self.joined, self.stays = present is not None, name is not None
-        wishes: dict[str, Any] = {"id": name, "device": device, "dedicated": dedicated or None}
+        wishes: dict[str, Any] = {"id": name, "device": device, "dedicated": options.dedicated or None}
         body = {field: value for field, value in wishes.items() if value is not None}
         key, self._path = new_key(), ""
         try:

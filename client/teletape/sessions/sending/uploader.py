@@ -26,7 +26,7 @@ class Uploader:
     def __init__(self, channel: Channel) -> None:
         self._lock = Lock()
         self._released = channel.buffer.released
-        self._channel = Channel(channel.http.another(), None, lazy=True, name=channel.session)
+        self._channel = Channel(channel.http.another(device=None, lazy=True, session=channel.session, dedicated=False))
         self._channel.call_sites = False
 
     def send(self, arrays: Sequence[HostArray]) -> list[Name]:
