@@ -304,7 +304,7 @@ class Settings:
     direct: str = field(
         default="auto",
         metadata=_setting(
-            _ON_OFF, "sessions' processes serve connections of small frames: on, off; auto: if no keys", "CHOICE"
+            _ON_OFF, "sessions' processes serve connections of small requests: on, off; auto: if no keys", "CHOICE"
         ),
     )
     log_level: str = field(

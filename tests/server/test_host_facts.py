@@ -22,13 +22,14 @@ from teletape_server.hosts.protocols import HostFacts, Running, Start
 from teletape_server.hosts.watchdog import Ending, Watchdog
 from teletape_server.hosts.worker_host import WorkerHost
 from teletape_server.ipc.control import socket_pairs
-from teletape_server.ipc.heads import MOST, Approval
+from teletape_server.ipc.heads import FRAME, MOST, Approval
 from teletape_server.ipc.leases import Reason, Times
 from teletape_server.settings import Settings
 
 PARAMS = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "idempotency_key": None}
 APPROVAL = Approval(
-    b"POST / HTTP/1.1\r\nContent-Length: ", b"\r\n\r\n", PARAMS, b"%(content-length)b\n", None, MOST, 8192
+    *(b"POST / HTTP/1.1\r\nContent-Length: ", b"\r\n\r\n", "batch", wire.FRAME_TYPE, PARAMS, b"%(content-length)b\n"),
+    *(None, MOST, MOST, 8192, FRAME),
 )
 CODE = """
 import socket, sys, time
@@ -198,11 +199,11 @@ def test_a_process_with_another_clock_serves_a_lent_connection() -> None:
         assert 5060.0 <= served.expires_at <= 5060.0 + took
         assert served.queue_seconds < took
         facts = host.facts()
-        assert (facts.frames, facts.own_frames.total, facts.lent) == (1, 1, 1)
-        assert facts.own_frames.seconds < took
+        assert (facts.frames, facts.answered[FRAME].total, facts.lent) == (1, 1, 1)
+        assert facts.answered[FRAME].seconds < took
         assert 5000.0 < facts.worked <= 5000.0 + took
         loan.close()
-        assert (host.facts().own_frames.total, host.facts().lent) == (1, 0)
+        assert (host.facts().answered[FRAME].total, host.facts().lent) == (1, 0)
         connection.close()
 
     with_process_elsewhere(test)

@@ -18,15 +18,14 @@ import teletape_wire as wire
 from teletape_server.connections.caller_memory import ANSWER_HEADER, FrameMemory
 from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.guard import new_request_id
-from teletape_server.hosts.loans import LentFrame
+from teletape_server.hosts.loans import LentRequest
 from teletape_server.hosts.protocols import Running
 from teletape_server.hosts.running import REQUEST_ID, Joinable
 from teletape_server.http.answers import answer, still_running
 from teletape_server.http.frames import FrameBatch
 from teletape_server.http.plain_requests import PlainRequest
 from teletape_server.http.schemas import Health
-from teletape_server.middleware.compression import INLINE, SMALLEST, compressed
-from teletape_server.middleware.rate_limits import add_rate_limits
+from teletape_server.middleware.compression import INLINE, compressed
 from teletape_server.problems import error_response
 from teletape_server.sessions.counted_bodies import CountedBody, EarlyBody
 from teletape_server.sessions.registry import SessionEntry
@@ -189,14 +188,16 @@ class FrameExchange:
             return
         self._wait(self._batch, self._running, self._heads.settings.patience)
 
-    def go_on(self, frame: LentFrame) -> None:
-        """Answers a frame that its session's process has read, and that was reclaimed as it ran."""
-        self.began -= frame.seconds
+    def go_on(self, request: LentRequest) -> None:
+        """Answers a request that its session's process has read, and that was reclaimed as it ran."""
+        self.began -= request.seconds
         max_header = self._heads.settings.max_header
-        self._batch = FrameBatch.read(frame.prefix, self.head.params, length=self._length, max_header=max_header)
-        self._batch.note(self.session, frame.running)
-        self._running = frame.running
-        self._wait(self._batch, frame.running, max(self._heads.settings.patience - frame.seconds, 0.0))
+        self._batch = self.head.plain or FrameBatch.read(
+            request.prefix, self.head.params, length=self._length, max_header=max_header
+        )
+        self._batch.note(self.session, request.running)
+        self._running = request.running
+        self._wait(self._batch, request.running, max(self._heads.settings.patience - request.seconds, 0.0))
 
     def _wait(self, batch: FrameBatch | PlainRequest, running: Running, patience: float) -> None:
         if batch.is_retriable:
@@ -242,16 +243,11 @@ class FrameExchange:
 
     def _answer(self, response: Response) -> None:
         self._release()
-        headers, path = MutableHeaders(raw=response.raw_headers), self.head.path
-        self._heads.guard.complete(headers, path, self.request_id)
-        if self.head.plain is not None:
-            session = None if self.head.is_run else self._session
-            add_rate_limits(headers, self._heads.registry, path, {"owner": self.head.owner, "session": session})
-            headers.add_vary_header("Accept-Encoding")
-            if self.head.accepts_gzip and len(response.body) >= SMALLEST:
-                self._compress(response)
-                return
-        self._respond(self, response)
+        self._heads.complete(response, self.head, self._session, self.request_id)
+        if len(response.body) > self.head.uncompressed:
+            self._compress(response)
+        else:
+            self._respond(self, response)
 
     def _compress(self, response: Response) -> None:
         """Compresses the text of an answer, a large one in a thread, and responds with that."""

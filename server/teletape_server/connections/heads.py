@@ -6,11 +6,13 @@ framework before a byte of its body is read, so each of these refusals is writte
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from starlette.datastructures import Headers, State
+from starlette.datastructures import Headers, MutableHeaders, State
+from starlette.responses import Response
 
 import teletape_wire as wire
 from teletape_server.auth import Keys
@@ -23,8 +25,9 @@ from teletape_server.http.negotiation import body_type, wants_events
 from teletape_server.http.plain_requests import HEALTH, RUN, PlainRequest, plain_request
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.long_requests import LongRequests
-from teletape_server.middleware.compression import accepts_gzip
+from teletape_server.middleware.compression import SMALLEST, accepts_gzip
 from teletape_server.middleware.metrics import Metrics
+from teletape_server.middleware.rate_limits import add_rate_limits
 from teletape_server.problems import Problem
 from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
@@ -67,6 +70,11 @@ class FrameHead:
     def is_run(self) -> bool:
         """Whether it is a request without a session."""
         return self.plain is not None and self.plain.is_run
+
+    @property
+    def uncompressed(self) -> float:
+        """Bytes of the longest answer that is sent as it is; a longer one is compressed."""
+        return SMALLEST - 1 if self.plain is not None and self.accepts_gzip else math.inf
 
 
 class FrameHeads:
@@ -162,6 +170,15 @@ class FrameHeads:
         request_id, forwarded = sent_request_id(named), named.get("x-forwarded-for")
         head = FrameHead("", "", HEALTH.route, {}, HEALTH, False, request_id, request.keep_alive, forwarded)
         return head, 0
+
+    def complete(self, response: Response, head: FrameHead, session: SessionEntry | None, request_id: str) -> None:
+        """Adds to the answer of a request the headers of every answer."""
+        headers = MutableHeaders(raw=response.raw_headers)
+        self.guard.complete(headers, head.path, request_id)
+        if head.plain is not None:
+            state = {"owner": head.owner, "session": None if head.is_run else session}
+            add_rate_limits(headers, self.registry, head.path, state)
+            headers.add_vary_header("Accept-Encoding")
 
     def can_receive(self, head: FrameHead, length: int) -> bool:
         """Returns whether a body of `length` bytes can be received now; if not, the framework has to answer."""

@@ -1,5 +1,6 @@
-"""Lends a connection to its session's process while small frames come quickly one after the other.
+"""Lends a connection to its session's process while small requests come quickly one after the other.
 
+They are frames, or plain requests in JSON, all with the same head.
 The process then reads, runs and answers them (`worker.direct_connections`), and this process sleeps. Whatever else the
 caller sends, and whatever takes long, comes back here (`hosts.loans`), and goes on as on any connection.
 """
@@ -12,20 +13,19 @@ import re
 import socket
 from typing import Final, Protocol
 
-from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 
 import teletape_wire as wire
 from teletape_server.connections.exchange import FrameExchange
 from teletape_server.connections.frames import Frames
 from teletape_server.connections.streams import answer_head
-from teletape_server.hosts.loans import LentFrame, Loan
+from teletape_server.hosts.loans import LentRequest, Loan
 from teletape_server.http.answers import LargeResponse
-from teletape_server.ipc.heads import MOST, Approval, answer_pattern
+from teletape_server.ipc.heads import FRAME, MOST, Approval, answer_pattern
 from teletape_server.sessions.entry import SessionEntry
 
-_QUICK: Final = 0.02  # seconds that a frame may take before its connection is lent
-_FIRST: Final = 2  # such frames before it is lent
+_QUICK: Final = 0.02  # seconds that a request may take before its connection is lent
+_FIRST: Final = 2  # such requests before it is lent
 _LAST: Final = 4096  # the same at most, after it has often been returned
 _MAX_HEAD: Final = 8 << 10
 #: A proxy's header: a connection of it may carry the requests of several callers.
@@ -48,7 +48,7 @@ class Lent(Protocol):
         """Waits for the next request, as after an answer."""
 
     def receive_exchange(self, exchange: FrameExchange) -> None:
-        """Goes on with an exchange whose frame was received elsewhere."""
+        """Goes on with an exchange whose request was received elsewhere."""
 
 
 class Lending:
@@ -56,7 +56,7 @@ class Lending:
 
     Args:
         connection: The connection; not over TLS, which the process does not speak.
-        frames: Its frames.
+        frames: Its frames and plain requests.
 
     Attributes:
         loan: The present one.
@@ -67,15 +67,16 @@ class Lending:
         frames.on_end = self._count
         self.loan: Loan | None = None
         self._session: SessionEntry | None = None  # of the last loan
-        self._quick = 0  # such frames, one after the other
+        self._quick = 0  # such requests, one after the other
         self._needed = _FIRST
-        self.may_count = False  # whether the present frame does: its head was known, and it came whole
+        self.may_count = False  # whether the present request does: its head was known, and it came whole
 
     # --------------------------------------------------------------------------------------------------------- lending
     def _count(self, exchange: FrameExchange, response: Response) -> None:
-        """Counts a frame that is answered."""
-        is_small = exchange.head.plain is None and response.status_code == 200 and len(response.body) <= MOST
-        is_quick = self.may_count and is_small and exchange.seconds < _QUICK
+        """Counts a request that is answered."""
+        head = exchange.head
+        is_small = response.status_code == 200 and len(response.body) <= min(MOST, head.uncompressed)
+        is_quick = self.may_count and is_small and bool(head.session) and exchange.seconds < _QUICK
         self.may_count = False
         self._quick = self._quick + 1 if is_quick else 0
         if self._quick >= self._needed:
@@ -97,47 +98,58 @@ class Lending:
         if not self._can_be_lent():
             return
         self._quick = 0
-        self.loan = entry.lend(self, self._connection.transport, self._approval())
+        self.loan = entry.lend(self, self._connection.transport, self._approval(entry))
         if self.loan is not None:
             self._session = entry
             self._connection.stop_receiving()
 
-    def _approval(self) -> Approval:
-        """Returns what the process has to know of this connection's frames."""
+    def _approval(self, entry: SessionEntry) -> Approval:
+        """Returns what the process has to know of this connection's requests."""
         known, heads = self._frames.known, self._frames.heads
         assert known is not None
         head, settings = known.head, heads.settings
-        response = LargeResponse(b"", media_type=wire.FRAME_TYPE)
-        heads.guard.complete(MutableHeaders(raw=response.raw_headers), head.path, head.request_id or "-")
+        plain, content_type, label = head.plain, wire.FRAME_TYPE, FRAME
+        if plain is not None:
+            content_type, label = wire.JSON_TYPE, (plain.verb, plain.route, 200)
+        response = LargeResponse(b"", media_type=content_type)
+        heads.complete(response, head, entry, head.request_id or "-")
         return Approval(
             *known.data,
-            head.params,
-            answer_pattern(answer_head(response.status_code, response.raw_headers)),
-            None if head.request_id is None else head.request_id.encode(),
-            min(MOST, settings.max_body, settings.bodies_per_key, settings.bodies),
-            settings.max_header,
+            method="batch" if plain is None else plain.operation,
+            content_type=content_type,
+            params={**(head.params if plain is None else plain.params), "alone": entry.dtype},
+            pattern=answer_pattern(answer_head(response.status_code, response.raw_headers)),
+            request_id=None if head.request_id is None else head.request_id.encode(),
+            most=min(MOST, settings.max_body, settings.bodies_per_key, settings.bodies),
+            most_of_answer=int(min(MOST, head.uncompressed)),
+            max_header=settings.max_header,
+            label=label,
         )
 
     # ------------------------------------------------------------------------------------------------------ coming back
-    def reclaimed(self, frame: LentFrame | None) -> None:
+    def reclaimed(self, request: LentRequest | None) -> None:
         """Goes on here; see `Lender`."""
         self.loan, known, transport = None, self._frames.known, self._connection.transport
         if transport.is_closing():
             return
-        if frame is None:
+        if request is None:
             self._needed = _FIRST
         else:
             if known is None or self._session is None:
                 return
             try:
-                prefix = wire.decode_prefix(frame.prefix, max_header=self._frames.heads.settings.max_header)
+                length = 0 if known.head.plain is not None else self._length(request)
             except wire.WireError:  # the process does not do what it should
                 transport.abort()
                 return
-            exchange = self._frames.exchange(known.head, self._session, prefix.total_length)
+            exchange = self._frames.exchange(known.head, self._session, length)
             self._connection.receive_exchange(exchange)
-            exchange.go_on(frame)
+            exchange.go_on(request)
         self._connection.receive_again()
+
+    def _length(self, request: LentRequest) -> int:
+        """Returns the bytes of a frame that the process has read."""
+        return wire.decode_prefix(request.prefix, max_header=self._frames.heads.settings.max_header).total_length
 
     def returned(self, unsent: bytes) -> None:
         """Goes on here; see `Lender`."""

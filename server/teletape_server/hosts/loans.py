@@ -1,8 +1,8 @@
-"""The server's side of connections that are lent to a session's process, which then serves their small frames itself.
+"""The server's side of connections that are lent to a session's process, which then serves small requests itself.
 
-Four things happen to a connection. The server *lends* it while frames come quickly one after the other. The server
-*reclaims* it when a frame runs for long, when the process has other work that takes long, when no frame comes, or when
-something else needs it; the frame that runs comes with it. Or the process *returns* it, since it does not serve what
+Four things happen to a connection. The server *lends* it while requests come quickly one after the other. The server
+*reclaims* it when a request runs for long, when the process has other work that takes long, when none comes, or when
+something else needs it; the request that runs comes with it. Or the process *returns* it, since it does not serve what
 has come. Or it is *lost* with a process that has ended while it wrote an answer. So all that takes long is the
 server's, as it is without loans.
 """
@@ -11,28 +11,30 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from teletape_server.hosts.running import Running
-from teletape_server.ipc.heads import Approval
+from teletape_server.ipc.durations import Durations
+from teletape_server.ipc.heads import Approval, Label
 from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import SLOTS, Page
 from teletape_server.ipc.token import Token
 
 _LOOK_SECONDS: Final = 0.05  # between two looks at the page
 _LONG_SECONDS: Final = 0.04  # that a request may run, as two looks find it, before its connection is reclaimed
-_IDLE_SECONDS: Final = 1.0  # without a frame
+_IDLE_SECONDS: Final = 1.0  # without a request
 _RECALL_SECONDS: Final = 1.0  # that a process may take to write an answer
 _CLOCK_SECONDS: Final = 0.5  # that the time of day may move against the loop's clock
 
 
-class LentFrame(NamedTuple):
-    """A frame that ran when its connection was reclaimed.
+class LentRequest(NamedTuple):
+    """A request that ran when its connection was reclaimed.
 
     Attributes:
-        prefix: Its first bytes.
-        running: The frame as a request that runs.
+        prefix: Its first bytes, if it is a frame.
+        running: The request as any other that runs.
         seconds: For how long it has run at least.
     """
 
@@ -44,8 +46,8 @@ class LentFrame(NamedTuple):
 class Lender(Protocol):
     """What a connection of the server learns after it was lent."""
 
-    def reclaimed(self, frame: LentFrame | None) -> None:
-        """Goes on: the server has reclaimed it; with a frame, answers that first."""
+    def reclaimed(self, request: LentRequest | None) -> None:
+        """Goes on: the server has reclaimed it; with a request, answers that first."""
 
     def returned(self, unsent: bytes) -> None:
         """Goes on: the process has returned it; `unsent` is what the caller has not taken yet of the last answer."""
@@ -61,7 +63,7 @@ class LendingSession(Protocol):
         """Returns what an answer says of the session's end, now."""
 
     def note_running(self, running: Running) -> None:
-        """Notes that a frame has become a request of the server's: until its reply the session is not idle."""
+        """Notes that a request has become one of the server's: until its reply the session is not idle."""
 
 
 class Loan:
@@ -71,25 +73,34 @@ class Loan:
         id: Its number.
         slot: Its place in the page.
         token: The right to use it.
+        label: Under which its requests are counted.
         lender: The connection of the server.
         session: The session.
         times: What the process knows of the session's end.
         lent: When it was lent, on the loop's clock.
-        count: Frames at the last look.
+        count: Requests at the last look.
         since: When a look has found that count first.
     """
 
-    __slots__ = ("_loans", "count", "id", "lender", "lent", "session", "since", "slot", "times", "token")
+    __slots__ = ("_loans", "count", "id", "label", "lender", "lent", "session", "since", "slot", "times", "token")
 
     def __init__(
-        self, loans: Loans, id: int, slot: int, token: Token, lender: Lender, session: LendingSession, now: float
+        self,
+        loans: Loans,
+        id: int,
+        slot: int,
+        token: Token,
+        label: Label,
+        lender: Lender,
+        session: LendingSession,
+        now: float,
     ) -> None:
-        self._loans, self.id, self.slot, self.token = loans, id, slot, token
+        self._loans, self.id, self.slot, self.token, self.label = loans, id, slot, token, label
         self.lender, self.session, self.times = lender, session, session.times()
         self.count, self.lent, self.since = 0, now, now
 
     def close(self) -> None:
-        """Ends the loan of a connection that is closed; a frame that runs goes on."""
+        """Ends the loan of a connection that is closed; a request that runs goes on."""
         self._loans.close_loan(self)
 
 
@@ -99,7 +110,7 @@ class Loans:
     Args:
         page: What the process writes.
         send: Sends a message to the process, with copies of the file descriptors.
-        begin: Notes a frame of the process as a running request, which began some seconds ago.
+        begin: Notes a request of the process as a running one, which began some seconds ago.
         busy_since: Returns when the oldest unanswered request of the server was sent, on the loop's clock; or None.
     """
 
@@ -115,7 +126,8 @@ class Loans:
         self._loop = asyncio.get_running_loop()
         self._last_id = 0
         self._by_id: dict[int, Loan] = {}
-        self._used_slots: dict[int, int] = {}  # by the number of a closed connection: the process may still write there
+        self._closed: dict[int, Loan] = {}  # of closed connections: the process may still write into their slots
+        self._answered: defaultdict[Label, Durations] = defaultdict(Durations)  # by loans that have ended
         self._worked = 0.0  # for loans that have ended
         self._timer: asyncio.TimerHandle | None = None
         self._ended = False
@@ -130,13 +142,13 @@ class Loans:
         Args:
             lender: The connection.
             fd: Its socket, which stays open.
-            approval: What the process has to know of its frames.
+            approval: What the process has to know of its requests.
             session: The session.
 
         Returns:
             The loan; None if there are too many already, or too few file descriptors.
         """
-        used = {loan.slot for loan in self._by_id.values()} | {*self._used_slots.values()}
+        used = {loan.slot for loan in (*self._by_id.values(), *self._closed.values())}
         if self._ended or len(used) >= SLOTS:
             return None
         try:
@@ -155,7 +167,8 @@ class Loans:
         slot = min(set(range(SLOTS)) - used)
         self.page.clear(slot)
         self._last_id += 1
-        loan = self._by_id[self._last_id] = Loan(self, self._last_id, slot, token, lender, session, self._loop.time())
+        loan = Loan(self, self._last_id, slot, token, approval.label, lender, session, self._loop.time())
+        self._by_id[loan.id] = loan
         self._send(("lend", loan.id, slot, approval, loan.times), files)
         self._look_later()
         return loan
@@ -163,8 +176,16 @@ class Loans:
     # -------------------------------------------------------------------------------------------------------- looking
     @property
     def worked(self) -> float:
-        """When the process has last worked for a frame that it has read itself, in Unix seconds; 0: it has not."""
+        """When the process has last worked for a request that it has read itself, in Unix seconds; 0: it has not."""
         return max([self._worked, *map(self._worked_for, self._by_id.values())])
+
+    @property
+    def answered(self) -> Mapping[Label, Durations]:
+        """How long the requests took that the process has read and answered itself, by their labels."""
+        answered = self._answered.copy()
+        for loan in (*self._by_id.values(), *self._closed.values()):
+            answered[loan.label] += self.page.own(loan.slot)
+        return answered
 
     def _worked_for(self, loan: Loan) -> float:
         seconds = self.page.worked(loan.slot)
@@ -188,7 +209,7 @@ class Loans:
         self._look_later()
 
     def _is_busy(self, now: float) -> bool:
-        """Returns whether the process works for long, on a frame or on a request of the server."""
+        """Returns whether the process works for long, on its own request or on one of the server."""
         began = self._busy_since()
         if began is not None and now - began > _LONG_SECONDS:
             return True
@@ -202,14 +223,14 @@ class Loans:
 
     # ----------------------------------------------------------------------------------------------------- reclaiming
     def _reclaim(self, loan: Loan) -> bool:
-        """Reclaims a connection, with the frame that runs; returns False if the process is writing an answer."""
+        """Reclaims a connection, with the request that runs; returns False if the process is writing an answer."""
         if loan.id not in self._by_id or not loan.token.take():
             return False
         self._reclaimed(loan)
         return True
 
     def reclaim_running(self) -> None:
-        """Reclaims the connections with a running frame, so that other requests can join or cancel it."""
+        """Reclaims the connections with a running request, so that others can join or cancel it."""
         for loan in [*self._by_id.values()]:
             if self.page.number(loan.slot):
                 self._reclaim(loan)
@@ -231,30 +252,32 @@ class Loans:
             await asyncio.sleep(0)
 
     def close_loan(self, loan: Loan) -> None:
-        """Ends the loan of a connection that is closed; a frame that runs goes on."""
+        """Ends the loan of a connection that is closed; a request that runs goes on."""
         if loan.id not in self._by_id:
             return
         if loan.token.take():
             self._reclaimed(loan, is_open=False)
         else:
-            self._used_slots[loan.id] = loan.slot
             self._remove(loan)
+            self._closed[loan.id] = loan
 
     def on_returned(self, id: int, unsent: bytes) -> None:
         """Notes that the process has returned a connection."""
         loan = self._by_id.pop(id, None)
         if loan is not None:
             loan.count = self.page.count(loan.slot)
-            self._worked = max(self._worked, self._worked_for(loan))
-            loan.token.close()
+            self._note_end(loan)
+            self._count(loan)
             loan.lender.returned(unsent)
 
     def on_dropped(self, id: int) -> None:
         """Notes that the process knows of the end of a loan: it writes no more about it."""
-        self._used_slots.pop(id, None)
+        loan = self._closed.pop(id, None)
+        if loan is not None:
+            self._count(loan)
 
     def on_reply(self, number: int) -> None:
-        """Notes that the process leaves the answer to a frame to the server, and so its connection."""
+        """Notes that the process leaves the answer to a request to the server, and so its connection."""
         for loan in [*self._by_id.values()]:
             if self.page.number(loan.slot) == number:
                 loan.token.take()
@@ -262,22 +285,30 @@ class Loans:
 
     def _reclaimed(self, loan: Loan, *, is_open: bool = True) -> None:
         """Ends a loan whose token the server has."""
-        frame, count = self.page.running(loan.slot), self.page.count(loan.slot)
+        request, count = self.page.running(loan.slot), self.page.count(loan.slot)
         seconds = self._loop.time() - loan.since if count == loan.count else 0.0
         loan.count = count
         self._remove(loan)
+        self._count(loan)
         lent = None
-        if frame is not None:
-            lent = LentFrame(frame.prefix, self._begin(-frame.number, seconds), seconds)
+        if request is not None:
+            lent = LentRequest(request.prefix, self._begin(-request.number, seconds), seconds)
             loan.session.note_running(lent.running)
         if is_open:
             loan.lender.reclaimed(lent)
 
     def _remove(self, loan: Loan) -> None:
         if self._by_id.pop(loan.id, None) is not None:
-            self._worked = max(self._worked, self._worked_for(loan))
-            loan.token.close()
+            self._note_end(loan)
             self._send(("reclaimed", loan.id), [])
+
+    def _note_end(self, loan: Loan) -> None:
+        self._worked = max(self._worked, self._worked_for(loan))
+        loan.token.close()
+
+    def _count(self, loan: Loan) -> None:
+        """Counts what the process has answered during a loan; it writes no more into the slot."""
+        self._answered[loan.label] += self.page.own(loan.slot)
 
     def end(self) -> None:
         """Reclaims all from a process that has ended; those whose answer may be half written are lost."""
@@ -287,6 +318,7 @@ class Loans:
                 self._reclaimed(loan)
             else:
                 self._remove(loan)
+                self._count(loan)
                 loan.lender.lost()
         if self._timer is not None:
             self._timer.cancel()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from teletape_engine.arrays.cpu import DeviceFacts
@@ -18,7 +19,7 @@ from teletape_server.hosts.running import Reply as Reply
 from teletape_server.hosts.running import Running as Running
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.ipc.durations import Durations
-from teletape_server.ipc.heads import Approval
+from teletape_server.ipc.heads import Approval, Label
 
 
 class BodyBuffer(Protocol):
@@ -38,14 +39,14 @@ class HostFacts(NamedTuple):
 
     Attributes:
         bytes_in_use: Of its arrays, as of the last answer.
-        worked: When the host has last worked for a frame that it has read itself, in Unix seconds; 0: it has not.
+        worked: When the host has last worked for a request that it has read itself, in Unix seconds; 0: it has not.
         cpu_seconds: Of the thread that computes, as of the last request that has ended.
         compute_seconds: That its requests have run.
-        running, waiting: Requests that run now, and that wait; frames that the host has read itself are among them.
+        running, waiting: Requests that run now, and that wait; those that the host has read itself are among them.
         frames: That have run.
         lent: Connections that are lent to it.
         durations: Of the requests that have run, from when they came to the host.
-        own_frames: Of the frames that the host has read and answered itself.
+        answered: How long the requests took that the host has read and answered itself, by their labels.
     """
 
     bytes_in_use: int = 0
@@ -57,7 +58,7 @@ class HostFacts(NamedTuple):
     frames: int = 0
     lent: int = 0
     durations: Durations = Durations()
-    own_frames: Durations = Durations()
+    answered: Mapping[Label, Durations] = MappingProxyType({})
 
 
 class Host(Protocol):
@@ -114,12 +115,12 @@ class Host(Protocol):
     def lend(
         self, lender: Lender, transport: asyncio.BaseTransport, approval: Approval, session: LendingSession
     ) -> Loan | None:
-        """Lends a connection to the host, which reads and answers its frames until it is reclaimed or returned.
+        """Lends a connection to the host, which reads and answers its requests until it is reclaimed or returned.
 
         Args:
             lender: The connection, which must read nothing until then.
             transport: Its transport.
-            approval: What the host has to know of its frames.
+            approval: What the host has to know of its requests.
             session: The session.
 
         Returns:
@@ -127,7 +128,7 @@ class Host(Protocol):
         """
 
     def reclaim(self) -> None:
-        """Reclaims the connections with a running frame, so that other requests can join or cancel it."""
+        """Reclaims the connections with a running request, so that others can join or cancel it."""
 
     async def recall(self) -> None:
         """Reclaims all connections, and waits until what has come over them is read."""

@@ -94,7 +94,7 @@ class WorkerHost:
             OSError: There are too many open files.
         """
         page, file = Page.new()
-        self._loans = Loans(page, self._send_files, self._begin_frame, lambda: self._watchdog.began)
+        self._loans = Loans(page, self._send_files, self._begin_own, lambda: self._watchdog.began)
         self._watchdog.time_limit, self._watchdog.needs_cpu = start.time_limit, start.device == "cpu"
         self._send_files(("open", dataclasses.asdict(start)), [file])
         await self._opened
@@ -125,8 +125,8 @@ class WorkerHost:
         self.running.add(running)
         return running
 
-    def _begin_frame(self, number: int, seconds: float) -> Running:
-        """Notes a frame that the process has read itself, and that has run for some seconds; nothing else runs."""
+    def _begin_own(self, number: int, seconds: float) -> Running:
+        """Notes a request that the process has read itself, and that has run for some seconds; nothing else runs."""
         running = Running(self._loop.create_future(), cancel=partial(self._cancel_one, number))
         if self.ended.done():
             _fail(running.reply, self.ended.result().text)
@@ -155,21 +155,21 @@ class WorkerHost:
             page.frames,
             len(self._loans),
             page.durations,
-            page.own_frames,
+            self._loans.answered,
         )
         return self._facts
 
     def lend(
         self, lender: Lender, transport: asyncio.BaseTransport, approval: Approval, session: LendingSession
     ) -> Loan | None:
-        """Lends a connection; see `Host`. In a shared process its frames would have to wait for their turn."""
+        """Lends a connection; see `Host`. In a shared process its requests would have to wait for their turn."""
         has_tls = transport.get_extra_info("ssl_object") is not None
         if self._loans is None or self._is_shared or self._closing or has_tls:
             return None
         return self._loans.lend(lender, transport.get_extra_info("socket").fileno(), approval, session)
 
     def reclaim(self) -> None:
-        """Reclaims the connections with a running frame; see `Host`."""
+        """Reclaims the connections with a running request; see `Host`."""
         if self._loans is not None:
             self._loans.reclaim_running()
 

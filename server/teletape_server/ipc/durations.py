@@ -37,10 +37,10 @@ class Durations:
         self.counts[bisect_left(BOUNDS, seconds)] += 1
         self.seconds += seconds
 
-    def add(self, other: Durations) -> None:
-        """Adds those of another object."""
-        self.counts = [mine + others for mine, others in zip(self.counts, other.counts, strict=True)]
-        self.seconds += other.seconds
+    def __add__(self, other: Durations) -> Durations:
+        """Returns those of both objects."""
+        counts = [mine + others for mine, others in zip(self.counts, other.counts, strict=True)]
+        return Durations(counts, self.seconds + other.seconds)
 
     @property
     def total(self) -> int:

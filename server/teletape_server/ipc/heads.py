@@ -1,4 +1,4 @@
-"""The head of a frame in the bytes that were approved, and the head of its answer."""
+"""The head of a request in the bytes that were approved, and the head of its answer."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import secrets
 import time
 from email.utils import formatdate
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 MOST: Final = 32 << 10  #: Bytes of a body, and of an answer, that a session's process receives and sends by itself.
 _LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?=\r\n)", re.IGNORECASE)
 _DIGITS: Final = re.compile(rb"[0-9]{1,18}(?=\r\n)")
 _SOME_DIGITS: Final = re.compile(rb"[0-9]{0,18}")
+#: Under which a request is counted: verb, path with its parameters' names, and status.
+Label: TypeAlias = tuple[str, str, int]
+FRAME: Final[Label] = ("", "", 0)  #: Of frames, which are counted apart.
 _OWN: Final = (b"date", b"content-length", b"x-request-id")  # headers of an answer that differ from others'
 
 
@@ -88,20 +91,26 @@ class AnswerHeads:
 
 
 class Approval(NamedTuple):
-    """What a session's process has to know about the frames of a connection; it travels as it is.
+    """What a session's process has to know about the requests of a connection; it travels as it is.
 
     Attributes:
         before, after: The head's bytes; see `HeadBytes`.
-        params: Of each frame's batch.
+        method, content_type, params: Of each request.
         pattern, request_id: See `AnswerHeads`.
         most: Bytes of the largest body.
+        most_of_answer: Bytes of the largest answer.
         max_header: Bytes of the largest header of a frame.
+        label: Under which the requests are counted.
     """
 
     before: bytes
     after: bytes
+    method: str
+    content_type: str
     params: dict[str, Any]
     pattern: bytes
     request_id: bytes | None
     most: int
+    most_of_answer: int
     max_header: int
+    label: Label

@@ -1,4 +1,4 @@
-"""Memory that the server and a session's process share: facts of the session, and the frames that the process runs.
+"""Memory that the server and a session's process share: facts of the session, and the requests that it reads itself.
 
 The process writes, and the server reads when it needs to know: neither wakes the other. All of it is counts and
 durations, and no time of a clock. A slot belongs to a connection that is lent; the process changes it only while it has
@@ -14,25 +14,26 @@ from bisect import bisect_left
 from typing import Final, NamedTuple
 
 from teletape_server.ipc.durations import BOUNDS, BUCKETS, Durations
+from teletape_wire import PREFIX_LENGTH
 
-SLOTS: Final = 8  #: Connections that a session's process has at the same time, at most.
+SLOTS: Final = 64  #: Connections that a session's process has at the same time, at most.
 _WORD: Final = 8  # bytes of a number, in the system's form and aligned: each is written at once
-_FACTS: Final = 48  # words before the first slot
-_SLOT: Final = 16  # words
+_DURATIONS: Final = 1 + BUCKETS  # words of durations: the sum, and the counts
+
+_BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _ALL = range(7)  # words of the page; the last begins durations
+_FACTS: Final = _ALL + _DURATIONS  # words before the first slot
+_RUNNING, _COUNT, _ANSWERING, _WORKED, _PREFIX = range(5)  # words of a slot; the last begins the request's first bytes
+_OWN: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
+_SLOT: Final = _OWN + _DURATIONS  # words
 _SIZE: Final = _WORD * (_FACTS + _SLOT * SLOTS)
-_PREFIX: Final = 8  # words from the beginning of a slot
-
-_BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES = range(6)  # words of the page
-_ALL, _OWN = 6, 6 + 1 + BUCKETS  # likewise, of durations: the sum, and the counts
-_RUNNING, _COUNT, _ANSWERING, _WORKED = range(4)  # words of a slot
 
 
-class RunningFrame(NamedTuple):
-    """A frame that runs, as its slot has it.
+class RunningRequest(NamedTuple):
+    """A request that runs, as its slot has it.
 
     Attributes:
-        number: Of the frames that the process has read itself.
-        prefix: Its first bytes.
+        number: Of the requests that the process has read itself.
+        prefix: Its first bytes, if it is a frame.
     """
 
     number: int
@@ -98,11 +99,6 @@ class Page:
         return self._durations(_ALL)
 
     @property
-    def own_frames(self) -> Durations:
-        """Of the frames that the process has read and answered itself."""
-        return self._durations(_OWN)
-
-    @property
     def is_running(self) -> bool:
         """Whether a request runs."""
         ended = self._numbers[_ENDED]  # read first: what ends in between still counts
@@ -127,10 +123,6 @@ class Page:
         self._note(_ALL, since)
         self._numbers[_ENDED] += 1
 
-    def note_own_frame(self, seconds: float) -> None:
-        """Notes a frame that the process answers itself, `seconds` after it came."""
-        self._note(_OWN, seconds)
-
     def _note(self, position: int, seconds: float) -> None:
         self._reals[position] += seconds
         self._numbers[position + 1 + bisect_left(BOUNDS, seconds)] += 1
@@ -145,33 +137,42 @@ class Page:
         begin = _WORD * _first(slot)
         self._map[begin : begin + _WORD * _SLOT] = bytes(_WORD * _SLOT)
 
-    def begin(self, slot: int, number: int, seconds: float, prefix: bytes | memoryview) -> None:
-        """Notes a frame that begins to run, `seconds` after the loan began."""
+    def begin(self, slot: int, number: int, seconds: float, prefix: bytes | memoryview = b"") -> None:
+        """Notes a request that begins to run, `seconds` after the loan began; of a frame also its first bytes."""
         first = _first(slot)
         self._reals[first + _WORKED] = seconds
         self._numbers[first + _COUNT] += 1
         self._numbers[first + _ANSWERING] = 0
-        self._map[_WORD * (first + _PREFIX) : _WORD * (first + _SLOT)] = bytes(prefix)
+        begin = _WORD * (first + _PREFIX)
+        self._map[begin : begin + len(prefix)] = bytes(prefix)
         self._numbers[first + _RUNNING] = number
 
     def note_work(self, slot: int, seconds: float) -> None:
-        """Notes that the frame has run, `seconds` after the loan began."""
+        """Notes that the request has run, `seconds` after the loan began."""
         self._reals[_first(slot) + _WORKED] = seconds
 
+    def note_own(self, slot: int, seconds: float) -> None:
+        """Notes a request that the process answers itself, `seconds` after it came."""
+        self._note(_first(slot) + _OWN, seconds)
+
+    def own(self, slot: int) -> Durations:
+        """Returns how long the requests took that the process has answered itself."""
+        return self._durations(_first(slot) + _OWN)
+
     def answer(self, slot: int) -> None:
-        """Notes that the answer to the frame of this slot is about to be sent."""
+        """Notes that the answer to the request of this slot is about to be sent."""
         self._numbers[_first(slot) + _ANSWERING] = 1
 
     def is_unanswered(self, slot: int) -> bool:
-        """Returns whether a frame runs, and nothing of its answer is sent."""
+        """Returns whether a request runs, and nothing of its answer is sent."""
         return bool(self.number(slot)) and not self._numbers[_first(slot) + _ANSWERING]
 
     def end(self, slot: int) -> None:
-        """Notes that the frame of this slot is answered."""
+        """Notes that the request of this slot is answered."""
         self._numbers[_first(slot) + _RUNNING] = 0
 
     def number(self, slot: int) -> int:
-        """Returns the number of the frame that runs; 0: none."""
+        """Returns the number of the request that runs; 0: none."""
         return self._numbers[_first(slot) + _RUNNING]
 
     def worked(self, slot: int) -> float:
@@ -179,14 +180,13 @@ class Page:
         return self._reals[_first(slot) + _WORKED]
 
     def count(self, slot: int) -> int:
-        """Returns how many frames the process has read from this connection."""
+        """Returns how many requests the process has read from this connection."""
         return self._numbers[_first(slot) + _COUNT]
 
-    def running(self, slot: int) -> RunningFrame | None:
-        """Returns the frame that runs; only who has the connection's token may rely on it."""
-        number, first = self.number(slot), _first(slot)
-        prefix = self._map[_WORD * (first + _PREFIX) : _WORD * (first + _SLOT)]
-        return RunningFrame(number, prefix) if number else None
+    def running(self, slot: int) -> RunningRequest | None:
+        """Returns the request that runs; only who has the connection's token may rely on it."""
+        number, begin = self.number(slot), _WORD * (_first(slot) + _PREFIX)
+        return RunningRequest(number, self._map[begin : begin + PREFIX_LENGTH]) if number else None
 
     def close(self) -> None:
         """Unmaps the memory."""

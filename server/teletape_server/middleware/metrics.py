@@ -7,7 +7,7 @@ process answers itself is counted there (`ipc.page`), and is read with the state
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -17,6 +17,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from teletape_server.ipc.durations import BOUNDS, Durations
+from teletape_server.ipc.heads import FRAME, Label
 
 
 class Metrics:
@@ -32,7 +33,7 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self.requests: Counter[Label] = Counter()
         self.durations: defaultdict[str, Durations] = defaultdict(Durations)
         self.requests_of: Counter[str] = Counter()
         self.frames: Counter[tuple[str, int]] = Counter()
@@ -51,6 +52,19 @@ class Metrics:
         """Notes a frame that was answered."""
         self.frames[owner, status] += 1
         self.frame_durations.note(seconds)
+
+    def requests_with(self, answered: Mapping[Label, Durations]) -> tuple[Counter[Label], Mapping[str, Durations]]:
+        """Returns the requests by label, and their durations by route.
+
+        Args:
+            answered: Those that sessions' processes have answered themselves.
+        """
+        requests, durations = self.requests.copy(), self.durations.copy()
+        for label, of_label in answered.items():
+            if label != FRAME:
+                requests[label] += of_label.total
+                durations[label[1]] += of_label
+        return requests, durations
 
     def frames_by(self, position: int) -> Counter[Any]:
         """Returns how many frames there were by key (0) or by status (1)."""

@@ -148,8 +148,8 @@ class SessionEntry:
         return facts
 
     def answers(self, facts: HostFacts) -> int:
-        """Returns the number of requests that were answered, with the frames that its host has answered itself."""
-        return self._answers + facts.own_frames.total
+        """Returns the number of requests that were answered, with those that its host has answered itself."""
+        return self._answers + sum(durations.total for durations in facts.answered.values())
 
     def times(self) -> Times:
         """Returns what an answer says of its end, now; see `LendingSession`."""

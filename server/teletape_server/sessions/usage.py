@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from teletape_server.hosts.protocols import HostFacts
 from teletape_server.ipc.durations import Durations
+from teletape_server.ipc.heads import FRAME, Label
 from teletape_server.ipc.leases import Reason
 from teletape_server.sessions.entry import SessionEntry
 
@@ -19,19 +20,30 @@ class Spent:
         sessions: Those that live.
         bytes: That these use, as of their last answers.
         compute_seconds, cpu_seconds: Of all, those that have ended too; see `HostFacts`.
-        own_frames: The same.
+        answered: The same.
     """
 
     def __init__(self) -> None:
         self.sessions = self.bytes = 0
         self.compute_seconds = self.cpu_seconds = 0.0
-        self.own_frames = Durations()
+        self.answered: defaultdict[Label, Durations] = defaultdict(Durations)
 
     def add(self, facts: HostFacts | Spent) -> None:
         """Adds what a session has used, and no session."""
         self.compute_seconds += facts.compute_seconds
         self.cpu_seconds += facts.cpu_seconds
-        self.own_frames.add(facts.own_frames)
+        for label, durations in facts.answered.items():
+            self.answered[label] += durations
+
+    @property
+    def own_frames(self) -> int:
+        """How many frames hosts have read and answered themselves."""
+        return self.answered[FRAME].total
+
+    @property
+    def own_requests(self) -> int:
+        """How many other requests they have."""
+        return sum(durations.total for durations in self.answered.values()) - self.own_frames
 
 
 class Usage(NamedTuple):
@@ -65,12 +77,13 @@ class Usage(NamedTuple):
         return sum(spent.bytes for spent in self.spent.values())
 
     @property
-    def own_frames(self) -> Durations:
-        """Of the frames that hosts have read and answered themselves."""
-        durations = Durations()
+    def answered(self) -> Mapping[Label, Durations]:
+        """How long the requests took that hosts have read and answered themselves, by their labels."""
+        answered: defaultdict[Label, Durations] = defaultdict(Durations)
         for spent in self.spent.values():
-            durations.add(spent.own_frames)
-        return durations
+            for label, durations in spent.answered.items():
+                answered[label] += durations
+        return answered
 
     @classmethod
     def of(

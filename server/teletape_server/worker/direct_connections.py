@@ -1,8 +1,9 @@
-"""A session's process serves connections itself: it reads a frame, runs it and answers it, and the server sleeps.
+"""A session's process serves connections itself: it reads a request, runs it and answers it, and the server sleeps.
 
-A connection is lent. A frame is served if all of it is there, with the head that the server has approved. Everything
-else is the server's: nothing of it is read, and the connection is returned. While a frame runs, its token is free, so
-that the server can reclaim the connection; whoever takes the token then answers. Nothing here waits for a caller.
+A connection is lent. A frame or a request in JSON is served if all of it is there, with the head that the server has
+approved. Everything else is the server's: nothing of it is read, and the connection is returned. While a request runs,
+its token is free, so that the server can reclaim the connection; whoever takes the token then answers. Nothing here
+waits for a caller.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import teletape_wire as wire
-from teletape_server.ipc.heads import MOST, AnswerHeads, Approval, HeadBytes
+from teletape_server.ipc.heads import FRAME, MOST, AnswerHeads, Approval, HeadBytes
 from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page
 from teletape_server.ipc.token import Token
 from teletape_wire.tensors import Buffer
 
 _PEEKED: Final = MOST + (16 << 10)  # bytes that are looked at: a head and a body
-_AGAIN: Final = 0.001  # seconds until the rest of a frame is looked for
-_INCOMPLETE: Final = 0.02  # seconds that the rest of a frame may take
+_AGAIN: Final = 0.001  # seconds until the rest of a request is looked for
+_INCOMPLETE: Final = 0.02  # seconds that the rest of a request may take
 _FEW: Final = 64  # parts of an answer, more of which are joined before they are sent
 _NOW: Final = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
 
-class FrameResult(Protocol):
+class RequestResult(Protocol):
     """What the methods of a session's process return."""
 
     @property
@@ -52,11 +53,13 @@ class FrameResult(Protocol):
 class Runner(Protocol):
     """What this module needs of the process."""
 
-    def run_frame(self, number: int, params: dict[str, Any], body: memoryview, received: float) -> Any:
-        """Runs a frame, and returns its result; returns None if it is refused, and the server answers."""
+    def run_own(
+        self, number: int, method: str, params: dict[str, Any], content_type: str, body: memoryview, received: float
+    ) -> Any:
+        """Runs a request, and returns its result; returns None if it is refused, and the server answers."""
 
     def pass_on(self, number: int, result: Any) -> None:
-        """Gives the result of a frame to the server, which answers."""
+        """Gives the result of a request to the server, which answers."""
 
     def return_loan(self, id: int, unsent: bytes) -> None:
         """Returns a connection to the server, with the rest of an answer that the caller has not taken yet."""
@@ -72,7 +75,7 @@ class _Connection:
         self.lent = time.monotonic()
         self.head = HeadBytes(approval.before, approval.after)
         self.answers = AnswerHeads(approval.pattern, approval.request_id)
-        self.until: float | None = None  # when the rest of a frame has to be there
+        self.until: float | None = None  # when the rest of a request has to be there
 
 
 class DirectConnections:
@@ -80,7 +83,7 @@ class DirectConnections:
 
     Args:
         requests: The socket of the server's messages.
-        runner: Runs the frames.
+        runner: Runs the requests.
 
     Attributes:
         page: What it shows the server; set before the first connection comes.
@@ -128,7 +131,7 @@ class DirectConnections:
                 self._drop(connection)
 
     def serve(self, seconds: float) -> bool:
-        """Serves frames until the server sends a message; returns False if there was none for some `seconds`."""
+        """Serves requests until the server sends a message; returns False if there was none for some `seconds`."""
         until = time.monotonic() + seconds
         has_message = False
         while not has_message and time.monotonic() < until:
@@ -143,7 +146,7 @@ class DirectConnections:
         return has_message
 
     def _serve(self, connection: _Connection) -> None:
-        """Serves a frame of a connection from which something can be read."""
+        """Serves a request of a connection from which something can be read."""
         if not connection.token.take():  # the server has reclaimed it
             self._drop(connection)
             return
@@ -163,7 +166,7 @@ class DirectConnections:
             return
         length, position = match
         body = memoryview(data)[position : position + length]
-        if length > connection.approval.most or not _is_plain(body, connection.approval):
+        if not _is_plain(body, connection.approval):
             self._return(connection)
             return
         if connection.until is not None:
@@ -183,7 +186,7 @@ class DirectConnections:
         return False
 
     def _may_wait(self, connection: _Connection, data: bytes, match: tuple[int, int] | None) -> bool:
-        """Returns whether the rest of a frame may still come."""
+        """Returns whether the rest of a request may still come."""
         if not data or not (
             connection.head.may_follow(data) if match is None else match[0] <= connection.approval.most
         ):
@@ -201,25 +204,26 @@ class DirectConnections:
         self._poll.register(connection.sock, select.POLLIN)
 
     def _run(self, connection: _Connection, body: memoryview) -> None:
-        received = time.monotonic()
+        received, approval = time.monotonic(), connection.approval
         self._number = number = self._number + 1
-        self.page.begin(connection.slot, number, received - connection.lent, body[: wire.PREFIX_LENGTH])
+        prefix = body[: wire.PREFIX_LENGTH] if approval.label == FRAME else b""
+        self.page.begin(connection.slot, number, received - connection.lent, prefix)
         connection.token.put()
         now, *terms = connection.times
-        params = {**connection.approval.params, "now": now + received - connection.lent, "terms": terms}
-        result = self._runner.run_frame(number, params, body, received)
+        params = {**approval.params, "now": now + received - connection.lent, "terms": terms}
+        result = self._runner.run_own(number, approval.method, params, approval.content_type, body, received)
         ended = time.monotonic()
         self.page.note_work(connection.slot, ended - connection.lent)
         if result is None:
             self._drop(connection)
-        elif not _is_small(result) or not connection.token.take():
+        elif not _is_small(result, approval) or not connection.token.take():
             self._runner.pass_on(number, result)
             self._drop(connection)
         else:
-            self.page.note_own_frame(ended - received)
+            self.page.note_own(connection.slot, ended - received)
             self._answer(connection, result)
 
-    def _answer(self, connection: _Connection, result: FrameResult) -> None:
+    def _answer(self, connection: _Connection, result: RequestResult) -> None:
         parts = [connection.answers.head(result.length), *result.buffers]
         length = len(parts[0]) + result.length
         if len(parts) > _FEW:
@@ -252,7 +256,11 @@ class DirectConnections:
 
 
 def _is_plain(body: memoryview, approval: Approval) -> bool:
-    """Returns whether a body is a frame of a client: such a frame is known again, and runs once."""
+    """Returns whether a body is served here; a frame has to be a client's: such a one is known again, and runs once."""
+    if not 0 < len(body) <= approval.most:
+        return False
+    if approval.label != FRAME:
+        return True
     try:
         prefix = wire.decode_prefix(body[: wire.PREFIX_LENGTH], max_header=approval.max_header)
     except wire.WireError:
@@ -260,6 +268,8 @@ def _is_plain(body: memoryview, approval: Approval) -> bool:
     return bool(prefix.client) and prefix.total_length == len(body)
 
 
-def _is_small(result: FrameResult) -> bool:
-    """Returns whether an answer is sent from here: a frame without headers of its own."""
-    return result.length <= MOST and result.content_type == wire.FRAME_TYPE and not result.facts.get("headers")
+def _is_small(result: RequestResult, approval: Approval) -> bool:
+    """Returns whether an answer is sent from here: of the request's type, and with the approved head."""
+    facts = result.facts
+    has_own_head = result.content_type != approval.content_type or facts.get("headers") or facts.get("status")
+    return result.length <= approval.most_of_answer and not has_own_head

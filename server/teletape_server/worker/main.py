@@ -65,7 +65,7 @@ def main(sockets: Sockets, user: User | None = None) -> None:
         ("lend", id, slot, approval, times) with files, ("reclaimed", id).
     Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …);
         ("trimmed",), ("defect", number, traceback), ("returned", id, unsent), ("reclaimed", id). The numbers of
-        frames that the process has read itself are negative.
+        requests that the process has read itself are negative.
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -250,14 +250,16 @@ class Worker:
             structures=self._structures,
         )
 
-    def run_frame(self, number: int, params: dict[str, Any], body: memoryview, received: float) -> Result | None:
-        """Runs a frame that was read here; if it is refused, the server answers. See `Runner`."""
+    def run_own(
+        self, number: int, method: str, params: dict[str, Any], content_type: str, body: memoryview, received: float
+    ) -> Result | None:
+        """Runs a request that was read here; if it is refused, the server answers. See `Runner`."""
         self._sent = received
         try:
             with self._process.turn(lambda: self._waits_no_longer(-number)):
-                request = self._request(-number, params, wire.FRAME_TYPE, body, received)
-                with self._noted(received, received, is_frame=True):
-                    result = self._run(-number, "batch", request)
+                request = self._request(-number, params, content_type, body, received)
+                with self._noted(received, received, is_frame=content_type == wire.FRAME_TYPE):
+                    result = self._run(-number, method, request)
         except TeletapeError as error:
             self._refuse(-number, error)
             return None
@@ -276,7 +278,7 @@ class Worker:
             self._page.end_request(now - began, cpu_seconds, now - received, is_frame=is_frame)
 
     def pass_on(self, number: int, result: Result) -> None:
-        """Gives a frame's result to the server; see `Runner`."""
+        """Gives a request's result to the server; see `Runner`."""
         try:
             self._reply(-number, result)
         except TeletapeError as error:

@@ -33,7 +33,7 @@ from teletape_engine.commands import outputs as created_ids
 from teletape_engine.commands.results import Answer, Facts, Fetched, Kinds, Specs
 from teletape_engine.errors import TapeStateError, TeletapeError, UnknownIdError
 from teletape_engine.session.session import Session
-from teletape_server.handlers.answers import fetched_values, fetches, tensor_values
+from teletape_server.handlers.answers import fetched_values, fetches
 from teletape_server.handlers.bodies import InvalidRequestError, lasting_ids, read
 from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
 from teletape_server.handlers.execution import constants, execute
@@ -58,12 +58,9 @@ def run(session: Session, request: Request) -> Result:
         if id not in known:
             names = ", ".join(map(str, created)) or "none"
             raise UnknownIdError(f"fetch: no command makes {id!r}; they make {names}", id=id, fetch=position)
-    execute(session, request, constants(body.tensors))
-    answer = execute(session, request, commands, name_command=True)
-    values, why, questions = _answers(request, commands, answer, body.fetch)
-    remaining = [id for id in body.fetch if id not in values]
-    values |= zip(remaining, tensor_values(session, request, remaining), strict=True)
-    return json_result(_written(values, why, questions))
+    before, after = constants(body.tensors), fetches(request, body.fetch, optional=True)
+    answer = execute(session, request, commands, before=before, after=after, name_command=True)
+    return json_result(_written(*_answers(request, commands, answer, body.fetch, first=len(before))))
 
 
 @endpoint(

@@ -11,6 +11,7 @@ from starlette.datastructures import State
 
 from teletape_server.http.access import Owner, is_admin
 from teletape_server.ipc.durations import Durations
+from teletape_server.ipc.heads import FRAME
 from teletape_server.middleware.metrics import Metrics, counter, gauge, histogram
 from teletape_server.sessions.usage import Spent, Usage
 
@@ -35,16 +36,16 @@ async def metrics(request: Request, owner: Owner) -> Response:
 def _of_all(state: State, counts: Metrics, usage: Usage) -> Iterator[Metric]:
     """Yields what the server has of all keys together."""
     by_request = ("method", "route", "status")
-    yield counter("teletape_requests", "Requests that are no frames", by_request, counts.requests.items())
+    answered = usage.answered
+    requests, durations = counts.requests_with(answered)
+    yield counter("teletape_requests", "Requests that are no frames", by_request, requests.items())
     about = "Time from a request's head to the end of its answer, by route"
-    yield histogram("teletape_request_seconds", about, "route", counts.durations.items())
-    own_frames, durations = usage.own_frames, Durations()
+    yield histogram("teletape_request_seconds", about, "route", durations.items())
+    own_frames = answered.get(FRAME, Durations())
     by_status = {**counts.frames_by(1), 0: own_frames.total}.items()
     yield counter("teletape_frames", "Frames answered, by status; 0: by sessions' processes", "status", by_status)
-    durations.add(counts.frame_durations)
-    durations.add(own_frames)
     about = "Time from a frame's head to the beginning of its answer"
-    yield histogram("teletape_frame_seconds", about, "", [("", durations)])
+    yield histogram("teletape_frame_seconds", about, "", [("", own_frames + counts.frame_durations)])
     yield gauge("teletape_sessions", "Live sessions", usage.sessions)
     yield gauge("teletape_runs", "Requests without a session that run", usage.runs[0])
     yield gauge("teletape_waiting_runs", "Requests without a session that wait for their turn", usage.runs[1])
@@ -66,8 +67,11 @@ def _of_keys(owners: Collection[str], counts: Metrics, usage: Usage) -> Iterator
     frames = counts.frames_by(0)
     spent = {owner: usage.spent.get(owner, Spent()) for owner in owners}
     totals: tuple[_OfKey, ...] = (
-        ("requests", "Requests of a key that are no frames", lambda owner: counts.requests_of[owner]),
-        ("frames", "Frames of a key", lambda owner: frames[owner] + spent[owner].own_frames.total),
+        (
+            *("requests", "Requests of a key that are no frames"),
+            lambda owner: counts.requests_of[owner] + spent[owner].own_requests,
+        ),
+        ("frames", "Frames of a key", lambda owner: frames[owner] + spent[owner].own_frames),
         ("compute_seconds", "That the requests of a key have run", lambda owner: spent[owner].compute_seconds),
         ("cpu_seconds", "Of the threads that compute for a key", lambda owner: spent[owner].cpu_seconds),
     )

@@ -1,0 +1,214 @@
+"""Plain requests in JSON over connections that a session's process serves: no caller sees a difference."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from test_metrics import read
+
+from serving import KEYS, Server, needs_exchange, ok, problem, until
+from teletape_server.connections import lending
+from teletape_server.hosts import loans
+from teletape_server.ipc.heads import Label
+from teletape_server.settings import Settings
+
+pytestmark = needs_exchange
+
+SESSION = "/v1/sessions/demo"
+QUESTION = f"{SESSION}/functions/loss/value_and_gradient"
+ROUTE = "/v1/sessions/{session}/functions/{function}/value_and_gradient"
+LABEL: Label = ("POST", ROUTE, 200)
+#: Headers and members that differ from answer to answer.
+OWN = ("date", "x-request-id", "teletape-boot-id", "content-length", "instance", "bytes_in_use")
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine makes no request too slow to count, and no connection idle."""
+    monkeypatch.setattr(lending, "_QUICK", 600.0)
+    monkeypatch.setattr(loans, "_IDLE_SECONDS", 600.0)
+
+
+@pytest.fixture
+def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine makes no request so long that its connection is reclaimed."""
+    monkeypatch.setattr(loans, "_LONG_SECONDS", 600.0)
+
+
+def prepared(way: str) -> Server:
+    return Server(Settings(api_keys=KEYS, direct=way, shutdown_grace=0.1))
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with prepared("on").running() as running, running.client() as http:
+        prepare(http)
+        yield running
+
+
+@pytest.fixture
+def http(server: Server) -> Iterator[httpx.Client]:
+    """A client whose one connection asks the questions."""
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture
+def other(server: Server) -> Iterator[httpx.Client]:
+    """A client with a connection of its own."""
+    with server.client() as client:
+        yield client
+
+
+def prepare(http: httpx.Client) -> None:
+    ok(http.post("/v1/sessions", json={"id": "demo", "dtype": "float64"}))
+    ok(http.post(f"{SESSION}/functions", json={"id": "loss", "text": "sum((x * x - y)**2)"}))
+    squares = "reshape(x, [-1, 1]) * reshape(x, [1, -1])"
+    ok(http.post(f"{SESSION}/functions", json={"id": "long", "text": f"sum(tanh(tanh(tanh(tanh({squares})))))"}))
+
+
+def host_of(server: Server) -> Any:
+    return server.app.state.registry.find("ann", "demo").host
+
+
+def by_process(server: Server, label: Label = LABEL) -> int:
+    """Requests with that label that the process has read and answered itself."""
+    durations = host_of(server).facts().answered.get(label)
+    return 0 if durations is None else durations.total
+
+
+def ask(http: httpx.Client, x: Any, y: Any = 1.0, **fields: Any) -> httpx.Response:
+    return http.post(QUESTION, json={"inputs": {"x": x, "y": y}, "sources": ["x"], **fields})
+
+
+def ask_long(http: httpx.Client, count: int) -> httpx.Response:
+    """A question that takes a second for some thousand numbers."""
+    return http.post(QUESTION.replace("loss", "long"), json={"inputs": {"x": [0.5] * count}})
+
+
+def lend(server: Server, send: Callable[[], object]) -> None:
+    """Sends until the process has the connection; the first one that it reads has come."""
+    before = by_process(server)
+    until(lambda: bool(send()) and by_process(server) > before)
+
+
+def gradient(response: httpx.Response) -> Any:
+    return ok(response).json()["derivatives"][0]["value"]["data"]
+
+
+# ----------------------------------------------------------------------------------------------------- what is the same
+@pytest.mark.usefixtures("undisturbed")
+def test_a_question_is_answered_by_the_process(server: Server, http: httpx.Client) -> None:
+    lend(server, lambda: ask(http, [1.0, 2.0]))
+    submitted, before = host_of(server)._last_number, by_process(server)
+    for i in range(10):
+        x = [0.5 * i, 2.0]
+        assert gradient(ask(http, x)) == [4 * value * (value * value - 1.0) for value in x]
+    assert by_process(server) == before + 10
+    assert host_of(server)._last_number == submitted, "the server has passed none on"
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_answers_are_the_same_on_both_ways() -> None:
+    answered = []
+    for way in ("on", "off"):
+        with prepared(way).running() as server, server.client() as http, server.client() as other:
+            prepare(http)
+            if way == "on":
+                lend(server, lambda: ask(http, [1.0]))
+            responses = [ask(http, [1.5]), ask(http, [1.5], 2, fetch=["result"]), ask(http, 1e300)]
+            assert by_process(server) >= (4 if way == "on" else 0)
+            for x, fields in (("none", {}), ([1.0], {"sources": ["z"]}), ([[1.0], [2.0, 3.0]], {}), ([1.0] * 900, {})):
+                responses.append(ask(http, x, **fields))
+            answered.append(
+                [
+                    (
+                        response.status_code,
+                        {name: value for name, value in response.headers.items() if name not in OWN},
+                        {name: value for name, value in response.json().items() if name not in OWN},
+                    )
+                    for response in responses
+                ]
+            )
+            assert ok(other.get(SESSION)).json()["answered"]["problems"] == 3
+    for lent, front in zip(*answered, strict=True):
+        assert lent == front
+    assert [status for status, _, _ in answered[0]] == [200, 200, 200, 404, 422, 422, 200]
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_requests_of_the_process_are_counted_by_route(server: Server, http: httpx.Client, other: httpx.Client) -> None:
+    sent = 0
+
+    def send() -> httpx.Response:
+        nonlocal sent
+        sent += 1
+        return ok(ask(http, [1.0]))
+
+    lend(server, send)
+    for _ in range(5):
+        send()
+    metrics = read(other)
+    assert metrics["teletape_requests_total", "POST", ROUTE, "200"] == sent
+    assert metrics["teletape_request_seconds_count", ROUTE] == sent
+    assert metrics["teletape_request_seconds_sum", ROUTE] > 0
+    assert metrics["teletape_frame_seconds_count",] == 0
+    answered = ok(other.get(SESSION)).json()["answered"]
+    assert (answered["requests"], answered["frames"]) == (sent + 2, 0), "with those that made the functions"
+    of_key = metrics["teletape_key_requests_total", "ann"]
+    assert of_key >= sent
+    ok(other.delete(SESSION))
+    after = read(other)
+    assert after["teletape_requests_total", "POST", ROUTE, "200"] == sent, "what has ended stays counted"
+    assert after["teletape_key_requests_total", "ann"] > of_key
+
+
+# ---------------------------------------------------------------------------------------------- what the server answers
+def test_problems_and_long_answers_are_the_server_s(server: Server, http: httpx.Client) -> None:
+    lend(server, lambda: ask(http, [1.0]))
+    before = by_process(server)
+    problem(ask(http, "none"), 404, "unknown_id")
+    long = ask(http, [0.1] * 1000)
+    assert ok(long).headers["content-encoding"] == "gzip"
+    problem(http.post(QUESTION, content=b"{", headers={"Content-Type": "application/json"}), 400, "malformed_json")
+    assert ok(ask(http, [0.1] * 5000)).json()["derivatives"][0]["value"]["shape"] == [5000]
+    assert by_process(server) == before
+    lend(server, lambda: ask(http, [1.0]))
+
+
+def test_another_request_on_the_connection_goes_to_the_server(server: Server, http: httpx.Client) -> None:
+    for send in (
+        lambda: ok(http.get(SESSION)).json()["id"] == "demo",
+        lambda: ok(http.post(f"{SESSION}/functions/loss/call", json={"inputs": {"x": 2.0, "y": 3.0}})),
+        lambda: problem(
+            http.post(QUESTION, json={}, headers={"Authorization": "Bearer wrong"}), 401, "unauthenticated"
+        ),
+    ):
+        lend(server, lambda: ask(http, [1.0]))
+        before = by_process(server)
+        assert send()
+        assert by_process(server) == before
+
+
+@pytest.mark.parametrize("end", ["answered", "cancelled", "session_ended"])
+def test_a_long_question_is_the_server_s(server: Server, http: httpx.Client, other: httpx.Client, end: str) -> None:
+    """It is seen to run, and can be cancelled; its caller learns of its end."""
+    lend(server, lambda: ask_long(http, 3))
+    responses, pid = list[httpx.Response](), server.worker("demo")
+    asking = threading.Thread(target=lambda: responses.append(ask_long(http, 3000)))
+    asking.start()
+    until(lambda: bool(host_of(server).running))
+    os.kill(pid, signal.SIGSTOP)  # in the middle of it
+    assert ok(other.get(SESSION)).json()["running"]["requests"] == 1
+    if end == "cancelled":
+        ok(other.post(f"{SESSION}/cancel"))
+    os.kill(pid, signal.SIGKILL if end == "session_ended" else signal.SIGCONT)
+    asking.join()
+    if end == "answered":
+        assert gradient(responses[0])
+    else:
+        problem(responses[0], {"cancelled": 409, "session_ended": 410}[end], end)
