@@ -22,6 +22,7 @@ from teletape_server.http.access import owner_of
 from teletape_server.http.bodies import check_length, declared_length
 from teletape_server.http.frames import TYPES, batch_params
 from teletape_server.http.negotiation import body_type, wants_events
+from teletape_server.http.parameters import time_limit
 from teletape_server.http.plain_requests import HEALTH, RUN, PlainRequest, plain_request
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.long_requests import LongRequests
@@ -145,6 +146,8 @@ class FrameHeads:
                 plain = plain_request(path, named.get("accept", "*/*")) if content_type == wire.JSON_TYPE else None
             elif content_type == wire.FRAME_TYPE:
                 params = batch_params(named, wire.FRAME_TYPE)
+            if plain is not None:
+                plain = plain._replace(params=plain.params | time_limit(named))
         except Problem:
             return None
         if plain is not None:

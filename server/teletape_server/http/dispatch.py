@@ -16,6 +16,7 @@ from starlette.responses import Response
 import teletape_wire as wire
 from teletape_server.handlers.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
 from teletape_server.handlers.idempotency import DIGEST, REPLAYED, request_hash
+from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.protocols import Running
 from teletape_server.http.access import long_requests_of, registry_of, settings_of
 from teletape_server.http.answers import answer, still_running
@@ -23,7 +24,7 @@ from teletape_server.http.bodies import declared_length, hash_body, read_body
 from teletape_server.http.events import event_stream
 from teletape_server.http.frames import FrameBatch, stored_question
 from teletape_server.http.negotiation import answer_type, body_type, wants_events
-from teletape_server.http.parameters import NO_PREFERENCE, Preference, preference, request_key
+from teletape_server.http.parameters import NO_PREFERENCE, Preference, preference, request_key, time_limit
 from teletape_server.sessions.registry import SessionEntry
 from teletape_server.tensor_files.metadata import REQUEST
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
@@ -58,7 +59,7 @@ async def dispatch(
     if params.get("accept") is None:
         # An answer without a body has no type; browsers then ask for that of the problems.
         params["accept"] = answer_type(headers, offers, wire.JSON_TYPE) if offers else wire.JSON_TYPE
-    params |= {"collection": request.scope["path"], "idempotency_key": key}
+    params |= {"collection": request.scope["path"], "idempotency_key": key, **time_limit(headers)}
     content_type = body_type(headers, takes) if takes else ""
     running = await submitted(request, session, method, params, content_type=content_type)
     patience = None if key is None else prefers.patience(settings_of(request).patience)
@@ -97,7 +98,8 @@ async def submitted(
     identity = key if frame is None else frame.identity
     hasher, digest = None, b""
     if key is not None and identity == key:
-        hasher = request_hash(method, content_type, *sorted(params.items()))
+        compared = [(name, value) for name, value in params.items() if name != TIME_LIMIT]
+        hasher = request_hash(method, content_type, *sorted(compared))
         hasher.update(beginning)
     earlier = None if identity is None else session.under_way.find(identity)
     body = None

@@ -15,7 +15,7 @@ from teletape_server.handlers.idempotency import STORED
 from teletape_server.hosts.protocols import Running
 from teletape_server.hosts.running import Joinable, StoredQuestion
 from teletape_server.http.negotiation import answer_type
-from teletape_server.http.parameters import idempotency_key
+from teletape_server.http.parameters import idempotency_key, time_limit
 from teletape_server.sessions.counted_bodies import CountedBody
 from teletape_server.sessions.registry import Registry, SessionEntry
 
@@ -39,6 +39,7 @@ def batch_params(headers: Headers, content_type: str, *, full: bool = False, enc
         "full": full,
         "encoding": encoding,
         "idempotency_key": idempotency_key(headers),
+        **time_limit(headers),
     }
 
 

@@ -10,9 +10,12 @@ from fastapi import Header, Path, Query
 from starlette.datastructures import Headers
 
 from teletape_server.handlers.bodies import DTYPE_HEADER, SHAPE_HEADER
+from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.problems import Problem
 
+TIME_LIMIT_HEADER: Final = "Teletape-Time-Limit"  #: How many seconds a caller gives its request.
 _KEY_LENGTH: Final = 255
+_SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
 _WAIT: Final = re.compile(r'wait="?([0-9]{1,9})"?', re.ASCII)
 
 Full = Annotated[bool, Query(description="Return every element of a large tensor, not only the first 1000")]
@@ -30,6 +33,13 @@ Prefer = Annotated[
     Header(
         alias="Prefer",
         description="respond-async: answered 202, with the address where GET waits for the answer; wait=N: after N s",
+    ),
+]
+TimeLimit = Annotated[
+    str | None,
+    Header(
+        alias=TIME_LIMIT_HEADER,
+        description="Seconds that the request may take from its arrival: then it is stopped, deadline_exceeded",
     ),
 ]
 
@@ -58,6 +68,21 @@ def idempotency_key(headers: Headers) -> str | None:
     if key is not None and not 0 < len(key) <= _KEY_LENGTH:
         raise Problem("invalid_request", f"an Idempotency-Key has 1 to {_KEY_LENGTH} characters, found {len(key)}")
     return key
+
+
+def time_limit(headers: Headers) -> dict[str, float]:
+    """Returns the parameter of a method that says how many seconds its caller gives it; nothing: it does not say.
+
+    Raises:
+        Problem: invalid_request, if it is no number of seconds above 0.
+    """
+    text = headers.get(TIME_LIMIT_HEADER)
+    if text is None:
+        return {}
+    seconds = float(text) if _SECONDS.fullmatch(text) else 0.0
+    if not seconds:
+        raise Problem("invalid_request", f"{TIME_LIMIT_HEADER} is a number of seconds above 0; found {text!r:.60}")
+    return {TIME_LIMIT: seconds}
 
 
 class Preference(NamedTuple):

@@ -24,7 +24,16 @@ from teletape_server.http.access import SessionId, authenticated_owner, known_se
 from teletape_server.http.declarations import BODY, EVERY, SESSION, STILL_RUNNING, answers, refusals, takes, with_etag
 from teletape_server.http.dispatch import dispatch, fields_outside
 from teletape_server.http.negotiation import answer_types, body_types
-from teletape_server.http.parameters import Dtype, IdempotencyKey, IfMatch, IfNoneMatch, Prefer, Shape, path_id_of
+from teletape_server.http.parameters import (
+    Dtype,
+    IdempotencyKey,
+    IfMatch,
+    IfNoneMatch,
+    Prefer,
+    Shape,
+    TimeLimit,
+    path_id_of,
+)
 from teletape_server.middleware.queries import check_names
 from teletape_server.middleware.templates import PathTemplates
 from teletape_server.models.faults import described_faults, text_of
@@ -40,7 +49,7 @@ _PATH: Final = {
     "function": Annotated[str, path_id_of("function", "squared_error")],
     "node": Annotated[str, Path(description="The id of a node in the tape's graph", examples=["n0"])],
 }
-_DEFAULTS: Final = dict.fromkeys(("dtype", "shape", "key", "prefer", "if_match", "if_none_match"))
+_DEFAULTS: Final = dict.fromkeys(("dtype", "shape", "key", "prefer", "time_limit", "if_match", "if_none_match"))
 #: The headers that may be conditions, with the names of the method's parameters.
 _CONDITIONS: Final = {"If-Match": ("if_match", IfMatch), "If-None-Match": ("if_none_match", IfNoneMatch)}
 
@@ -195,7 +204,7 @@ def _documented(endpoint: Endpoint) -> Callable[..., None]:
         annotations |= {"dtype": Dtype, "shape": Shape}
     if endpoint.verb in ("POST", "PUT"):
         annotations["key"] = IdempotencyKey
-    annotations["prefer"] = Prefer
+    annotations |= {"prefer": Prefer, "time_limit": TimeLimit}
     annotations |= dict(map(_CONDITIONS.__getitem__, endpoint.conditions))
 
     def documented(**parameters: Any) -> None:

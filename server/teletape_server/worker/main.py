@@ -24,7 +24,6 @@ import teletape_wire as wire
 from teletape_engine import arrays
 from teletape_engine.errors import (
     CancelledError,
-    DeadlineExceededError,
     InternalError,
     ResourceExhaustedError,
     TeletapeError,
@@ -42,6 +41,7 @@ from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page
 from teletape_server.ipc.shared_memory import MessageBody
 from teletape_server.worker.direct_connections import DirectConnections
+from teletape_server.worker.time_limits import TimeLimits
 from teletape_wire import Structures
 
 BROKEN_STATUS: Final = 70  #: Of a process that ends because its device can no longer be used.
@@ -215,10 +215,11 @@ class Worker:
             if has_body and body is None:
                 raise ResourceExhaustedError("the session's process has too little memory for the request's body")
             content = memoryview(b"") if body is None else body
-            with self._process.turn(lambda: self._waits_no_longer(number)):
+            limits = TimeLimits(self._time_limit, params, received)
+            with self._process.turn(lambda: self._waits_no_longer(number) or limits.caller_waits_no_longer):
                 if self._process.is_shared:
                     self._send(("began", number))
-                request = self._request(number, params, content_type, content, received)
+                request = self._request(number, params, content_type, content, received, limits)
                 with self._noted(request.started, received, is_frame=content_type == wire.FRAME_TYPE):
                     reply = self._once.run(
                         params.get("idempotency_key"), method, request, functools.partial(self._run, number)
@@ -234,19 +235,25 @@ class Worker:
             self._refuse(number, error)
 
     def _request(
-        self, number: int, params: Mapping[str, Any], content_type: str, content: memoryview, received: float
+        self,
+        number: int,
+        params: Mapping[str, Any],
+        content_type: str,
+        content: memoryview,
+        received: float,
+        limits: TimeLimits,
     ) -> Request:
-        deadline = time.monotonic() + self._time_limit
+        limits.begin()
         return Request(
             params,
             content_type,
             content,
             # A small tensor must not keep a large body alive.
             sys.maxsize if len(content) <= INLINE else max(_VIEW_FROM, len(content) // 8),
-            self._canceller(number, deadline),
+            self._canceller(number, limits),
             self._reporter(number),
             received,
-            self._budget(deadline),
+            None if self._budgets is None else self._budgets(*limits.first),
             structures=self._structures,
         )
 
@@ -256,8 +263,9 @@ class Worker:
         """Runs a request that was read here; if it is refused, the server answers. See `Runner`."""
         self._sent = received
         try:
-            with self._process.turn(lambda: self._waits_no_longer(-number)):
-                request = self._request(-number, params, content_type, body, received)
+            limits = TimeLimits(self._time_limit, params, received)
+            with self._process.turn(lambda: self._waits_no_longer(-number) or limits.caller_waits_no_longer):
+                request = self._request(-number, params, content_type, body, received, limits)
                 with self._noted(received, received, is_frame=content_type == wire.FRAME_TYPE):
                     result = self._run(-number, method, request)
         except TeletapeError as error:
@@ -340,14 +348,9 @@ class Worker:
             facts["details"] = {}
         self._send(("reply", number, error.code, "", facts))
 
-    def _canceller(self, number: int, deadline: float) -> Callable[[], bool]:
+    def _canceller(self, number: int, limits: TimeLimits) -> Callable[[], bool]:
         def cancelled() -> bool:
-            if time.monotonic() > deadline:
-                raise DeadlineExceededError(
-                    f"the request has computed for {self._time_limit:g} seconds, the limit of this server: split it "
-                    "into smaller requests",
-                    limit=self._time_limit,
-                )
+            limits.check()
             is_cancelled = self._is_cancelled(number)
             if is_cancelled and self._watcher.is_stopping:
                 raise CancelledError(
@@ -371,9 +374,6 @@ class Worker:
         if self._watcher.has_ended:
             self._process.leave()
         return self._is_cancelled(number)
-
-    def _budget(self, deadline: float) -> TimeBudget | None:
-        return None if self._budgets is None else self._budgets(self._time_limit, deadline)
 
     def _reporter(self, number: int) -> Reporter:
         last = time.monotonic()

@@ -14,7 +14,7 @@ from teletape_server.http.declarations import BODY, SESSION, STILL_RUNNING, answ
 from teletape_server.http.dispatch import respond, submitted
 from teletape_server.http.frames import TYPES, FrameBatch, batch_params
 from teletape_server.http.negotiation import body_type
-from teletape_server.http.parameters import IdempotencyKey, Prefer, preference, request_key
+from teletape_server.http.parameters import IdempotencyKey, Prefer, TimeLimit, preference, request_key
 from teletape_server.models.session.batches import Batch, BatchAnswer
 from teletape_server.sessions.registry import SessionEntry
 
@@ -55,6 +55,7 @@ async def batch(
     ),
     key: IdempotencyKey = None,
     prefer: Prefer = None,
+    time_limit: TimeLimit = None,
 ) -> Response:
     """Runs commands in order. The body is JSON or a binary frame; the Accept header chooses the form of the answer.
 

@@ -16,6 +16,7 @@ import teletape_wire as wire
 from teletape_server.handlers.endpoints import WORK
 from teletape_server.handlers.idempotency import request_hash
 from teletape_server.hosts.protocols import Running
+from teletape_server.http import parameters
 from teletape_server.http.access import Owner, registry_of, retries_of, settings_of
 from teletape_server.http.answers import answer, answer_of_front
 from teletape_server.http.bodies import declared_length, hash_body, read_body
@@ -23,7 +24,7 @@ from teletape_server.http.declarations import BODY, STILL_RUNNING, answers, take
 from teletape_server.http.dispatch import fields_outside, respond
 from teletape_server.http.events import event_stream
 from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
-from teletape_server.http.parameters import Full, IdempotencyKey, Prefer, preference, request_key
+from teletape_server.http.parameters import Full, IdempotencyKey, Prefer, TimeLimit, preference, request_key
 from teletape_server.http.schemas import Device
 from teletape_server.models.session.batches import Run, RunAnswer
 from teletape_server.problems import Problem
@@ -71,6 +72,7 @@ async def run(
     device: Annotated[Device | None, Query(description="Where to compute; default: the server's setting")] = None,
     key: IdempotencyKey = None,
     prefer: Prefer = None,
+    time_limit: TimeLimit = None,
 ) -> Response:
     """Runs the commands of a batch, beginning with nothing, and returns the values of `fetch`. Nothing stays.
 
@@ -84,6 +86,7 @@ async def run(
     accept = answer_type(request.headers, _ANSWER_TYPES, wire.JSON_TYPE)
     length = declared_length(request.headers, settings_of(request).max_body, content_type)
     params = {"full": full, "accept": accept, **fields_outside(request, _BODY_TYPES)}
+    params |= parameters.time_limit(request.headers)
     work = _Work(request, owner, device or settings_of(request).device, content_type, params)
     key = request_key(request.headers)
     if key is not None:

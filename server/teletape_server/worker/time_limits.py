@@ -1,0 +1,66 @@
+"""How long one request may take: as long as the server computes for a request, and no longer than its caller says.
+
+The caller's time counts from the request's arrival, so that a wait for others is in it; the server's from its turn.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from teletape_engine.errors import DeadlineExceededError
+from teletape_server.handlers.methods import TIME_LIMIT
+
+
+class TimeLimits:
+    """The limits of one request.
+
+    Args:
+        servers: Seconds that the server computes for a request.
+        params: Of the request.
+        received: When it has arrived, on the monotonic clock.
+    """
+
+    __slots__ = ("_callers", "_callers_end", "_servers", "_servers_end")
+
+    def __init__(self, servers: float, params: Mapping[str, Any], received: float) -> None:
+        self._servers, self._servers_end = servers, math.inf
+        self._callers: float = params.get(TIME_LIMIT, math.inf)
+        self._callers_end: float = received + self._callers
+
+    def begin(self) -> None:
+        """Notes that it is the request's turn."""
+        self._servers_end = time.monotonic() + self._servers
+
+    @property
+    def caller_waits_no_longer(self) -> bool:
+        """Whether the caller's time is over."""
+        return time.monotonic() > self._callers_end
+
+    @property
+    def first(self) -> tuple[float, float]:
+        """The limit that ends first: its seconds, and when that is, on the monotonic clock."""
+        if self._callers_end < self._servers_end:
+            return self._callers, self._callers_end
+        return self._servers, self._servers_end
+
+    def check(self) -> None:
+        """Raises if the time is over.
+
+        Raises:
+            DeadlineExceededError: It is.
+        """
+        now = time.monotonic()
+        if now > self._callers_end:
+            raise DeadlineExceededError(
+                f"not done within {self._callers:g} s, the time that its caller gives it: allow more, or ask for less",
+                limit=self._callers,
+            )
+        if now > self._servers_end:
+            raise DeadlineExceededError(
+                f"the request has computed for {self._servers:g} seconds, the limit of this server: split it into "
+                "smaller requests",
+                limit=self._servers,
+            )
