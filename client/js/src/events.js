@@ -1,10 +1,13 @@
 /** Server-Sent Events over fetch: EventSource can send neither a key nor a body. */
 
+import { whole } from "./problem.js";
+
 /**
  * Yields the events of an answer, with their data parsed.
  *
  * @param {Response} response - of the type text/event-stream.
  * @returns {AsyncGenerator<{event: string, id: string | null, data: any}>}
+ * @throws {import("./problem.js").ProblemError} The connection breaks off ("no_answer").
  */
 export async function* eventsOf(response) {
   if (!response.body) return;
@@ -13,7 +16,7 @@ export async function* eventsOf(response) {
   let pending = "";
   try {
     for (;;) {
-      const { value, done } = await reader.read();
+      const { value, done } = await whole(reader.read());
       if (done) return;
       pending += decoder.decode(value, { stream: true });
       const blocks = pending.split("\n\n");

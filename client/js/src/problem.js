@@ -4,7 +4,7 @@
 export class ProblemError extends Error {
   /**
    * @param {{code?: string, status?: number, title?: string, detail?: string, type?: string, instance?: string,
-   *   details?: Record<string, unknown>}} problem - the body of the answer.
+   *   details?: Record<string, unknown>, retryAfter?: number | null}} problem - the body of the answer.
    * @param {{cause?: unknown}} [options] - the error of the network, if there is one.
    */
   constructor(problem, options) {
@@ -20,6 +20,8 @@ export class ProblemError extends Error {
     this.type = problem.type ?? "";
     /** Names the request in the server's log. */
     this.instance = problem.instance ?? "";
+    /** The seconds after which the server wants the request again; null if it names none. */
+    this.retryAfter = problem.retryAfter ?? null;
   }
 }
 
@@ -30,12 +32,37 @@ export class ProblemError extends Error {
  * @param {string} address - the server's, to which `type` is relative.
  */
 export async function problemOf(response, address) {
-  const text = await response.text();
+  const text = await whole(response.text());
+  const retryAfter = secondsOf(response);
   try {
     const problem = JSON.parse(text);
     const type = problem.type ? new URL(problem.type, address).href : "";
-    return new ProblemError({ ...problem, type });
+    return new ProblemError({ status: response.status, ...problem, type, retryAfter });
   } catch {
-    return new ProblemError({ status: response.status, detail: text.slice(0, 300) || response.statusText });
+    const detail = text.slice(0, 300) || response.statusText;
+    return new ProblemError({ status: response.status, detail, retryAfter });
+  }
+}
+
+/** Returns the seconds that a response names in Retry-After; null without one. @param {Response} response */
+export function secondsOf(response) {
+  const named = response.headers.get("Retry-After");
+  if (named === null) return null;
+  return /^[0-9]{1,9}(\.[0-9]+)?$/.test(named) ? Number(named) : 1;
+}
+
+/**
+ * Returns a part of an answer that is being read.
+ *
+ * @template T
+ * @param {Promise<T>} reading
+ * @returns {Promise<T>}
+ * @throws {ProblemError} The answer breaks off ("no_answer").
+ */
+export async function whole(reading) {
+  try {
+    return await reading;
+  } catch (cause) {
+    throw new ProblemError({ code: "no_answer", detail: "the connection ended before the answer was complete" }, { cause });
   }
 }

@@ -1,10 +1,12 @@
 /** What a session holds: variables and tensors, tapes, functions. */
 
+import { ProblemError, whole } from "./problem.js";
 import { Tensor } from "./tensor.js";
 
 /**
  * @typedef {import("./types.d.ts").Schemas} Schemas
  * @typedef {import("./types.d.ts").Options} Options
+ * @typedef {import("./types.d.ts").WhenLost} WhenLost
  * @typedef {import("./client.js").Teletape} Teletape
  */
 
@@ -15,32 +17,111 @@ import { Tensor } from "./tensor.js";
 
 const part = encodeURIComponent;
 
-/**
- * Asks a question. Answers with tensors have all their elements.
- *
- * @param {Teletape} server
- * @param {string} path
- * @param {unknown} body
- * @param {Options} [options]
- * @returns {Promise<any>}
- */
-function ask(server, path, body, options) {
-  const hasTensors = !/\/(explain|check_gradients|watch)$/.test(path);
-  return server.request("POST", hasTensors ? `${path}?full=true` : path, body, options);
+/** Questions whose answers have no tensors: they have no parameter `full`. */
+const WITHOUT_TENSORS = ["explain", "check_gradients", "watch", "reset", "estimate", "gradient_statistics"];
+
+/** Returns the path of a question, which is answered with all elements of its tensors. @param {string} question */
+function asked(question) {
+  return WITHOUT_TENSORS.includes(question) ? question : `${question}?full=true`;
 }
 
-/** A session: what it holds stays on the server until `end`, or until it has been idle for too long. */
+/** Codes of a session that is no more. */
+const LOST = ["session_ended", "unknown_session"];
+
+/**
+ * A session: what it holds stays on the server until `end`, or until it has been idle for too long.
+ *
+ * A session is lost if the server ends it or is started again. With `whenLost`, the request that meets the loss creates
+ * a session with the same id (or another, if the server chose it), calls `whenLost` with it and the `ProblemError`, and
+ * is sent again once; other requests wait for it. `whenLost` makes variables, tensors and functions in the session that
+ * it gets, under ids of its own. If another program has created the session meanwhile, `whenLost` is not called. Tapes
+ * are not made again: their requests throw the `ProblemError`.
+ */
 export class Session {
+  /** @type {Schemas["NewSession"]} */
+  #body;
+  /** @type {WhenLost | undefined} */
+  #whenLost;
+  /** @type {Promise<void> | undefined} */
+  #restoration;
+  #hasEnded = false;
+
   /**
    * @param {Teletape} server
    * @param {string} id
-   * @param {Schemas["Session"] | null} [facts] - of its creation; null: another program has made it.
+   * @param {{facts?: Schemas["Session"], body?: Schemas["NewSession"], whenLost?: WhenLost | undefined}} [creation] -
+   *   `facts`: the answer to its creation; none if another program has made it; `body`: what creates it again.
    */
-  constructor(server, id, facts = null) {
+  constructor(server, id, { facts, body = { id }, whenLost } = {}) {
     this.server = server;
     this.id = id;
+    /** @type {Schemas["Session"] | null} */
+    this.facts = facts ?? null;
+    /** How often the session was lost and made again. */
+    this.turn = 0;
+    this.#body = body;
+    this.#whenLost = whenLost;
+  }
+
+  get path() {
+    return `/v1/sessions/${part(this.id)}`;
+  }
+
+  /** Waits while the session is being made again. */
+  async isThere() {
+    await this.#restoration?.catch(() => {});
+  }
+
+  /** Whether a refusal says that the session is lost, and `whenLost` makes it again. @param {ProblemError} problem */
+  isLost(problem) {
+    return this.#whenLost !== undefined && !this.#hasEnded && LOST.includes(problem.code);
+  }
+
+  /**
+   * Makes the session again, unless that has been done since.
+   *
+   * @param {ProblemError} problem - tells of the loss.
+   * @param {number | undefined} turn - `turn` when the request was sent that met it.
+   */
+  restored(problem, turn) {
+    if (turn === this.turn) {
+      this.#restoration ??= this.#restored(problem).finally(() => (this.#restoration = undefined));
+    }
+    return this.#restoration ?? Promise.resolve();
+  }
+
+  /** @param {ProblemError} problem */
+  async #restored(problem) {
+    const { replace: _, ...body } = this.#body;
+    const [facts, isNew] = await this.server.response("POST", "/v1/sessions", { body }, async (response) => [
+      await whole(response.json()),
+      response.status === 201,
+    ]);
+    if (isNew) {
+      const session = new Session(this.server, facts.id, { facts });
+      try {
+        await this.#whenLost?.(session, problem);
+      } catch (error) {
+        await session.end().catch(() => {}); // the next request begins anew
+        throw error;
+      }
+    }
+    this.id = facts.id;
     this.facts = facts;
-    this.path = `/v1/sessions/${part(id)}`;
+    this.turn += 1;
+  }
+
+  /**
+   * Sends a request about something in the session.
+   *
+   * @param {string} method
+   * @param {string} path - after that of the session.
+   * @param {unknown} [body]
+   * @param {Options} [options]
+   * @returns {Promise<any>}
+   */
+  request(method, path, body, options) {
+    return this.server.request(method, path, body, { ...options, home: this });
   }
 
   /**
@@ -54,7 +135,7 @@ export class Session {
   variable(id, value, { trainable = true, ...options } = {}) {
     return value instanceof Tensor
       ? this.#upload("POST", `/variables?id=${part(id)}&trainable=${trainable}`, value, options)
-      : this.server.request("POST", `${this.path}/variables`, { id, value, trainable }, options);
+      : this.request("POST", "/variables", { id, value, trainable }, options);
   }
 
   /**
@@ -68,7 +149,7 @@ export class Session {
   tensor(id, value, options = {}) {
     return value instanceof Tensor
       ? this.#upload("POST", `/tensors?id=${part(id)}`, value, options)
-      : this.server.request("POST", `${this.path}/tensors`, { id, value }, options);
+      : this.request("POST", "/tensors", { id, value }, options);
   }
 
   /**
@@ -82,7 +163,7 @@ export class Session {
   assign(id, value, { mode = "set", ...options } = {}) {
     return value instanceof Tensor
       ? this.#upload("PUT", `/variables/${part(id)}?mode=${mode}`, value, options)
-      : this.server.request("PUT", `${this.path}/variables/${part(id)}`, { value, mode }, options);
+      : this.request("PUT", `/variables/${part(id)}`, { value, mode }, options);
   }
 
   /**
@@ -91,15 +172,16 @@ export class Session {
    * @param {string} id
    * @param {{kind?: "tensor" | "variable", signal?: AbortSignal, timeout?: number}} [options]
    */
-  async read(id, { kind = "tensor", ...options } = {}) {
+  read(id, { kind = "tensor", ...options } = {}) {
     const headers = { Accept: "application/octet-stream" };
-    const response = await this.server.response("GET", `${this.path}/${kind}s/${part(id)}`, { headers, ...options });
-    const shape = response.headers.get("Tensor-Shape") ?? "";
-    return Tensor.fromBytes(
-      await response.arrayBuffer(),
-      /** @type {import("./tensor.js").Dtype} */ (response.headers.get("Tensor-Dtype")),
-      shape ? shape.split(",").map(Number) : [],
-    );
+    return this.server.response("GET", `/${kind}s/${part(id)}`, { headers, ...options, home: this }, async (response) => {
+      const shape = response.headers.get("Tensor-Shape") ?? "";
+      return Tensor.fromBytes(
+        await whole(response.arrayBuffer()),
+        /** @type {import("./tensor.js").Dtype} */ (response.headers.get("Tensor-Dtype")),
+        shape ? shape.split(",").map(Number) : [],
+      );
+    });
   }
 
   /**
@@ -110,7 +192,7 @@ export class Session {
    * @returns {Answer<"OpResults">}
    */
   ops(body, options) {
-    return this.server.request("POST", `${this.path}/ops?full=true`, body, options);
+    return this.request("POST", "/ops?full=true", body, options);
   }
 
   /**
@@ -120,7 +202,7 @@ export class Session {
    * @param {Options} [options]
    */
   async tape(body = {}, options) {
-    const { id } = await this.server.request("POST", `${this.path}/tapes`, body, options);
+    const { id } = await this.request("POST", "/tapes", body, options);
     return new Tape(this, id);
   }
 
@@ -131,7 +213,7 @@ export class Session {
    * @param {Options} [options]
    */
   async function(body, options) {
-    const { id } = await this.server.request("POST", `${this.path}/functions`, body, options);
+    const { id } = await this.request("POST", "/functions", body, options);
     return new SavedFunction(this, id);
   }
 
@@ -142,7 +224,7 @@ export class Session {
 
   /** Runs commands in the session, in order; what they create stays. @param {Schemas["SessionRun"]} body @param {Options} [options] @returns {Answer<"SessionRunAnswer">} */
   run(body, options) {
-    return this.server.request("POST", `${this.path}/run?full=true`, body, options);
+    return this.request("POST", "/run?full=true", body, options);
   }
 
   /** Stops running and waiting work; earlier results stay. */
@@ -152,6 +234,7 @@ export class Session {
 
   /** Ends the session and everything in it. */
   end() {
+    this.#hasEnded = true;
     return this.server.request("DELETE", this.path);
   }
 
@@ -160,18 +243,17 @@ export class Session {
    * @param {string} path
    * @param {Tensor} tensor
    * @param {Options} options
+   * @returns {Promise<any>}
    */
-  async #upload(method, path, tensor, { idempotencyKey, onProgress: _, ...ends }) {
-    const response = await this.server.response(method, this.path + path, {
-      body: tensor.bytes,
-      headers: {
-        "Tensor-Dtype": tensor.dtype,
-        "Tensor-Shape": tensor.shape.join(","),
-        ...(idempotencyKey ? { "Idempotency-Key": idempotencyKey } : {}),
-      },
-      ...ends,
-    });
-    return response.json();
+  #upload(method, path, tensor, { idempotencyKey, onProgress: _, ...ends }) {
+    const headers = {
+      "Tensor-Dtype": tensor.dtype,
+      "Tensor-Shape": tensor.shape.join(","),
+      ...(idempotencyKey ? { "Idempotency-Key": idempotencyKey } : {}),
+    };
+    return this.server.response(method, path, { body: tensor.bytes, headers, ...ends, home: this }, (response) =>
+      whole(response.json()),
+    );
   }
 }
 
@@ -184,7 +266,10 @@ export class Tape {
   constructor(session, id) {
     this.session = session;
     this.id = id;
-    this.path = `${session.path}/tapes/${part(id)}`;
+  }
+
+  get path() {
+    return `${this.session.path}/tapes/${part(this.id)}`;
   }
 
   /** Runs ops, and records them. @param {Schemas["OpCalls"]} body @param {Options} [options] @returns {Answer<"OpResults">} */
@@ -205,6 +290,21 @@ export class Tape {
   /** The derivative of each element of a target. @param {Schemas["JacobianQuestion"]} body @param {Options} [options] @returns {Answer<"Derivatives">} */
   jacobian(body, options) {
     return this.#ask("jacobian", body, options);
+  }
+
+  /** The Jacobian of each example of a batch. @param {Schemas["BatchJacobianQuestion"]} body @param {Options} [options] @returns {Answer<"Derivatives">} */
+  batchJacobian(body, options) {
+    return this.#ask("batch_jacobian", body, options);
+  }
+
+  /** Several rows of output gradients times the Jacobian. @param {Schemas["VjpsQuestion"]} body @param {Options} [options] @returns {Answer<"Derivatives">} */
+  vjps(body, options) {
+    return this.#ask("vjps", body, options);
+  }
+
+  /** Several questions in one request. @param {Schemas["Questions"]} body @param {Options} [options] @returns {Answer<"QuestionResults">} */
+  questions(body, options) {
+    return this.#ask("questions", body, options);
   }
 
   /** Second derivatives. @param {Schemas["HessianQuestion"]} body @param {Options} [options] @returns {Answer<"HessianBlocks">} */
@@ -232,6 +332,26 @@ export class Tape {
     return this.#ask("explain", body, options);
   }
 
+  /** Compares the gradients with finite differences. @param {Schemas["TapeCheck"]} body @param {Options} [options] @returns {Answer<"CheckReport">} */
+  checkGradients(body, options) {
+    return this.#ask("check_gradients", body, options);
+  }
+
+  /** Norms, non-finite and zero elements of gradients. @param {Schemas["GradientStatisticsQuestion"]} body @param {Options} [options] @returns {Answer<"GradientsNumbers">} */
+  gradientStatistics(body, options) {
+    return this.#ask("gradient_statistics", body, options);
+  }
+
+  /** The multiply-adds and bytes that a derivative would take. @param {Schemas["EstimateQuestion"]} body @param {Options} [options] @returns {Answer<"DerivativeEstimate">} */
+  estimate(body, options) {
+    return this.#ask("estimate", body, options);
+  }
+
+  /** Empties the tape, which records again. @param {Schemas["ResetTape"]} [body] @param {Options} [options] @returns {Answer<"Tape">} */
+  reset(body = {}, options) {
+    return this.#ask("reset", body, options);
+  }
+
   /** The graph: nodes and edges. @returns {Answer<"Graph">} */
   graph() {
     return this.session.server.request("GET", `${this.path}/graph`);
@@ -249,7 +369,7 @@ export class Tape {
    * @returns {Promise<any>}
    */
   #ask(question, body, options) {
-    return ask(this.session.server, `${this.path}/${question}`, body, options);
+    return this.session.server.request("POST", `${this.path}/${asked(question)}`, body, options);
   }
 }
 
@@ -262,7 +382,10 @@ export class SavedFunction {
   constructor(session, id) {
     this.session = session;
     this.id = id;
-    this.path = `${session.path}/functions/${part(id)}`;
+  }
+
+  get path() {
+    return `${this.session.path}/functions/${part(this.id)}`;
   }
 
   /** Calls the function. @param {Schemas["FunctionCall"]} body @param {Options} [options] @returns {Answer<"OpResults">} */
@@ -352,6 +475,6 @@ export class SavedFunction {
    * @returns {Promise<any>}
    */
   #ask(question, body, options) {
-    return ask(this.session.server, `${this.path}/${question}`, body, options);
+    return this.session.request("POST", `/functions/${part(this.id)}/${asked(question)}`, body, options);
   }
 }

@@ -1,6 +1,8 @@
 /** Types of the client: those of the OpenAPI document, with tensors in place of {dtype, shape, data}. */
 
 import type { components } from "./api.js";
+import type { ProblemError } from "./problem.js";
+import type { Session } from "./session.js";
 import type { Tensor } from "./tensor.js";
 
 export type Schemas = components["schemas"];
@@ -31,3 +33,6 @@ export interface Options {
   /** Makes a retry safe: the same key gets the first answer again. */
   idempotencyKey?: string;
 }
+
+/** Makes again what a program needs in a session that was lost; `session` is new and empty. */
+export type WhenLost = (session: Session, problem: ProblemError) => void | Promise<void>;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 
-import { ProblemError, Teletape, Tensor } from "../src/index.js";
+import { ProblemError, SavedFunction, Tape, Teletape, Tensor } from "../src/index.js";
 
 const server = new Teletape(process.env.TELETAPE_URL, { apiKey: process.env.TELETAPE_API_KEY });
 let session;
@@ -179,6 +179,62 @@ test("sessions and functions of other programs are there by their ids", async ()
   });
   assert.equal(answer.values.nine.item(), 9);
   await loss.end();
+});
+
+test("a session that another program has ended is made again", async () => {
+  const losses = [];
+  const whenLost = async (session, problem) => {
+    losses.push(problem.code);
+    await session.variable("w", new Tensor([1, 2]));
+    const { inputs, steps, outputs } = await server.expressions({ text: "error = sum((w * x) ** 2)" });
+    await session.function({ id: "error", inputs, steps, outputs });
+  };
+  const mortal = server.existingSession("javascript-mortal", { whenLost });
+  const error = mortal.existingFunction("error");
+  const body = { inputs: { w: "w", x: [3, 4] }, sources: ["w"] };
+  for (let life = 1; life <= 2; life += 1) {
+    const { derivatives } = await error.gradient(body);
+    assert.deepEqual(derivatives[0].value.toArray(), [18, 64]);
+    assert.deepEqual((await mortal.read("w", { kind: "variable" })).toArray(), [1, 2]);
+    assert.equal(losses.length, life);
+    await server.request("DELETE", mortal.path);
+  }
+  assert.deepEqual(losses, ["unknown_session", "session_ended"]);
+});
+
+test("tapes and functions have a method for each question of the OpenAPI document", async () => {
+  const { paths } = await server.request("GET", "/openapi.json");
+  for (const [holder, prefix] of [[Tape, "tapes/{tape}"], [SavedFunction, "functions/{function}"]]) {
+    const questions = Object.entries(paths)
+      .filter(([path, { post }]) => post && path.startsWith(`/v1/sessions/{session}/${prefix}/`))
+      .map(([path]) => path.split("/").at(-1).replace(/_(.)/g, (_, letter) => letter.toUpperCase()));
+    assert.ok(questions.length > 10);
+    assert.deepEqual(questions.filter((name) => typeof holder.prototype[name] !== "function"), []);
+  }
+});
+
+test("questions about a tape come with all elements, or without tensors", async () => {
+  await session.tensor("rows", new Tensor([[1, 2], [3, 4]]));
+  const tape = await session.tape({ persistent: true, replayable: true });
+  await tape.watch({ tensors: ["rows"] });
+  await tape.ops({
+    ops: [
+      { op: "square", inputs: ["rows"], outputs: ["squared_rows"] },
+      { op: "reduce_sum", inputs: ["squared_rows"], outputs: ["sum_of_rows"] },
+    ],
+  });
+  const jacobian = await tape.batchJacobian({ targets: ["squared_rows"], sources: ["rows"] });
+  assert.deepEqual(jacobian.derivatives[0].value.shape, [2, 2, 2]);
+  const vjps = await tape.vjps({ targets: ["sum_of_rows"], sources: ["rows"], output_gradients: [new Tensor([1, 2])] });
+  assert.deepEqual(vjps.derivatives[0].value.shape, [2, 2, 2]);
+  const question = { targets: ["sum_of_rows"], sources: ["rows"] };
+  const { statistics } = await tape.gradientStatistics(question);
+  assert.equal(statistics[0].max_abs, 8);
+  assert.equal((await tape.estimate({ question: "gradient", ...question })).rows, 1);
+  assert.equal((await tape.checkGradients(question)).agrees, true);
+  assert.equal((await tape.questions({ questions: [question] })).results.length, 1);
+  assert.equal((await tape.reset()).ops, 0);
+  await tape.end();
 });
 
 test("a refusal is an error with a code and a page", async () => {

@@ -16,7 +16,21 @@ export async function programs(): Promise<number[]> {
   });
   const dx: Tensor | null | undefined = answer.values["dx"];
 
-  const session = await server.session({ replace: true });
+  const session = await server.session(
+    { replace: true },
+    {
+      timeout: 5000,
+      whenLost: async (lost, problem) => {
+        if (problem.retryAfter === null) await lost.variable("w", new Tensor([1]));
+      },
+    },
+  );
+  const { losses } = await session.existingFunction("loss").train({
+    inputs: { w: "w" },
+    optimizer: { name: "sgd", learning_rate: 0.1 },
+    steps: 3,
+  });
+  const curve: Tensor = losses;
   const square = await session.function({
     inputs: ["x"],
     steps: [{ op: "square", inputs: ["x"], outputs: ["y"] }],
@@ -32,5 +46,5 @@ export async function programs(): Promise<number[]> {
   // @ts-expect-error: a dtype that does not exist
   new Tensor([1], { dtype: "float31" });
 
-  return dx && shape ? shape : [];
+  return dx && shape ? shape : curve.shape;
 }
