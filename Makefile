@@ -90,7 +90,7 @@ bench-check: $(INSTALLED) ## compare the speed of two commits: ARGS='main . --on
 	$(BIN)/python benchmarks/compare.py $(ARGS)
 
 openapi: $(INSTALLED) ## export openapi/openapi.json
-	$(MODULE) teletape_server.export $(ARGS)
+	$(BIN)/python scripts/openapi_document.py $(ARGS)
 
 reference: $(INSTALLED) ## write docs/reference.md, derived functions and stubs from the catalogue
 	$(BIN)/python scripts/reference.py $(ARGS)

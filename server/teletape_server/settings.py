@@ -1,20 +1,16 @@
-"""The server's settings: each from a flag, else from TELETAPE_* in the environment, else its default.
-
-Long because every setting has its reader, its checks and its help here.
-"""
+"""The server's settings: each from a flag, else from TELETAPE_* in the environment, else its default."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import ipaddress
-import pwd
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from teletape_engine.suggestions import with_nearest
+from teletape_server import setting_values as values
 from teletape_server.auth import Network, is_loopback
 from teletape_server.ipc.confinement import User
 
@@ -23,11 +19,6 @@ class SettingsError(ValueError):
     """Raised for a setting with a wrong value; the message names the setting and the values it accepts."""
 
 
-_UNITS: Final = {"": 1, "B": 1} | {
-    prefix + suffix: base**power
-    for power, prefix in enumerate("KMGT", 1)
-    for suffix, base in (("B", 1000), ("iB", 1024), ("", 1024))
-}
 _PREFIX: Final = "TELETAPE_"
 #: Variables of this prefix that the engine and the SDK read, and those that Compose and the images' build take.
 _OF_OTHERS: Final = frozenset(
@@ -36,152 +27,6 @@ _OF_OTHERS: Final = frozenset(
         "ALLOW_INSECURE API_KEY DATASET_BYTES GPU_PUBLISH LAZY MEMORY OFFLOAD_LOOPS PLANS PROGRESS PUBLISH URL WHERE"
     ).split()
 )
-_SHORTEST_KEY: Final = 8  # characters
-_DURATIONS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def _measure(text: str, pattern: str, units: Mapping[str, int], expected: str) -> float:
-    match = re.fullmatch(rf"([0-9]+(?:\.[0-9]+)?)\s*({pattern})", text.strip())
-    if match is None or match[2] not in units:
-        raise ValueError(expected)
-    return float(match[1]) * units[match[2]]
-
-
-def _bytes(text: str) -> int:
-    expected = "bytes from 1 up, such as 268435456 or 256MiB"
-    value = int(_measure(text, "[A-Za-z]*", _UNITS, expected))
-    if value < 1:
-        raise ValueError(expected)
-    return value
-
-
-def _seconds(text: str) -> float:
-    expected = "a time above 0, such as 90, 90s, 15m, 2h or 1d"
-    value = _measure(text, "[a-z]*", _DURATIONS, expected)
-    if value <= 0:
-        raise ValueError(expected)
-    return value
-
-
-def _whole(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not text.strip().isdecimal() or not low <= int(text) <= high:
-            raise ValueError(f"a whole number from {low} to {high}")
-        return int(text)
-
-    return read
-
-
-#: What a device may be called: gpu is any GPU, auto any GPU or else the CPU.
-DEVICE_PATTERN: Final = r"^(auto|cpu|gpu|gpu:[0-9]{1,3})$"
-
-
-#: The same in words.
-DEVICES: Final = "cpu, gpu, gpu:N or auto"
-
-
-def _device(text: str) -> str:
-    if not re.fullmatch(DEVICE_PATTERN, text):
-        raise ValueError(DEVICES)
-    return text
-
-
-def _host(text: str) -> str:
-    if not text.strip() or re.search(r"[\s/]", text):
-        raise ValueError("an address or a name, such as 127.0.0.1")
-    return text.strip("[]")
-
-
-def _path(text: str) -> str:
-    if not text.strip():
-        raise ValueError("the path of a file")
-    return text
-
-
-def _mode(text: str) -> int:
-    if not re.fullmatch(r"0?[0-7]{3}", text.strip()):
-        raise ValueError("three octal digits, such as 600 or 660")
-    return int(text, 8)
-
-
-def _choice(*choices: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text.lower() not in choices:
-            raise ValueError("one of " + ", ".join(choices))
-        return text.lower()
-
-    return read
-
-
-_ON_OFF: Final = _choice("auto", "on", "off")
-
-
-def _user(text: str) -> User:
-    try:
-        entry = pwd.getpwuid(int(text)) if text.isdecimal() else pwd.getpwnam(text)
-    except (KeyError, OverflowError):
-        raise ValueError("a user of this machine, by name or number") from None
-    return User(entry.pw_uid, entry.pw_gid)
-
-
-def _keys(text: str) -> dict[str, str]:
-    keys: dict[str, str] = {}
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, colon, key = entry.partition(":")
-        if not colon or not re.fullmatch(r"[A-Za-z0-9._-]+", name):
-            position = len(keys) + 1
-            raise ValueError(
-                "name:key pairs separated by commas, each name of letters, digits, dots, underscores and hyphens; pair "
-                f"{position} has no such name before a colon"
-            )
-        if len(key) < _SHORTEST_KEY or not key.isascii() or " " in key:
-            raise ValueError(
-                f"name:key pairs separated by commas, each key of at least {_SHORTEST_KEY} characters of ASCII without "
-                f"spaces; that of {name} has {_wrong_key(key)}"
-            )
-        if name in keys:
-            raise ValueError(f"name:key pairs with different names; {name} occurs twice")
-        if key in keys.values():
-            raise ValueError(f"name:key pairs with different keys; that of {name} is another name's too")
-        keys[name] = key
-    return keys
-
-
-def _wrong_key(key: str) -> str:
-    """Returns what is wrong with a key, without showing it."""
-    if len(key) < _SHORTEST_KEY:
-        return f"{len(key)}"
-    return "a space in it" if " " in key else "other characters"
-
-
-def _networks(text: str) -> tuple[Network, ...]:
-    try:
-        return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
-    except ValueError:
-        raise ValueError("addresses and networks separated by commas, such as 127.0.0.1 or 172.16.0.0/12") from None
-
-
-def _names(text: str) -> frozenset[str]:
-    names = frozenset(filter(None, (part.strip() for part in text.split(","))))
-    if not all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names):
-        raise ValueError("names of API keys separated by commas")
-    return names
-
-
-def _origins(text: str) -> frozenset[str]:
-    """Returns origins as browsers send them: lower case, and without the scheme's own port."""
-    origins = set()
-    for entry in filter(None, (part.strip().lower() for part in text.split(","))):
-        match = re.fullmatch(r"([a-z][a-z0-9+.-]*)://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?", entry)
-        if match is None:
-            raise ValueError(
-                "origins as a browser sends them, such as https://app.example or http://localhost:3000, separated by "
-                "commas: scheme, host and port, without a path and without *"
-            )
-        scheme, host, port = match.groups()
-        is_default = port is None or {"http": "80", "https": "443"}.get(scheme) == port
-        origins.add(f"{scheme}://{host}" if is_default else f"{scheme}://{host}:{port}")
-    return frozenset(origins)
 
 
 def _setting(
@@ -207,30 +52,36 @@ class Settings:
         api_keys: Name to key. There is no flag for it: every user of the machine can read a command line.
     """
 
-    host: str = field(default="127.0.0.1", metadata=_setting(_host, "address to listen on", "ADDRESS"))
-    port: int = field(default=8470, metadata=_setting(_whole(0, 65535), "port to listen on; 0: any free port", "PORT"))
+    host: str = field(default="127.0.0.1", metadata=_setting(values.host, "address to listen on", "ADDRESS"))
+    port: int = field(
+        default=8470, metadata=_setting(values.whole(0, 65535), "port to listen on; 0: any free port", "PORT")
+    )
     unix: str | None = field(
-        default=None, metadata=_setting(_path, "Unix socket to listen on, in place of address and port", "PATH")
+        default=None, metadata=_setting(values.path, "Unix socket to listen on, in place of address and port", "PATH")
     )
     unix_mode: int = field(
-        default=0o600, metadata=_setting(_mode, "permissions of its file: who can write to it can connect", "MODE")
+        default=0o600,
+        metadata=_setting(values.mode, "permissions of its file: who can write to it can connect", "MODE"),
     )
     tls_certificate: str | None = field(
-        default=None, metadata=_setting(_path, "file of a certificate in PEM: connections are encrypted", "PATH")
+        default=None, metadata=_setting(values.path, "file of a certificate in PEM: connections are encrypted", "PATH")
     )
     tls_key: str | None = field(
-        default=None, metadata=_setting(_path, "file of its key, if the certificate's own does not have it", "PATH")
+        default=None,
+        metadata=_setting(values.path, "file of its key, if the certificate's own does not have it", "PATH"),
     )
-    device: str = field(default="cpu", metadata=_setting(_device, "device of sessions that name none", "DEVICE"))
-    api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(_keys, "name:key,…", flag=None))
+    device: str = field(default="cpu", metadata=_setting(values.device, "device of sessions that name none", "DEVICE"))
+    api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(values.keys, "name:key,…", flag=None))
     admins: frozenset[str] = field(
         default=frozenset(),
-        metadata=_setting(_names, "names of API keys, with commas, that see and end the sessions of all", "NAMES"),
+        metadata=_setting(
+            values.names, "names of API keys, with commas, that see and end the sessions of all", "NAMES"
+        ),
     )
     allow_origins: frozenset[str] = field(
         default=frozenset(),
         metadata=_setting(
-            _origins,
+            values.origins,
             "origin whose pages may use the server; several times, or with commas",
             "ORIGIN",
             flag="--allow-origin",
@@ -238,87 +89,103 @@ class Settings:
         ),
     )
     memory_limit: int = field(
-        default=2 << 30, metadata=_setting(_bytes, "memory of one session: its arrays and objects", "BYTES")
+        default=2 << 30, metadata=_setting(values.size, "memory of one session: its arrays and objects", "BYTES")
     )
-    max_body: int = field(default=1 << 30, metadata=_setting(_bytes, "largest request", "BYTES"))
+    max_body: int = field(default=1 << 30, metadata=_setting(values.size, "largest request", "BYTES"))
     bodies_per_key: int = field(
-        default=2 << 30, metadata=_setting(_bytes, "one key's request bodies under way, until their answers", "BYTES")
+        default=2 << 30,
+        metadata=_setting(values.size, "one key's request bodies under way, until their answers", "BYTES"),
     )
     bodies: int = field(
-        default=4 << 30, metadata=_setting(_bytes, "request bodies of all keys under way, until their answers", "BYTES")
+        default=4 << 30,
+        metadata=_setting(values.size, "request bodies of all keys under way, until their answers", "BYTES"),
     )
-    max_header: int = field(default=64 << 20, metadata=_setting(_bytes, "largest header of a binary frame", "BYTES"))
-    connections: int = field(default=1024, metadata=_setting(_whole(1, 1_000_000), "open connections of all clients"))
+    max_header: int = field(
+        default=64 << 20, metadata=_setting(values.size, "largest header of a binary frame", "BYTES")
+    )
+    connections: int = field(
+        default=1024, metadata=_setting(values.whole(1, 1_000_000), "open connections of all clients")
+    )
     stall_limit: float = field(
-        default=30.0, metadata=_setting(_seconds, "a request or answer that stands still longer is ended", "TIME")
+        default=30.0, metadata=_setting(values.seconds, "a request or answer that stands still longer is ended", "TIME")
     )
     min_rate: int = field(
-        default=4 << 10, metadata=_setting(_bytes, "bytes of a body or answer that have to pass each second", "BYTES")
+        default=4 << 10,
+        metadata=_setting(values.size, "bytes of a body or answer that have to pass each second", "BYTES"),
     )
-    sessions_per_key: int = field(default=16, metadata=_setting(_whole(1, 100_000), "live sessions of one key"))
-    sessions: int = field(default=64, metadata=_setting(_whole(1, 100_000), "live sessions of all keys"))
+    sessions_per_key: int = field(default=16, metadata=_setting(values.whole(1, 100_000), "live sessions of one key"))
+    sessions: int = field(default=64, metadata=_setting(values.whole(1, 100_000), "live sessions of all keys"))
     runs: int = field(
-        default=8, metadata=_setting(_whole(1, 100_000), "requests of POST /v1/run, which have no session, at a time")
+        default=8,
+        metadata=_setting(values.whole(1, 100_000), "requests of POST /v1/run, which have no session, at a time"),
     )
     idle_limit: float = field(
-        default=1800.0, metadata=_setting(_seconds, "a session ends after this time without a request", "TIME")
+        default=1800.0, metadata=_setting(values.seconds, "a session ends after this time without a request", "TIME")
     )
     max_age: float = field(
-        default=86400.0, metadata=_setting(_seconds, "a session ends at this age in any case", "TIME")
+        default=86400.0, metadata=_setting(values.seconds, "a session ends at this age in any case", "TIME")
     )
     patience: float = field(
         default=20.0,
-        metadata=_setting(_seconds, "a batch that runs longer is answered 202, with an address to wait at", "TIME"),
+        metadata=_setting(
+            values.seconds, "a batch that runs longer is answered 202, with an address to wait at", "TIME"
+        ),
     )
     time_limit: float = field(
-        default=3600.0, metadata=_setting(_seconds, "a request that computes longer fails", "TIME")
+        default=3600.0, metadata=_setting(values.seconds, "a request that computes longer fails", "TIME")
     )
     grace: float = field(
         default=10.0,
-        metadata=_setting(_seconds, "a request that runs this much past the time limit ends its session", "TIME"),
+        metadata=_setting(values.seconds, "a request that runs this much past the time limit ends its session", "TIME"),
     )
     stuck_after: float = field(
         default=60.0,
-        metadata=_setting(_seconds, "a session ends if its process shows no sign of life for this time", "TIME"),
+        metadata=_setting(values.seconds, "a session ends if its process shows no sign of life for this time", "TIME"),
     )
     shutdown_grace: float = field(
         default=5.0,
-        metadata=_setting(_seconds, "running requests get this time to finish when the server is stopped", "TIME"),
+        metadata=_setting(
+            values.seconds, "running requests get this time to finish when the server is stopped", "TIME"
+        ),
     )
     idempotency_window: float = field(
         default=3600.0,
         metadata=_setting(
-            _seconds, "a retry with the same Idempotency-Key gets the first answer for this time", "TIME"
+            values.seconds, "a retry with the same Idempotency-Key gets the first answer for this time", "TIME"
         ),
     )
     max_iterations: int = field(
-        default=10_000_000, metadata=_setting(_whole(1, 1 << 62), "iterations that the loops of one command may take")
+        default=10_000_000,
+        metadata=_setting(values.whole(1, 1 << 62), "iterations that the loops of one command may take"),
     )
     worker_user: User | None = field(
-        default=None, metadata=_setting(_user, "user that sessions' processes run as; needs a server of root", "USER")
+        default=None,
+        metadata=_setting(values.user, "user that sessions' processes run as; needs a server of root", "USER"),
     )
     frames: str = field(
         default="on",
-        metadata=_setting(_choice("on", "off"), "answer plain frames before the framework: on, off", "CHOICE"),
+        metadata=_setting(values.choice("on", "off"), "answer plain frames before the framework: on, off", "CHOICE"),
     )
     direct: str = field(
         default="auto",
         metadata=_setting(
-            _ON_OFF, "sessions' processes serve connections of small requests: on, off; auto: if no keys", "CHOICE"
+            values.ON_OFF,
+            "sessions' processes serve connections of small requests: on, off; auto: if no keys",
+            "CHOICE",
         ),
     )
     log_level: str = field(
         default="warning",
-        metadata=_setting(_choice("debug", "info", "warning", "error"), "debug, info, warning or error", "LEVEL"),
+        metadata=_setting(values.choice("debug", "info", "warning", "error"), "debug, info, warning or error", "LEVEL"),
     )
     log_format: str = field(
         default="text",
-        metadata=_setting(_choice("text", "json"), "lines of the log: text, or json, an object each", "FORMAT"),
+        metadata=_setting(values.choice("text", "json"), "lines of the log: text, or json, an object each", "FORMAT"),
     )
     access_log: str = field(
         default="auto",
         metadata=_setting(
-            _ON_OFF,
+            values.ON_OFF,
             "a line on stderr for each request: on, off; auto: if the log level is info or debug",
             "CHOICE",
             nargs="?",
@@ -328,7 +195,9 @@ class Settings:
     trusted_proxies: tuple[Network, ...] = field(
         default=(ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1")),
         metadata=_setting(
-            _networks, "proxies whose X-Forwarded-For names the caller: addresses and networks, with commas", "NETWORKS"
+            values.networks,
+            "proxies whose X-Forwarded-For names the caller: addresses and networks, with commas",
+            "NETWORKS",
         ),
     )
 
@@ -430,11 +299,11 @@ def _variable(name: str) -> str:
 def _shown(setting: dataclasses.Field[Any]) -> str:
     if isinstance(setting.default, tuple):
         return ",".join(map(str, setting.default))
-    if setting.metadata["read"] is _bytes:
+    if setting.metadata["read"] is values.size:
         for unit in ("GiB", "MiB", "KiB"):
-            if setting.default % _UNITS[unit] == 0:
-                return f"{setting.default // _UNITS[unit]}{unit}"
-    if setting.metadata["read"] is _mode:
+            if setting.default % values.UNITS[unit] == 0:
+                return f"{setting.default // values.UNITS[unit]}{unit}"
+    if setting.metadata["read"] is values.mode:
         return f"{setting.default:o}"
     if setting.default is None or setting.default == frozenset():
         return "none"

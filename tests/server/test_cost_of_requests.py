@@ -9,12 +9,14 @@ import walk
 from in_this_process import Client, HostsHere, application
 
 from counting import calls
+from programs import load_script
 from serving import ok
 from teletape_engine.session import names
 from teletape_engine.session.session import Session
-from teletape_server import export
 from teletape_server.handlers.bodies import lasting_ids
 from teletape_server.models.base import Results
+
+openapi_document = load_script("openapi_document")
 
 REST = "/v1/sessions/demo"
 EXPLAINED = ("tapes-sparse_hessian", "tapes-explain", "tapes-node_gradient", "tapes-node_explain", "functions-explain")
@@ -30,7 +32,7 @@ def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
 def life(http: Client, number: int) -> dict[str, int]:
     """The calls that each example of the API page takes. At the end nothing is left, and the examples' ids are new."""
     counted = {}
-    for step in walk.steps(export.document()):
+    for step in walk.steps(openapi_document.document()):
         if step.path.startswith(REST) and step.operation not in ("sessions-delete", *EXPLAINED):
             counted[step.operation] = calls(partial(walk.send, http, step))
     for collection in ("tapes", "functions", "variables", "tensors"):

@@ -11,12 +11,14 @@ from in_this_process import HostsHere, application
 from starlette.routing import Match
 from test_rest_is_batches import contents
 
+from programs import load_script
 from teletape_engine.commands import Batch
 from teletape_engine.session.session import Session
-from teletape_server import export
 from teletape_server.handlers.endpoints import ENDPOINTS, endpoint
 from teletape_server.handlers.methods import METHODS
 from teletape_server.routes.endpoints import QUICK, ROUTES
+
+openapi_document = load_script("openapi_document")
 
 PAGE = Path(__file__).parents[2] / "docs" / "rest.md"
 SAFE = [name for name, record in ENDPOINTS.items() if record.safe]
@@ -65,7 +67,7 @@ def http(hosts: HostsHere) -> Iterator[Any]:
 def test_a_journal_without_the_safe_requests_gives_the_same_session(http: Any, hosts: HostsHere) -> None:
     """Each example of the API page, one after the other."""
     sent = set()
-    for step in walk.steps(export.document()):
+    for step in walk.steps(openapi_document.document()):
         before = [contents(host.session) for host in hosts.hosts]
         walk.send(http, step)
         sent.add(step.operation)
@@ -137,7 +139,7 @@ def table() -> set[tuple[str, str]]:
 
 
 def test_the_table_of_the_page_has_every_request() -> None:
-    document = export.document()["paths"]
+    document = openapi_document.document()["paths"]
     expected = {
         (verb.upper(), re.sub(r"\{\w+\}", "{}", path if path == "/v1" else path.removeprefix("/v1")))
         for path, operations in document.items()

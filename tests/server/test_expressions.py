@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from serving import ok, problem
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_server.expressions.compiler import Compiled
+from teletape_server.expressions.compiled import Compiled
 from teletape_server.expressions.functions import FORMULAS
 from teletape_server.expressions.parse_queue import MOST, MOST_PER_KEY, ParseQueue
 from teletape_server.expressions.parser import MOST_CHARACTERS, MOST_DEPTH, parse

@@ -11,17 +11,19 @@ import httpx
 import pytest
 import walk
 
+from programs import load_script
 from serving import Server, ok
 from teletape_engine.commands import COMMANDS
-from teletape_server import export
 from teletape_server.http.openapi.compatibility import breaking_changes
 from teletape_server.http.openapi.document import SECTIONS
 from teletape_server.settings import Settings
 
+openapi_document = load_script("openapi_document")
+
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return export.document()
+    return openapi_document.document()
 
 
 def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -33,11 +35,11 @@ def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_the_committed_document_is_current() -> None:
-    assert export.FILE.read_text(encoding="utf-8") == export.text(), "run `make openapi`"
+    assert openapi_document.FILE.read_text(encoding="utf-8") == openapi_document.text(), "run `make openapi`"
 
 
 def test_nothing_breaks_clients_of_the_committed_document(document: dict[str, Any]) -> None:
-    assert breaking_changes(json.loads(export.FILE.read_text()), document) == []
+    assert breaking_changes(json.loads(openapi_document.FILE.read_text()), document) == []
 
 
 def drop_path(new: dict[str, Any]) -> None:
@@ -127,11 +129,11 @@ def test_export_refuses_to_break_clients(
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(more))
     monkeypatch.setattr("sys.argv", ["export", "--file", str(file)])
-    assert export.main() == 1
+    assert openapi_document.main() == 1
     assert "GET /v1/more: removed" in capsys.readouterr().err
     assert json.loads(file.read_text()) == more
     monkeypatch.setattr("sys.argv", ["export", "--file", str(file), "--breaking"])
-    assert export.main() == 0
+    assert openapi_document.main() == 0
     assert json.loads(file.read_text()) == document
 
 

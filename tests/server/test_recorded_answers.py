@@ -18,10 +18,12 @@ if __name__ == "__main__":
 
 import walk
 
+from programs import load_script
 from serving import Server
-from teletape_server import export
 from teletape_server.http.openapi.document import RECORDED_ANSWERS
 from teletape_server.settings import Settings
+
+openapi_document = load_script("openapi_document")
 
 JSON = "application/json"
 #: What differs from run to run, and what is recorded in its place.
@@ -64,7 +66,7 @@ def record(url: str) -> dict[str, dict[str, Any]]:
     """The JSON answers to the page's examples, by operation and status."""
     answers: dict[str, dict[str, Any]] = {}
     with httpx.Client(base_url=url, timeout=60, trust_env=False) as http:
-        for step in walk.steps(export.document()):
+        for step in walk.steps(openapi_document.document()):
             response = walk.send(http, step)
             if response.content and response.headers.get("content-type", "").startswith(JSON):
                 answers[step.operation] = {
@@ -94,7 +96,7 @@ def test_the_recorded_answers_have_the_structure_of_a_servers_answers() -> None:
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return export.document()
+    return openapi_document.document()
 
 
 def test_every_json_answer_has_an_example_that_fits_its_schema(document: dict[str, Any]) -> None:

@@ -8,10 +8,12 @@ import pytest
 import walk
 from in_this_process import HostsHere, application
 
+from programs import load_script
 from teletape_engine.commands import Batch, Fetch
 from teletape_engine.commands.results import Fetched
 from teletape_engine.session.session import Session
-from teletape_server import export
+
+openapi_document = load_script("openapi_document")
 
 
 class RecordedSession(Session):
@@ -51,7 +53,7 @@ def contents(session: Session) -> dict[str, list[Any]]:
 def test_the_batches_of_rest_requests_give_the_same_session_again(http: Any, hosts: HostsHere) -> None:
     """Each example of the API page, one after the other."""
     compared = 0
-    for step in walk.steps(export.document()):
+    for step in walk.steps(openapi_document.document()):
         walk.send(http, step)
         for host in hosts.hosts:
             before, after = contents(host.session), contents(host.session.replayed)

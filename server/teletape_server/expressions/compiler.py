@@ -5,10 +5,9 @@ Long because each rule of the grammar has a method, and all of them add to the s
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from lark import Token, Transformer_NonRecursive, Tree, v_args
 from lark.tree import Meta
@@ -17,8 +16,9 @@ from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import BadAttributeError, InvalidArgumentError
 from teletape_engine.spec import DTYPES
 from teletape_engine.suggestions import did_you_mean, nearest
+from teletape_server.expressions.compiled import Compiled
 from teletape_server.expressions.faults import Place, fault
-from teletape_server.expressions.folding import folded
+from teletape_server.expressions.folding import SIGNS, check_size, folded, folded_numbers
 from teletape_server.expressions.functions import (
     FORMULAS,
     OPERATORS,
@@ -44,37 +44,6 @@ from teletape_server.expressions.operands import (
     plain,
     tensor,
 )
-
-_FOLDED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "**": lambda a, b: float(a) ** float(b),
-}
-_LARGEST: Final = 1e300  # a larger whole number is refused before Python computes with it
-
-
-class Compiled(NamedTuple):
-    """A function: its inputs, the values that the text gives to them, its steps and outputs."""
-
-    inputs: list[str]
-    values: dict[str, Any]
-    steps: list[dict[str, Any]]
-    outputs: list[str]
-
-
-def with_outputs(function: Compiled, outputs: list[str]) -> Compiled:
-    """Returns the part of a function that computes these of its names: its other steps and inputs are left out."""
-    needed = set(outputs)
-    steps = []
-    for step in reversed(function.steps):
-        if needed & set(step["outputs"]):
-            needed |= {operand for operand in step["inputs"] if isinstance(operand, str)}
-            steps.append(step)
-    inputs = [name for name in function.inputs if name in needed]
-    values = {name: value for name, value in function.values.items() if name in needed}
-    return Compiled(inputs, values, steps[::-1], outputs)
 
 
 class _Attribute(NamedTuple):
@@ -178,8 +147,7 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
     def number(self, meta: Meta, parts: Sequence[Any]) -> Number:
         text = parts[0].replace("_", "")
         number = int(text) if text.isdigit() else float(text)
-        if abs(number) > _LARGEST:
-            raise fault(self._place(meta), "the number is too large")
+        check_size(self._place(meta), number)
         return number
 
     def text(self, _: Meta, parts: Sequence[Any]) -> Text:
@@ -213,8 +181,8 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
 
     def binary(self, meta: Meta, parts: Sequence[Any]) -> Operand:
         left, sign, right = parts
-        if is_number(left) and is_number(right) and str(sign) in _FOLDED:
-            return self._folded(meta, str(sign), left, right)
+        if is_number(left) and is_number(right) and str(sign) in SIGNS:
+            return folded_numbers(self._place(meta), str(sign), left, right)
         return self._call(meta, op_named(OPERATORS[str(sign)], 2), [left, right], {})
 
     def unary(self, meta: Meta, parts: Sequence[Any]) -> Operand:
@@ -393,19 +361,6 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
             self._tensor(operand, integers=False)
         except ValueError as error:
             raise fault(self._place(meta), str(error)) from None
-
-    def _folded(self, meta: Meta, sign: str, left: Number, right: Number) -> Number:
-        try:
-            number: Number = _FOLDED[sign](left, right)
-        except ZeroDivisionError:
-            raise fault(self._place(meta), "division by zero") from None
-        except OverflowError:
-            raise fault(self._place(meta), "the number is too large") from None
-        if isinstance(number, complex):
-            raise fault(self._place(meta), "the root of a negative number is not real")
-        if isinstance(number, int) and abs(number) > _LARGEST:
-            raise fault(self._place(meta), "the number is too large")
-        return number
 
     def _free(self, name: str) -> str:
         """Returns the name with the first number that is not taken."""

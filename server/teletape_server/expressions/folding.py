@@ -1,8 +1,9 @@
-"""Functions of constants: computed in float64 when a text is compiled, so that the result has no dtype either."""
+"""Constants: computed in float64 when a text is compiled, so that the result has no dtype either."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,9 +11,19 @@ import numpy as np
 from teletape_engine.catalogue.op import Op, Reach, Trait
 from teletape_engine.errors import TeletapeError
 from teletape_engine.spec import Spec
+from teletape_server.expressions.faults import Place, fault
 from teletape_server.expressions.functions import takes_integers
-from teletape_server.expressions.operands import Computed, Operand, array, of_array
+from teletape_server.expressions.operands import Computed, Number, Operand, array, of_array
 
+#: Signs between numbers that are computed at once.
+SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "**": lambda a, b: float(a) ** float(b),
+}
+_LARGEST: Final = 1e300  # a larger whole number is refused before Python computes with it
 _MOST_ELEMENTS: Final = 256  #: Of an input or a result.
 _COSTLY: Final = frozenset((Reach.MATRICES, Reach.PRODUCTS, Reach.IMAGES, Reach.WINDOWS))
 _APART: Final = frozenset((Trait.RANDOM, Trait.ASSERTS, Trait.CONVERTS))
@@ -43,3 +54,28 @@ def folded(op: Op, operands: Sequence[Operand], attributes: Mapping[str, Any]) -
     except (TeletapeError, ValueError):
         return None  # the function's call says what is wrong
     return of_array(result) if result.dtype in (np.float64, np.bool_) else None
+
+
+def folded_numbers(place: Place, sign: str, left: Number, right: Number) -> Number:
+    """Returns the result of two numbers, with one of `SIGNS` between them.
+
+    Raises:
+        Problem: invalid_expression: there is none; `place` says where.
+    """
+    try:
+        number: Number = SIGNS[sign](left, right)
+    except ZeroDivisionError:
+        raise fault(place, "division by zero") from None
+    except OverflowError:
+        raise fault(place, "the number is too large") from None
+    if isinstance(number, complex):
+        raise fault(place, "the root of a negative number is not real")
+    if isinstance(number, int):
+        check_size(place, number)
+    return number
+
+
+def check_size(place: Place, number: Number) -> None:
+    """Refuses a number with which nothing should be computed."""
+    if abs(number) > _LARGEST:
+        raise fault(place, "the number is too large")

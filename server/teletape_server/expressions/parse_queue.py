@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from teletape_server.expressions.compiler import Compiled
+from teletape_server.expressions.compiled import Compiled
 from teletape_server.expressions.parser import MOST_CHARACTERS, parse
 from teletape_server.problems import Problem
 

@@ -11,7 +11,8 @@ from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
 from lark.tree import Tree
 
-from teletape_server.expressions.compiler import Compiled, compiled
+from teletape_server.expressions.compiled import Compiled
+from teletape_server.expressions.compiler import compiled
 from teletape_server.expressions.faults import Place, fault
 from teletape_server.problems import Problem
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from teletape_server.hosts.protocols import Running
 from teletape_server.models.base import Body, FloatDtype, component
-from teletape_server.settings import DEVICE_PATTERN, DEVICES
+from teletape_server.setting_values import DEVICE_PATTERN, DEVICES
 
 
 def _is_device(text: str) -> str:

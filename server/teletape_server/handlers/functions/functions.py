@@ -9,7 +9,7 @@ import teletape_wire as wire
 from teletape_engine.commands import CallFunction, Command, Id
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
-from teletape_server.expressions.compiler import Compiled, with_outputs
+from teletape_server.expressions.compiled import Compiled, with_outputs
 from teletape_server.expressions.parser import parse
 from teletape_server.handlers.answers import created_result, deleted_result
 from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id

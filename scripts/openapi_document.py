@@ -1,4 +1,4 @@
-"""Writes openapi/openapi.json: `python -m teletape_server.export` (make openapi).
+"""Writes openapi/openapi.json (make openapi).
 
 Refuses a change that would break clients of the committed document, unless --breaking is given.
 """
@@ -14,7 +14,7 @@ from teletape_server.app import create_app
 from teletape_server.http.openapi.compatibility import Document, breaking_changes
 from teletape_server.settings import Settings
 
-FILE = Path(__file__).parents[2] / "openapi/openapi.json"
+FILE = Path(__file__).resolve().parents[1] / "openapi/openapi.json"
 
 
 def document() -> Document:
@@ -31,7 +31,7 @@ def text() -> str:
 
 def main() -> int:
     """Writes the file; returns the exit status."""
-    parser = argparse.ArgumentParser("python -m teletape_server.export", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--breaking", action="store_true", help="write the file even if it breaks clients")
     parser.add_argument("--file", type=Path, default=FILE, help="file to write (default openapi/openapi.json)")
     arguments = parser.parse_args()
@@ -39,13 +39,11 @@ def main() -> int:
     changes = breaking_changes(json.loads(file.read_text()), document()) if file.exists() else []
     if changes and not arguments.breaking:
         print("\n".join(changes), file=sys.stderr)
-        print(
-            f"export: {file} was not written: these changes break clients. Use --breaking to allow it", file=sys.stderr
-        )
+        print(f"{file} was not written: these changes break clients. Use --breaking to allow it", file=sys.stderr)
         return 1
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text(), encoding="utf-8")
-    print(f"export: wrote {file}")
+    print(f"wrote {file}")
     return 0
 
 
