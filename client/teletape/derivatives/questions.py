@@ -179,17 +179,17 @@ def ask(owner: Session, question: Question, query: GradientQuery, *, vectorize: 
     if traced.any:
         query = replace(query, at_stacked_stop=traced.over_rows, at_stop=traced.over_values)
 
-    def command(outputs: Sequence[int | None], kinds: Sequence[str]) -> Command:
+    def command(outputs: tuple[Any, ...], kinds: tuple[str, ...] | None) -> Command:
         return _command(question.command, query, outputs, kinds, traced.names)
 
-    return owner.run_question(lambda recorder: question.compute(recorder, query), command)
+    return owner.run_question(query.tape, lambda recorder: question.compute(recorder, query), command)
 
 
 def _command(
     command: type[Command],
     query: GradientQuery,
-    outputs: Sequence[int | None],
-    kinds: Sequence[str],
+    outputs: tuple[Any, ...],
+    kinds: tuple[str, ...] | None,
     custom_gradients: tuple[int, ...],
 ) -> Command:
     """The command that asks a server: of these fields those that it has."""
@@ -198,13 +198,13 @@ def _command(
         "tape": query.tape.name.id,
         "targets": tuple([id_of(target) for target in query.targets]),
         "sources": tuple([id_of(source) for source in query.sources]),
-        "outputs": tuple(outputs),
+        "outputs": outputs,
         "output_gradients": tuple([None if weight is None else id_of(weight) for weight in weights]),
         "vectors": tuple([id_of(vector) for vector in query.vectors]),
         "unconnected": "zero" if query.zeros else "none",
         "max_bytes": query.max_bytes,
         "chunk_size": query.chunk_size,
-        "predicted": tuple(kinds),
+        "predicted": kinds,
         "custom_gradients": custom_gradients,
     }
     return command(**{name: fields[name] for name in schema.fields(command.verb) if name in fields})

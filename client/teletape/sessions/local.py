@@ -133,8 +133,9 @@ class LocalSession(Session):
 
     def run_question(
         self,
+        tape: Tape,
         compute: Callable[[Recorder], list[Any]],
-        command: Callable[[Sequence[Any], Sequence[str]], Command],
+        command: Callable[[tuple[Any, ...], tuple[str, ...] | None], Command],
     ) -> list[Any]:
         recorder = self.recorder()
         with recorder.backend.quiet():

@@ -10,6 +10,7 @@ import html
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ from teletape.sessions import custom_backward
 from teletape.sessions.custom_backward import name_all
 from teletape.sessions.ending import read_last_values
 from teletape.sessions.functions import RemoteFunctions
+from teletape.sessions.predictions import as_answered, passes
 from teletape.sessions.read_ahead import ReadAhead, used
 from teletape.sessions.recorder import Handle, RemoteRecorder, foreign_handle, id_of, query_fields, without_strings
 from teletape.sessions.sending.batch_buffer import Name
@@ -34,7 +36,7 @@ from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.checking.gradient_check import CONSUMED
 from teletape_engine.commands import Command, Id
-from teletape_engine.commands.results import Facts, Fetched, SlicesArrays
+from teletape_engine.commands.results import Facts, Fetched, Kinds, SlicesArrays
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import GradientFunction, GradientQuery, InputCotangents
@@ -234,18 +236,19 @@ class RemoteSession(Session):
 
     def gradient(self, query: GradientQuery) -> list[Any]:
         query = without_strings(query)
-        recorder = self.recorder()
+        recorder, is_asked = self.recorder(), passes(query.tape, self.channel.differing)
         walk = gradient_pass(recorder.silent, query)
         try:
             stop = next(walk)
         except StopIteration as end:
             derivatives: list[Any] = end.value
             tape, targets, sources, cotangents, unconnected, retain_tape = query_fields(query)
-            outputs = name_all(recorder, derivatives)
-            kinds = tuple([kind_of(derivative).value for derivative in derivatives])
-            recorder.emit(
-                commands.Gradient(tape, targets, sources, outputs, cotangents, unconnected, kinds, retain_tape)
-            )
+
+            def command(outputs: tuple[Id | None, ...], kinds: tuple[str, ...] | None) -> Command:
+                return commands.Gradient(tape, targets, sources, outputs, cotangents, unconnected, kinds, retain_tape)
+
+            specs = [source.spec for source in query.sources]
+            derivatives = self._named(recorder, derivatives, command, specs, is_asked=is_asked)
         else:
             derivatives = custom_backward.run(recorder, walk, stop, query)
         self._answers_together(derivatives)
@@ -275,15 +278,42 @@ class RemoteSession(Session):
 
     def run_question(
         self,
+        tape: Tape,
         compute: Callable[[Recorder], list[Any]],
-        command: Callable[[Sequence[Any], Sequence[str]], Command],
+        command: Callable[[tuple[Any, ...], tuple[str, ...] | None], Command],
     ) -> list[Any]:
-        recorder = self.recorder()
+        recorder, is_asked = self.recorder(), passes(tape, self.channel.differing)
         answers = recorder.silently(compute)
-        outputs = name_all(recorder, answers)
-        recorder.emit(command(outputs, [kind_of(answer).value for answer in answers]))
+        answers = self._named(recorder, answers, command, [None] * len(answers), is_asked=is_asked)
         self._answers_together(answers)
         return answers
+
+    def _named(
+        self,
+        recorder: RemoteRecorder,
+        derivatives: list[Any],
+        command: Callable[[tuple[Any, ...], tuple[str, ...] | None], Command],
+        specs: Sequence[Spec | None],
+        *,
+        is_asked: bool,
+    ) -> list[Any]:
+        """Emits the command that computes derivatives, and returns them with their names.
+
+        Args:
+            recorder: Of this thread.
+            derivatives: As this process has predicted them.
+            command: Returns the command for the ids of the derivatives and the predicted kinds; None: no prediction.
+            specs: Of dense ones that were not predicted; None: not known.
+            is_asked: Whether the server is asked which of them there are.
+        """
+        if not is_asked:
+            outputs = name_all(recorder, derivatives)
+            recorder.emit(command(outputs, tuple([kind_of(derivative).value for derivative in derivatives])))
+            return derivatives
+        names = [recorder.new_name() for _ in derivatives]
+        answer = recorder.ask(command(tuple([name.id for name in names]), None))
+        assert isinstance(answer, Kinds)
+        return list(map(partial(as_answered, recorder), derivatives, specs, answer.kinds, names))
 
     def _answers_together(self, answers: Sequence[Any]) -> None:
         """Notes the dense derivatives of one question as made together."""

@@ -330,12 +330,14 @@ class Session(ABC):
 
     def run_question(
         self,
+        tape: Tape,
         compute: Callable[[Recorder], list[Any]],
-        command: Callable[[Sequence[Any], Sequence[str]], Command],
+        command: Callable[[tuple[Any, ...], tuple[str, ...] | None], Command],
     ) -> list[Any]:
         """Returns what a tape answers: computed here, or predicted here and computed by a server.
 
         Args:
+            tape: The tape.
             compute: Computes the answers on a recorder; on a remote session's recorder only their specs.
             command: Returns the command that computes the answers on a server, from their ids and kinds.
         """

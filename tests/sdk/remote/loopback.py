@@ -34,6 +34,7 @@ class Loopback(httpx.BaseTransport):
         features: What it says that it can.
         structures: Those that are kept.
         repetitions: The number of batches that came as the number of a structure.
+        changed: Facts of ops that its list has otherwise, by op; None: it has no list.
         gate: Closed, it holds back every answer.
         arrived: Set when a batch has come in.
     """
@@ -45,6 +46,7 @@ class Loopback(httpx.BaseTransport):
         self.features = [wire.REPEATED_BATCHES] if features is None else features
         self.structures, self.repetitions = wire.Structures(), 0
         self.catalogue = describe.digest() if catalogue is None else catalogue
+        self.changed: dict[str, dict[str, Any]] | None = {}
         self.batches: list[Batch] = []
         self.paths: list[str] = []
         self.mishaps: deque[str] = deque()
@@ -71,6 +73,11 @@ class Loopback(httpx.BaseTransport):
         if path == "/v1/info":
             info = {"version": "0", "catalogue": self.catalogue, "features": self.features}
             return httpx.Response(200, json=info)
+        if path == "/v1/ops":
+            if self.changed is None:
+                return _problem(404, "not_found", "there is no /v1/ops")
+            ops = [record | self.changed.get(record["name"], {}) for record in describe.catalogue()]
+            return httpx.Response(200, json={"ops": ops})
         if path == "/v1/sessions":
             return httpx.Response(201, json={"id": "s1"})
         if path.endswith("/attach"):

@@ -27,9 +27,9 @@ from teletape.network.http import Connection, new_key
 from teletape.program.call_site import Where, call_site_of, call_site_text, caller
 from teletape.program.late_errors import error_at
 from teletape.sessions.sending.batch_buffer import BatchBuffer, Name
+from teletape.sessions.sending.catalogues import differing_ops
 from teletape.sessions.sending.sealed_batch import Recording, Reply, recording_of
 from teletape.sessions.sending.sender import FORKED, Sender, check_may_wait, ended
-from teletape_engine.catalogue import describe
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import Command, Id, Input
 from teletape_engine.commands.results import Result
@@ -62,6 +62,7 @@ class Channel:
         next_id: Returns an id that this client has never used.
         buffer: Commands that wait, and ids that were never made.
         call_sites: Whether the program's lines are recorded.
+        differing: The ops whose records differ on the server.
     """
 
     def __init__(self, http: Connection) -> None:
@@ -71,10 +72,10 @@ class Channel:
         try:
             self.server = info = http.info()
             present = None if name is None else _present(http, name, device)
+            self.differing = differing_ops(http, info)
         except BaseException:
             http.close()
             raise
-        _compare_catalogues(info)
         self.joined, self.stays = present is not None, name is not None
         wishes: dict[str, Any] = {"id": name, "device": device, "dedicated": options.dedicated or None}
         body = {field: value for field, value in wishes.items() if value is not None}
@@ -384,16 +385,4 @@ def _end_unused(http: Connection, path: str, body: Any, key: str) -> None:
             "has, the session ends by itself when it has been idle for the server's limit",
             http.url,
             _FAREWELL,
-        )
-
-
-def _compare_catalogues(info: Any) -> None:
-    """Warns if the server's ops are others: it may then refuse predictions made here, but results are never wrong."""
-    if info["catalogue"] != describe.digest():
-        logs.get_logger().warning(
-            "the server's ops (version %s, catalogue %s) are not this SDK's (catalogue %s): gradients that differ in "
-            "structure are refused as structure_mismatch; install the same version on both sides",
-            info["version"],
-            info["catalogue"],
-            describe.digest(),
         )
