@@ -18,6 +18,7 @@ PACKAGES = {
     "teletape_engine": ROOT / "engine" / "teletape_engine",
     "teletape_wire": ROOT / "wire" / "teletape_wire",
     "teletape": ROOT / "client" / "teletape",
+    "teletape_client": ROOT / "client" / "teletape_client",
     "teletape_server": ROOT / "server" / "teletape_server",
 }
 

@@ -65,7 +65,10 @@ class Block:
 
 def pages() -> list[str]:
     """Every page of the project, as a path from the repository root."""
-    return sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+    return sorted(
+        path.relative_to(ROOT).as_posix()
+        for path in [*ROOT.glob("*.md"), *ROOT.glob("client/*.md"), *ROOT.glob("docs/*.md")]
+    )
 
 
 def blocks(page: str, language: str) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Writes what is generated from the catalogue: the reference, the stub of `ops`, the SDK's functions and stubs.
+"""Writes what is generated: from the catalogue the reference, stubs and functions, from openapi.json a client.
 
 With --check nothing is written, and the exit status says whether all of it is current.
 """
@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves i
 import function_reference
 import functions
 import op_reference
+import service_client
 import stubs
 from ops_stub import STUB, stub
 
@@ -18,7 +19,7 @@ from ops_stub import STUB, stub
 def written() -> dict[Path, str]:
     """What each generated file has to hold."""
     pages = {module.PAGE: module.page() for module in (op_reference, function_reference)}
-    return {**pages, STUB: stub(), **functions.files(), **stubs.files()}
+    return {**pages, STUB: stub(), **functions.files(), **stubs.files(), **service_client.files()}
 
 
 def _others(texts: Collection[Path]) -> list[Path]:

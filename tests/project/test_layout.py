@@ -12,7 +12,13 @@ import grimp
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("engine/teletape_engine", "wire/teletape_wire", "client/teletape", "server/teletape_server")
+PACKAGES = (
+    "engine/teletape_engine",
+    "wire/teletape_wire",
+    "client/teletape",
+    "client/teletape_client",
+    "server/teletape_server",
+)
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
 

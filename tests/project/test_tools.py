@@ -55,7 +55,7 @@ def test_folders_are_never_import_names(folder: str, statement: str) -> None:
 
 
 def modules() -> Iterator[ModuleType]:
-    for package in ("teletape_engine", "teletape_wire", "teletape", "teletape_server"):
+    for package in ("teletape_engine", "teletape_wire", "teletape", "teletape_client", "teletape_server"):
         root = importlib.import_module(package)
         yield root
         for walk_package in pkgutil.walk_packages(root.__path__, f"{package}."):
@@ -118,6 +118,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def test_wheel_holds_every_package_file(wheel: set[str]) -> None:
     """Data files too: the pages' assets, the guide, the JavaScript client that pages import, py.typed."""
     folders = {"engine": "", "wire": "", "client/teletape": "teletape/", "server": ""}
+    folders |= {"client/teletape_client": "teletape_client/"}
     folders |= {"docs": "teletape_server/docs/", "client/js/src": "teletape_server/static/client/"}
     expected = {
         place + path.relative_to(ROOT / folder).as_posix()
@@ -127,5 +128,5 @@ def test_wheel_holds_every_package_file(wheel: set[str]) -> None:
     }
     metadata = {name for name in wheel if name.startswith("teletape-")}
     assert wheel - metadata == expected
-    for package in ("teletape_engine", "teletape_wire", "teletape", "teletape_server"):
+    for package in ("teletape_engine", "teletape_wire", "teletape", "teletape_client", "teletape_server"):
         assert f"{package}/py.typed" in wheel

@@ -1,0 +1,1329 @@
+"""The models of answers: each member of the JSON is an attribute, and a tensor is a NumPy array.
+
+Written by `make reference` from openapi/openapi.json. Long because it has every answer of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from teletape_client.tensors.answers import (
+    ByPair,
+    BySource,
+    Model,
+    Reader,
+    anything,
+    array,
+    list_of,
+    map_of,
+    number,
+    rows_or,
+    tensor,
+)
+
+if TYPE_CHECKING:
+    from teletape_client.tensors.values import Array, Value
+
+#: What the tape computes for the source.
+Outcome: TypeAlias = Literal["gradient", "none", "zero", "not_finite", "error"]
+
+#: Why a gradient is what it is.
+Reason: TypeAlias = Literal[
+    "connected",
+    "partly_cut",
+    "numbers_gone",
+    "non_differentiable_op",
+    "integer_or_bool",
+    "stop_gradient",
+    "no_gradient_registered",
+    "no_gradient_declared",
+    "custom_none",
+    "assigned",
+    "left_and_returned",
+    "not_watched",
+    "watched_after_use",
+    "not_trainable",
+    "variable_replaced",
+    "computed_before_tape",
+    "computed_after_tape",
+    "computed_while_stopped",
+    "computed_before_reset",
+    "other_context",
+    "no_outer_tape",
+    "untaken_branch",
+    "no_iteration",
+    "source_dtype",
+    "target_dtype",
+    "unconnected",
+    "zero_derivative",
+    "saturated",
+    "masked",
+    "tie",
+    "zero_factor",
+    "cancelled",
+    "underflow",
+    "value_not_finite",
+    "infinite_derivative",
+    "undefined_derivative",
+    "zero_times_infinity",
+    "overflow",
+]
+
+
+class SessionProblem(Model):
+    """A problem that a session's process has answered.
+
+    Attributes:
+        at: RFC 3339.
+    """
+
+    code: str
+    message: str
+    at: str
+
+
+class Answered(Model):
+    """The requests that a session has answered since it was created.
+
+    Attributes:
+        frames: Those that came as binary frames.
+        problems: Those answered with a problem.
+        compute_seconds: That they have run.
+        cpu_seconds: CPU time of the thread that runs them.
+        p50_seconds: Half of them took at most this, with what they waited in the session's process.
+        p99_seconds: The same of 99 %; both are estimates from a histogram.
+    """
+
+    requests: int
+    frames: int
+    problems: int
+    last_problem: SessionProblem | None
+    compute_seconds: float
+    cpu_seconds: float
+    p50_seconds: float | None
+    p99_seconds: float | None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"last_problem": SessionProblem.read}
+
+
+class CheckedEntry(Model):
+    """One element of a gradient, computed both ways.
+
+    NaN and infinities are strings, complex numbers pairs.
+
+    Attributes:
+        output: Number of the result or target, from 0.
+        input: Number of the argument or source, from 0.
+        automatic: The automatic derivative; null: there is none.
+        numerical: The finite difference.
+        sides: One-sided differences, if there is a kink or a jump.
+    """
+
+    output: int
+    input: int
+    index: list[int]
+    automatic: Any
+    numerical: Any
+    error: Any
+    tolerance: Any
+    sides: list[Any] | None
+
+
+class CheckReport(Model):
+    """How automatic derivatives compare with finite differences.
+
+    Attributes:
+        dtype: Of the computation: float64 if possible.
+        checked: Elements compared.
+        entries: Elements in all.
+        worst: The element with the largest error.
+    """
+
+    agrees: bool
+    dtype: str
+    checked: int
+    entries: int
+    seed: int
+    message: str
+    worst: CheckedEntry | None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"worst": CheckedEntry.read}
+
+
+class Deleted(Model):
+    """What was deleted.
+
+    Attributes:
+        deleted: Ids, oldest first.
+    """
+
+    deleted: list[str | int]
+    bytes_in_use: int
+
+
+class DeletedSessions(Model):
+    """Which sessions were ended.
+
+    Attributes:
+        deleted: Ids, oldest first.
+    """
+
+    deleted: list[str]
+
+
+class Why(Model):
+    """Why a derivative is null: an explanation in short.
+
+    Attributes:
+        message: The reason.
+        op: The op that causes it, if an op does.
+        advice: What to do.
+        where: Your source line of that op, if you sent one.
+    """
+
+    code: Reason
+    message: str
+    op: str | None
+    advice: str
+    where: str | None = None
+
+
+class Derivative(Model):
+    """The derivative with respect to one source.
+
+    Attributes:
+        kind: None: the target does not depend on the source; slices: a sparse gradient.
+        id: The id that keeps it, if one was given.
+        why: Of a null: the reason; other derivatives have no such member.
+    """
+
+    source: str | int
+    kind: Literal["none", "dense", "slices"]
+    id: str | None
+    value: Value | None
+    why: Why | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"value": tensor, "why": Why.read}
+
+
+class DerivativeEstimate(Model):
+    """What a derivative would take; nothing was computed.
+
+    Attributes:
+        rows: Cotangents that go through the tape: 1 for a gradient, with which a Hessian begins.
+        passes: Backward passes: one takes as many rows as fit into its memory.
+        ops: Ops that all passes run.
+        multiply_adds: Of products of matrices, convolutions and decompositions.
+        elements: That the other ops compute.
+        answer_bytes: Of the derivatives; 0: no target depends on any source.
+        peak_bytes: The most at a time in addition to the tape, answer included.
+        functions: Gradient functions of the program on the way: they are not counted.
+        seconds: About how long it takes on the CPU; null: on a GPU.
+    """
+
+    question: Literal["gradient", "jacobian", "batch_jacobian", "hessian", "hvp"]
+    rows: int
+    passes: int
+    ops: int
+    multiply_adds: int
+    elements: int
+    answer_bytes: int
+    peak_bytes: int
+    functions: int
+    seconds: float | None
+
+
+class Derivatives(BySource):
+    """The derivatives, in the order of the sources."""
+
+    derivatives: list[Derivative]
+    bytes_in_use: int
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"derivatives": list_of(Derivative.read)}
+
+
+class DeviceState(Model):
+    """A device of the server, and what is in use of it.
+
+    Attributes:
+        device: Cpu or gpu:N, as a session names it; gpu if the server has no GPU.
+        usable: Whether sessions can compute on it.
+        reason: Why not, and what to do; empty if it is usable.
+        name: Its model.
+        memory_bytes: Its memory; null: not known.
+        free_bytes: Of it that no program uses, at most two seconds ago.
+        driver: The version of NVIDIA's driver; null: no GPU, or not known.
+        cuda: The newest version of CUDA that its driver serves; null: no GPU.
+        compute_capability: Of a GPU, such as 9.0.
+        sessions: Sessions that compute on it.
+    """
+
+    device: str
+    usable: bool
+    reason: str
+    name: str
+    memory_bytes: int | None
+    free_bytes: int | None
+    driver: str | None
+    cuda: str | None
+    compute_capability: str | None
+    sessions: int
+
+
+class Devices(Model):
+    """The devices of the server.
+
+    Attributes:
+        default: The device of a session that names none.
+    """
+
+    devices: list[DeviceState]
+    default: str
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"devices": list_of(DeviceState.read)}
+
+
+class ExplanationStep(Model):
+    """One step on the path from the target back to the source.
+
+    Attributes:
+        op: The op, or what happened in its place.
+        where: Your source line of it.
+        cut: Whether the gradient stops here.
+    """
+
+    op: str
+    where: str | None
+    cut: bool
+
+
+class Explanation(Model):
+    """Why one gradient is what it is.
+
+    Attributes:
+        outcome: What the tape returns; error: the question is refused.
+        message: The reason.
+        advice: What to do; empty if there is nothing to do.
+        op: The op that causes it, if an op does.
+        where: Your source line of that op.
+        node: That op's position on the tape.
+        path: From the target back to the source; only both ends of a long path.
+        length: Steps of the whole path.
+        certain: False: the most likely reason, not a proven one.
+    """
+
+    source: str | int
+    code: Reason
+    outcome: Outcome
+    message: str
+    advice: str
+    op: str | None
+    where: str | None
+    node: int | None
+    path: list[ExplanationStep]
+    length: int
+    certain: bool
+    notes: list[str]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"path": list_of(ExplanationStep.read)}
+
+
+class Explanations(Model):
+    """An explanation for each source, in their order."""
+
+    explanations: list[Explanation]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"explanations": list_of(Explanation.read)}
+
+
+class Expression(Model):
+    """A function as data: what POST /functions takes, and the values that the text gives to inputs.
+
+    Attributes:
+        inputs: Names of the inputs, in the order of their first use.
+        values: Values of inputs, from lines such as `x = 2`.
+        steps: In order. `where` is the place in the text; errors and explanations repeat it.
+        outputs: Names of the results that no other line uses.
+    """
+
+    inputs: list[str]
+    values: dict[str, Array]
+    steps: list[Any]
+    outputs: list[str]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"values": map_of(array), "steps": list_of(anything)}
+
+
+class Function(Model):
+    """A function.
+
+    Attributes:
+        assigns: Inputs that have to be variables, since a step assigns to them.
+        dtype: Of numbers without a dtype that meet no tensor; null: the session's.
+        bytes: Of its constants.
+        size: Steps, with those of the functions that it calls.
+    """
+
+    id: str | int
+    kind: Literal["function"]
+    inputs: list[str]
+    outputs: list[str]
+    assigns: list[str]
+    dtype: Literal["float16", "bfloat16", "float32", "float64"] | None
+    bytes: int
+    size: int
+    steps: list[dict[str, Any]]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"steps": list_of(anything)}
+
+
+class FunctionDerivatives(BySource):
+    """A function's derivatives, in the order of the sources.
+
+    Attributes:
+        values: The outputs in `fetch`, by name.
+    """
+
+    values: dict[str, Value]
+    bytes_in_use: int
+    derivatives: list[Derivative]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"values": map_of(tensor), "derivatives": list_of(Derivative.read)}
+
+
+class HessianBlock(Model):
+    """The second derivatives with respect to a pair of sources.
+
+    Attributes:
+        kind: None: the target does not depend on the source; slices: a sparse gradient.
+        id: The id that keeps it, if one was given.
+        why: Of a null: the reason; other derivatives have no such member.
+    """
+
+    source: str | int
+    kind: Literal["none", "dense", "slices"]
+    id: str | None
+    value: Value | None
+    why: Why | None = None
+    second_source: str | int
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"value": tensor, "why": Why.read}
+
+
+class FunctionHessian(ByPair):
+    """A function's Hessian: for each source a list with a block for each source.
+
+    Attributes:
+        values: The outputs in `fetch`, by name.
+    """
+
+    values: dict[str, Value]
+    bytes_in_use: int
+    derivatives: list[list[HessianBlock]]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "values": map_of(tensor),
+        "derivatives": list_of(list_of(HessianBlock.read)),
+    }
+
+
+class FunctionList(Model):
+    """The session's functions, oldest first.
+
+    Attributes:
+        next: `after` of the next page; null: this is the last. The header Link has its URL.
+    """
+
+    next: str | None = None
+    functions: list[Function]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"functions": list_of(Function.read)}
+
+
+class SparsePart(Model):
+    """One of the arrays of a sparse matrix.
+
+    Attributes:
+        id: The id that keeps it, if one was given.
+    """
+
+    id: str | None
+    value: Value
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"value": tensor}
+
+
+class SparseDerivative(Model):
+    """A Jacobian or Hessian as a sparse matrix: row by row, no place twice.
+
+    Attributes:
+        kind: None: there is no derivative, and no further member.
+        shape: Rows and columns: elements in row-major order.
+        entries: Those that may differ from zero.
+        index_dtype: Of the rows, row starts and columns.
+        vector_products: Products with vectors that the values took.
+        rows: Coo: the row of each entry.
+        cols: Coo: the column of each entry.
+        indptr: Csr: where each row begins, and the end.
+        indices: Csr: the column of each entry.
+        values: The value of each entry.
+        why: Of a null: the reason.
+    """
+
+    source: str | int
+    kind: Literal["none", "sparse"]
+    format: Literal["coo", "csr"] | None = None
+    shape: list[int] | None = None
+    entries: int | None = None
+    index_dtype: str | None = None
+    vector_products: int | None = None
+    rows: SparsePart | None = None
+    cols: SparsePart | None = None
+    indptr: SparsePart | None = None
+    indices: SparsePart | None = None
+    values: SparsePart | None = None
+    why: Why | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "rows": SparsePart.read,
+        "cols": SparsePart.read,
+        "indptr": SparsePart.read,
+        "indices": SparsePart.read,
+        "values": SparsePart.read,
+        "why": Why.read,
+    }
+
+
+class FunctionSparseDerivative(Model):
+    """A function's sparse derivative.
+
+    Attributes:
+        values: The outputs in `fetch`, by name.
+    """
+
+    values: dict[str, Value]
+    bytes_in_use: int
+    derivative: SparseDerivative
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"values": map_of(tensor), "derivative": SparseDerivative.read}
+
+
+class Tangent(Model):
+    """The derivative of one output along the tangents.
+
+    Attributes:
+        name: Of the output.
+        kind: None: the target does not depend on a source; slices: a sparse tangent.
+        id: The id that keeps it, if one was given.
+        why: Of a null: the reason; other derivatives have no such member.
+    """
+
+    name: str
+    kind: Literal["none", "dense", "slices"]
+    id: str | None
+    value: Value | None
+    why: Why | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"value": tensor, "why": Why.read}
+
+
+class FunctionTangents(BySource):
+    """A function's derivatives along the tangents, in the order of the targets.
+
+    Attributes:
+        values: The outputs in `fetch`, by name.
+    """
+
+    values: dict[str, Value]
+    bytes_in_use: int
+    derivatives: list[Tangent]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"values": map_of(tensor), "derivatives": list_of(Tangent.read)}
+
+
+class GradientNumbers(Model):
+    """A gradient in a few numbers.
+
+    NaN and infinities are strings, a complex mean is a pair.
+
+    Attributes:
+        kind: None: the target does not depend on the source, and there are no numbers.
+        norm: The square root of the sum of the squared magnitudes.
+        max_abs: The largest magnitude.
+        mean: Of the elements.
+        non_finite: The share of elements that are NaN or infinite, from 0 to 1.
+        zeros: The share of elements that are exactly 0.
+        why: Of a gradient that is null: the reason.
+    """
+
+    source: str | int
+    kind: Literal["none", "dense", "slices"]
+    dtype: str | None = None
+    shape: list[int] | None = None
+    norm: Any | None = None
+    max_abs: Any | None = None
+    mean: Any | None = None
+    non_finite: float | None = None
+    zeros: float | None = None
+    why: Why | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"why": Why.read}
+
+
+class GradientsNumbers(Model):
+    """The numbers about each gradient, in the order of the sources."""
+
+    statistics: list[GradientNumbers]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"statistics": list_of(GradientNumbers.read)}
+
+
+class GraphNode(Model):
+    """One op, one input of the graph, or several of either drawn as one node.
+
+    Attributes:
+        id: The id of a node of this graph.
+        kind: Group: several ops; watched: several watched tensors; outside: a target or source that is not on
+            the tape, or an op before the part that is drawn; cut: what stops a gradient and is not on the tape.
+        ops: Ops in this node.
+        first: Position of its first op on the tape, from 0.
+        label: The op, or the ops and their number.
+        name: The id of the tensor, or the variable's name.
+        bytes: Bytes kept by this node and by no earlier one.
+        keeps: What is kept of the op: inputs by name, y for the result.
+        where: Your source line of it.
+        why: Of a cut: why the gradient stops.
+    """
+
+    id: str
+    kind: Literal["variable", "tensor", "op", "read", "group", "watched", "outside", "cut"]
+    ops: int
+    first: int | None
+    label: str
+    name: str | None
+    dtype: str | None
+    shape: list[int] | None
+    bytes: int | None
+    keeps: list[str]
+    where: str | None
+    marks: list[Literal["source", "target", "path", "cut"]]
+    why: str | None
+
+
+class GraphEdge(Model):
+    """From the node that makes a value to a node that uses it.
+
+    Attributes:
+        from_: The id of a node.
+        to: The id of a node.
+        uses: Inputs that use it.
+        carries: Whether a gradient passes.
+        path: Whether the gradient of the targets passes on its way to the sources.
+    """
+
+    from_: str
+    to: str
+    uses: int
+    carries: bool
+    path: bool
+
+    _renamed: ClassVar[Mapping[str, str]] = {"from_": "from"}
+
+
+class GraphExplanation(Model):
+    """Why a source's gradient is what it is.
+
+    Attributes:
+        source: The id of a node of this graph.
+        outcome: What the tape returns; error: the question is refused.
+        message: The reason.
+        advice: What to do; empty if there is nothing to do.
+        op: The op that causes it, if an op does.
+        where: Your source line of that op.
+        node: That op's position on the tape.
+        path: From the target back to the source; only both ends of a long path.
+        length: Steps of the whole path.
+        certain: False: the most likely reason, not a proven one.
+        drawn: The node that causes it.
+    """
+
+    source: str
+    code: Reason
+    outcome: Outcome
+    message: str
+    advice: str
+    op: str | None
+    where: str | None
+    node: int | None
+    path: list[ExplanationStep]
+    length: int
+    certain: bool
+    notes: list[str]
+    drawn: str | None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"path": list_of(ExplanationStep.read)}
+
+
+class Graph(Model):
+    """A tape as a graph: what it watches, the ops it recorded, and what each keeps.
+
+    Attributes:
+        ops: Ops on the tape.
+        bytes: Bytes that it keeps.
+        consumed: Whether it has answered and keeps nothing any more.
+        folded: How ops were put into groups; null: each has a node.
+    """
+
+    ops: int
+    bytes: int | None
+    consumed: bool
+    folded: str | None
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
+    explanations: list[GraphExplanation]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "nodes": list_of(GraphNode.read),
+        "edges": list_of(GraphEdge.read),
+        "explanations": list_of(GraphExplanation.read),
+    }
+
+
+class Health(Model):
+    """The server answers."""
+
+    status: Literal["ok"]
+
+
+class HessianBlocks(ByPair):
+    """The Hessian: for each source a list with a block for each source."""
+
+    derivatives: list[list[HessianBlock]]
+    bytes_in_use: int
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"derivatives": list_of(list_of(HessianBlock.read))}
+
+
+class Histogram(Model):
+    """What a tensor's elements are like; of a sparse gradient, those of its rows.
+
+    Attributes:
+        elements: Elements in all.
+        finite: Elements that are finite numbers.
+        of: What the other members are about: complex numbers count by their magnitude.
+        minimum: Of the finite elements; null: there are none.
+        mean: Null also if it exceeds float64.
+        std: Standard deviation of the finite elements.
+        edges: Of the bins, ascending, one more than `counts`. Integers of a narrow range have a bin each.
+        counts: Finite elements in each bin.
+    """
+
+    elements: int
+    finite: int
+    zeros: int
+    nan: int
+    positive_infinity: int
+    negative_infinity: int
+    of: Literal["value", "magnitude"]
+    minimum: float | None
+    maximum: float | None
+    mean: float | None
+    std: float | None
+    edges: list[float]
+    counts: list[int]
+
+
+class Limits(Model):
+    """The server's settings that limit requests and sessions: numbers, bytes and seconds."""
+
+    connections: int
+    stall_limit: float
+    min_rate: int
+    memory_limit: int
+    max_body: int
+    bodies_per_key: int
+    bodies: int
+    max_header: int
+    sessions_per_key: int
+    sessions: int
+    runs: int
+    idle_limit: float
+    max_age: float
+    patience: float
+    time_limit: float
+    grace: float
+    stuck_after: float
+    shutdown_grace: float
+    idempotency_window: float
+    max_iterations: int
+
+
+class Info(Model):
+    """The server's versions, limits and features.
+
+    Attributes:
+        boot_id: Differs after each restart, which ends all sessions.
+        started: RFC 3339: when the server started.
+        frame_versions: Versions of the binary frame that it reads.
+        content_types: Of batches.
+        catalogue: Digest of the ops: equal digests mean equal ops.
+    """
+
+    name: Literal["teletape"]
+    version: str
+    boot_id: str
+    started: str
+    frame_versions: list[int]
+    content_types: list[str]
+    features: list[str]
+    catalogue: str
+    limits: Limits
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"limits": Limits.read}
+
+
+class NewFunctionAnswer(Model):
+    """A function that was created.
+
+    Attributes:
+        assigns: Inputs that have to be variables, since a step assigns to them.
+        dtype: Of numbers without a dtype that meet no tensor; null: the session's.
+        bytes: Of its constants.
+        size: Steps, with those of the functions that it calls.
+        values: Of a text: values of inputs, from lines such as `x = 2`; the function does not keep them.
+    """
+
+    id: str | int
+    kind: Literal["function"]
+    inputs: list[str]
+    outputs: list[str]
+    assigns: list[str]
+    dtype: Literal["float16", "bfloat16", "float32", "float64"] | None
+    bytes: int
+    size: int
+    steps: list[dict[str, Any]]
+    values: dict[str, Array] | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"steps": list_of(anything), "values": map_of(array)}
+
+
+class NodeInput(Model):
+    """An input of an op on a tape.
+
+    Attributes:
+        name: The op's name for it.
+        node: The node that made it; null: a number, or nothing on the tape.
+        dtype: Null: a number without a dtype of its own.
+    """
+
+    name: str
+    node: str | None
+    dtype: str | None
+    shape: list[int]
+
+
+class Node(Model):
+    """One op or watched value of a tape, with the histogram of its value.
+
+    Attributes:
+        node: The id of a node of this graph.
+        names: The ids of its value in the session.
+        bytes: Of its value.
+        where: Your source line of it.
+        value: Of its value; null: no id names the value any more, and no gradient needs it.
+    """
+
+    node: str
+    kind: Literal["op", "variable", "tensor"]
+    op: str | None
+    names: list[str | int]
+    dtype: str
+    shape: list[int]
+    bytes: int
+    where: str | None
+    inputs: list[NodeInput]
+    value: Histogram | None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"inputs": list_of(NodeInput.read), "value": Histogram.read}
+
+
+class NodeDerivative(Model):
+    """The gradient of a node by one source, as a histogram.
+
+    Attributes:
+        source: The id of a node of this graph.
+        name: The source's id in the session.
+        value: Null: there is no gradient.
+        why: Why there is none.
+    """
+
+    source: str
+    name: str | None
+    kind: Literal["none", "dense", "slices"]
+    dtype: str
+    shape: list[int]
+    value: Histogram | None
+    why: Why | None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"value": Histogram.read, "why": Why.read}
+
+
+class NodeExplanation(Model):
+    """Why the gradient of a node is what it is for one source.
+
+    Attributes:
+        source: The id of a node of this graph.
+        outcome: What the tape returns; error: the question is refused.
+        message: The reason.
+        advice: What to do; empty if there is nothing to do.
+        op: The op that causes it, if an op does.
+        where: Your source line of that op.
+        node: That op's position on the tape.
+        path: From the target back to the source; only both ends of a long path.
+        length: Steps of the whole path.
+        certain: False: the most likely reason, not a proven one.
+        name: The source's id in the session.
+    """
+
+    source: str
+    code: Reason
+    outcome: Outcome
+    message: str
+    advice: str
+    op: str | None
+    where: str | None
+    node: int | None
+    path: list[ExplanationStep]
+    length: int
+    certain: bool
+    notes: list[str]
+    name: str | None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"path": list_of(ExplanationStep.read)}
+
+
+class NodeExplanations(Model):
+    """Why the gradient of a node is what it is, by source.
+
+    Attributes:
+        node: The id of a node of this graph.
+    """
+
+    node: str
+    explanations: list[NodeExplanation]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"explanations": list_of(NodeExplanation.read)}
+
+
+class NodeGradient(Model):
+    """The gradient of the sum of a node's elements, by source; the tape stays as it is.
+
+    Attributes:
+        node: The id of a node of this graph.
+    """
+
+    node: str
+    derivatives: list[NodeDerivative]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"derivatives": list_of(NodeDerivative.read)}
+
+
+class Op(Model):
+    """An op of the catalogue.
+
+    Attributes:
+        op_type: TensorFlow's op type.
+        tensorflow: TensorFlow's names for it.
+        variadic: Whether it takes any number of tensors.
+        attributes: JSON Schema.
+        gradients: By input: `kind` (dense, slices, none, not_registered), and what a tape `keeps` for it.
+        composite: Whether a tape records other ops in its place.
+        dynamic: Whether the result's shape depends on values.
+        backends: Where it runs: cpu, gpu.
+        on_gpu: What the host does for it on a GPU, or why a GPU does not have it; empty: nothing.
+    """
+
+    name: str
+    op_type: str
+    tensorflow: list[str]
+    inputs: list[str]
+    variadic: bool
+    attributes: dict[str, Any]
+    gradients: dict[str, dict[str, Any]]
+    composite: bool
+    dynamic: bool
+    backends: list[str]
+    on_gpu: str
+    documentation: str
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"attributes": anything, "gradients": map_of(anything)}
+
+
+class OpList(Model):
+    """Ops of the catalogue, by name.
+
+    Attributes:
+        next: `after` of the next page; null: this is the last.
+    """
+
+    ops: list[Op]
+    next: str | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"ops": list_of(Op.read)}
+
+
+class Output(Model):
+    """The id, dtype and shape of a result."""
+
+    id: str | int
+    dtype: str
+    shape: list[int]
+
+
+class OpResults(Model):
+    """The results of ops or of a function.
+
+    Attributes:
+        outputs: The results that stay.
+        values: The tensors of `fetch`, by id.
+    """
+
+    outputs: list[Output]
+    values: dict[str, Value]
+    bytes_in_use: int
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"outputs": list_of(Output.read), "values": map_of(tensor)}
+
+
+class Problem(Model):
+    """A refusal or failure (RFC 9457).
+
+    Attributes:
+        detail: What was wrong, and what to do.
+        code: For programs; docs/protocol.md lists the codes.
+        instance: The id of the request.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    details: dict[str, Any]
+    instance: str
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"details": anything}
+
+
+class Progress(Model):
+    """The progress of a running request.
+
+    After status 202, GET at the address in Location goes on waiting.
+
+    Attributes:
+        done: Commands done.
+        total: Commands in all; 0: not known yet.
+        iteration: Iterations done by the loop that runs now; of training: steps.
+        iterations: Iterations of that loop in all; 0: not known.
+        loss: Of training: that of the last step of which it is known.
+    """
+
+    status: Literal["running"]
+    done: int
+    total: int
+    iteration: int
+    iterations: int
+    loss: float | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"loss": number}
+
+
+class QuestionResult(Model):
+    """The answer to one of several questions; for a Hessian a list of lists."""
+
+    derivatives: list[Derivative] | list[list[HessianBlock]]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"derivatives": rows_or(Derivative.read, HessianBlock.read)}
+
+
+class QuestionResults(Model):
+    """The results, in the order of the questions."""
+
+    results: list[QuestionResult]
+    bytes_in_use: int
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"results": list_of(QuestionResult.read)}
+
+
+class Ready(Model):
+    """The server takes new requests."""
+
+    status: Literal["ready"]
+
+
+class RunAnswer(Model):
+    """The values of the ids in `fetch`, and the answers of questions.
+
+    Attributes:
+        values: By id; null: a derivative that does not exist, see `why`.
+        why: By id: the reason of each null; without nulls there is no such member.
+        results: The answers of commands that ask (explain, tape.graph, tape.describe, check_gradients,
+            describe, …), by the command's position from 0; `specs` of outputs whose shape depends on values.
+    """
+
+    values: dict[str, Value | None]
+    why: dict[str, Why] | None = None
+    results: dict[str, dict[str, Any]] | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "values": map_of(tensor),
+        "why": map_of(Why.read),
+        "results": map_of(anything),
+    }
+
+
+class Work(Model):
+    """The requests that a session has not answered yet, and the progress of the one that runs.
+
+    Attributes:
+        requests: Requests received and not answered yet.
+        done: Commands done by the running request.
+        total: Commands of the running request; 0: not known yet.
+        iteration: Iterations done by the loop that runs now.
+        iterations: Iterations of that loop in all; 0: not known.
+    """
+
+    requests: int
+    done: int
+    total: int
+    iteration: int
+    iterations: int
+
+
+class Session(Model):
+    """A live session.
+
+    Attributes:
+        owner: The name of the API key that created it; local without keys.
+        memory_limit: Bytes that its arrays and other objects may take.
+        dtype: Of numbers that are sent without a dtype and meet no tensor.
+        bytes_in_use: As of the last answer: bytes of arrays, and of other objects beyond the first MiB of them.
+        created_at: RFC 3339.
+        expires_at: RFC 3339: when it ends if no further request comes.
+        ends_at: RFC 3339: when it ends in any case.
+    """
+
+    id: str
+    owner: str
+    device: str
+    memory_limit: int
+    dtype: str
+    bytes_in_use: int
+    created_at: str
+    expires_at: str
+    ends_at: str
+    running: Work
+    answered: Answered
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"running": Work.read, "answered": Answered.read}
+
+
+class SessionList(Model):
+    """Your live sessions, oldest first; for an admin those of all keys.
+
+    Attributes:
+        owner: The name of your API key; local without keys.
+        next: `after` of the next page; null: this is the last.
+    """
+
+    sessions: list[Session]
+    owner: str
+    next: str | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"sessions": list_of(Session.read)}
+
+
+class SessionRunAnswer(Model):
+    """The values of the ids in `fetch`, and the answers of questions.
+
+    Attributes:
+        values: By id; null: a derivative that does not exist, see `why`.
+        why: By id: the reason of each null; without nulls there is no such member.
+        results: The answers of commands that ask (explain, tape.graph, tape.describe, check_gradients,
+            describe, …), by the command's position from 0; `specs` of outputs whose shape depends on values.
+    """
+
+    values: dict[str, Value | None]
+    why: dict[str, Why] | None = None
+    results: dict[str, dict[str, Any]] | None = None
+    bytes_in_use: int
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "values": map_of(tensor),
+        "why": map_of(Why.read),
+        "results": map_of(anything),
+    }
+
+
+class SparseAnswer(Model):
+    """The sparse derivative."""
+
+    derivative: SparseDerivative
+    bytes_in_use: int
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"derivative": SparseDerivative.read}
+
+
+class Tape(Model):
+    """A tape.
+
+    Attributes:
+        recording: Whether a client records on it now; between REST requests a tape is paused.
+        consumed: Whether it is not persistent and has answered.
+        ops: Ops that it has recorded.
+        bytes: Bytes that it keeps for gradients.
+        frees: Bytes of those that its deletion would free.
+    """
+
+    id: str | int
+    kind: Literal["tape"]
+    persistent: bool
+    watch_accessed: bool
+    parents: list[str | int]
+    recording: bool
+    consumed: bool
+    ops: int
+    watched_variables: list[str]
+    bytes: int | None = None
+    frees: int | None = None
+
+
+class TapeList(Model):
+    """The session's tapes, oldest first.
+
+    Attributes:
+        next: `after` of the next page; null: this is the last. The header Link has its URL.
+    """
+
+    next: str | None = None
+    tapes: list[Tape]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"tapes": list_of(Tape.read)}
+
+
+class Tensor(Model):
+    """A tensor; with its value if the request was for one tensor.
+
+    Attributes:
+        kind: Slices: a sparse gradient.
+        rows: Of a sparse gradient: the rows that it holds.
+    """
+
+    id: str | int
+    kind: Literal["tensor", "slices"]
+    dtype: str
+    shape: list[int]
+    bytes: int
+    rows: int | None = None
+    value: Value | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"value": tensor}
+
+
+class TensorHistogram(Model):
+    """What a tensor's elements are like; of a sparse gradient, those of its rows.
+
+    Attributes:
+        elements: Elements in all.
+        finite: Elements that are finite numbers.
+        of: What the other members are about: complex numbers count by their magnitude.
+        minimum: Of the finite elements; null: there are none.
+        mean: Null also if it exceeds float64.
+        std: Standard deviation of the finite elements.
+        edges: Of the bins, ascending, one more than `counts`. Integers of a narrow range have a bin each.
+        counts: Finite elements in each bin.
+    """
+
+    elements: int
+    finite: int
+    zeros: int
+    nan: int
+    positive_infinity: int
+    negative_infinity: int
+    of: Literal["value", "magnitude"]
+    minimum: float | None
+    maximum: float | None
+    mean: float | None
+    std: float | None
+    edges: list[float]
+    counts: list[int]
+    id: str | int
+    dtype: str
+    shape: list[int]
+
+
+class TensorList(Model):
+    """The session's tensors, oldest first: those you created, results of ops, gradients.
+
+    Attributes:
+        next: `after` of the next page; null: this is the last. The header Link has its URL.
+    """
+
+    next: str | None = None
+    tensors: list[Tensor]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"tensors": list_of(Tensor.read)}
+
+
+class TrainingAnswer(Model):
+    """The losses of a training, and the values that `fetch` names.
+
+    Attributes:
+        loss: Of the last step, before its update.
+        losses: Of all steps.
+        first_not_finite: The first step, from 0, whose loss is NaN or infinite; null: there is none.
+        values: The ids in `fetch`.
+    """
+
+    steps: int
+    loss: Value
+    losses: Value
+    first_not_finite: int | None
+    values: dict[str, Value]
+    bytes_in_use: int
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"loss": tensor, "losses": tensor, "values": map_of(tensor)}
+
+
+class Variable(Model):
+    """A variable; with its value if the request was for one variable.
+
+    Attributes:
+        version: Number of assignments.
+    """
+
+    id: str | int
+    kind: Literal["variable"]
+    dtype: str
+    shape: list[int]
+    bytes: int
+    trainable: bool
+    version: int
+    name: str
+    value: Value | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"value": tensor}
+
+
+class VariableList(Model):
+    """The session's variables, oldest first.
+
+    Attributes:
+        next: `after` of the next page; null: this is the last. The header Link has its URL.
+    """
+
+    next: str | None = None
+    variables: list[Variable]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"variables": list_of(Variable.read)}

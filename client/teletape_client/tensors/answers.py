@@ -1,0 +1,166 @@
+"""Answers: the base of the models, and the readers that put arrays and models in the places of their JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from teletape_client.tensors import safetensors
+from teletape_client.tensors.values import SparseGradient
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from teletape_client.tensors.values import Array, Value
+
+#: Reads a part of an answer: its JSON, and the tensors that came with it in safetensors, by name.
+Reader: TypeAlias = "Callable[[Any, Mapping[str, Array]], Any]"
+
+
+class Model:
+    """A part of an answer; its members are attributes. Those that this client does not know yet are there too."""
+
+    _readers: ClassVar[Mapping[str, Reader]] = {}
+    _renamed: ClassVar[Mapping[str, str]] = {}  #: Members whose names are words of Python's: from_ is `from`.
+
+    @classmethod
+    def read(cls, facts: Mapping[str, Any], tensors: Mapping[str, Array]) -> Self:
+        """Returns the model with these members."""
+        model = cls.__new__(cls)
+        members = model.__dict__
+        members.update(facts)
+        for name, reader in cls._readers.items():
+            member = members.get(name)
+            if member is not None:
+                members[name] = reader(member, tensors)
+        for attribute, name in cls._renamed.items():
+            members[attribute] = members.pop(name)
+        return model
+
+    def __repr__(self) -> str:
+        members = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({members})"
+
+
+class BySource(Model):
+    """An answer with a derivative for each source, or for each output: `answer["w"]` is that of w."""
+
+    derivatives: Any
+
+    def __getitem__(self, name: str) -> Array:
+        """Returns a derivative, a sparse one as the whole array.
+
+        Raises:
+            KeyError: The answer has no derivative of this name.
+            ValueError: It does not exist; the message says why, and what to do.
+        """
+        named = {str(getattr(part, "source", None) or part.name): part for part in self.derivatives}
+        return _dense(named, name)
+
+
+class ByPair(Model):
+    """An answer with second derivatives: `answer["w", "b"]` is that of w and b."""
+
+    derivatives: Any
+
+    def __getitem__(self, names: tuple[str, str]) -> Array:
+        """Returns the derivative by two sources, a sparse one as the whole array.
+
+        Raises:
+            KeyError: The answer has no such pair.
+            ValueError: It does not exist; the message says why, and what to do.
+        """
+        pairs = {(str(block.source), str(block.second_source)): block for row in self.derivatives for block in row}
+        return _dense(pairs, names)
+
+
+def _dense(parts: Mapping[Any, Any], name: Any) -> Array:
+    if name not in parts:
+        raise KeyError(f"{name!r} is none of {', '.join(map(repr, parts))}")
+    value, why = parts[name].value, parts[name].why
+    if value is None:
+        reason = "" if why is None else f": {why.message} {why.advice}"
+        raise ValueError(f"there is no derivative by {name!r}{reason}")
+    array: Array = value.to_dense() if isinstance(value, SparseGradient) else value
+    return array
+
+
+def list_of(reader: Reader) -> Reader:
+    """Returns the reader of a list of such parts."""
+    return lambda members, tensors: [reader(member, tensors) for member in members]
+
+
+def map_of(reader: Reader) -> Reader:
+    """Returns the reader of an object of such parts, of which some may be null."""
+    return lambda members, tensors: {
+        name: None if member is None else reader(member, tensors) for name, member in members.items()
+    }
+
+
+def rows_or(item: Reader, block: Reader) -> Reader:
+    """Returns the reader of a list of items, or of a list of rows of blocks."""
+    return lambda members, tensors: [
+        [block(part, tensors) for part in member] if isinstance(member, list) else item(member, tensors)
+        for member in members
+    ]
+
+
+def number(value: float | str, tensors: Mapping[str, Array]) -> float:
+    """Reads a number that may be a word, as JSON writes NaN and the infinities."""
+    return float(value)
+
+
+def tensor(facts: Mapping[str, Any], tensors: Mapping[str, Array]) -> Value:
+    """Reads a tensor, or a sparse gradient."""
+    if "tensor" in facts:
+        return tensors[facts["tensor"]]
+    if "values" in facts:
+        values, indices = facts["values"], facts["indices"]
+        return SparseGradient(array(values, tensors), array(indices, tensors), tuple(facts["shape"]))
+    return _from_json(facts)
+
+
+def array(facts: Mapping[str, Any], tensors: Mapping[str, Array]) -> Array:
+    """Reads a tensor that is no sparse gradient."""
+    return tensors[facts["tensor"]] if "tensor" in facts else _from_json(facts)
+
+
+def anything(value: Any, tensors: Mapping[str, Array]) -> Any:
+    """Reads a part of which the document says no more than that it is JSON: arrays are in the places of tensors."""
+    if isinstance(value, list):
+        return [anything(member, tensors) for member in value]
+    if not isinstance(value, dict):
+        return value
+    if "dtype" in value and "shape" in value and not value.keys().isdisjoint(("data", "tensor", "values")):
+        return tensor(value, tensors)
+    return {name: anything(member, tensors) for name, member in value.items()}
+
+
+def _from_json(facts: Mapping[str, Any]) -> Array:
+    """Returns the array of numbers in JSON: nested or flat, with words for NaN and the infinities."""
+    import numpy as np
+
+    shape = facts["shape"]
+    dtype, is_bits = safetensors.dtype_of(facts["dtype"])
+    if is_bits:
+        dtype = np.dtype(np.float32)
+    if dtype.kind == "c":
+        parts = np.array(facts["data"], "f8" if dtype.itemsize == 16 else "f4")
+        return parts.reshape(-1, 2).view(dtype).reshape(shape)
+    if facts.get("complete", True) is False and math.prod(shape) > len(facts["data"]):
+        raise ValueError(f"the answer shows the first {len(facts['data'])} elements only, of the shape {shape}")
+    return np.array(facts["data"], dtype).reshape(shape)
+
+
+def answer_of(content: bytes, content_type: str) -> tuple[Any, dict[str, Array]]:
+    """Returns the JSON of an answer, and the tensors that came with it.
+
+    Raises:
+        ValueError: It is neither JSON nor safetensors.
+    """
+    if not content_type.startswith(safetensors.SAFETENSORS):
+        return json.loads(content), {}
+    tensors, texts = safetensors.read(content)
+    return json.loads(texts["answer"]), tensors

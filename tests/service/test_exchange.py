@@ -1,0 +1,269 @@
+"""What a call does about answers that come later, refusals and silence: without a network and without waiting."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from teletape_client.errors import (
+    AuthenticationError,
+    BusyError,
+    DeadlineExceededError,
+    InvalidRequestError,
+    NoAnswerError,
+    ServerError,
+)
+from teletape_client.network.actions import Begun, Call, Close, Pause, ReadMore, Send
+from teletape_client.network.drivers import Left
+from teletape_client.network.events import Event, Parser
+from teletape_client.network.exchange import LONGEST_WAIT, exchange
+from teletape_client.network.options import Options
+
+PATH = "/v1/sessions/s/functions/f/gradient"
+QUESTION = Call("POST", PATH, lambda facts, tensors: facts, fields={"inputs": [1.5]}, offers_file=True, has_full=True)
+SILENCE = httpx.ReadError("the connection was cut")
+ADDRESS = "/v1/requests/r-1"
+
+
+def answer(status: int = 200, body: Any = None, **headers: str) -> httpx.Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx.Response(status, json={"y": 2.5} if body is None else body, headers=named)
+
+
+def running(**headers: str) -> httpx.Response:
+    return answer(202, {"status": "running"}, Location=f"https://proxy/base{ADDRESS}", **headers)
+
+
+def problem(status: int, code: str, **headers: str) -> httpx.Response:
+    body = {"code": code, "status": status, "detail": "no", "details": {"n": 1}, "instance": "urn:teletape:request:abc"}
+    return answer(status, body, **headers)
+
+
+class Played:
+    """A call that gets these responses in turn, errors among them; pauses pass in no time.
+
+    Attributes:
+        sent: The requests.
+        pauses: The seconds of the pauses.
+        events: What was yielded to the caller.
+        result: The answer's JSON.
+    """
+
+    def __init__(self, *responses: Any, call: Call = QUESTION, events: bool = False, **options: Any) -> None:
+        self.sent: list[Send] = []
+        self.pauses: list[float] = []
+        self.events: list[Any] = []
+        self._now = 0.0
+        self._pieces: list[bytes] = []
+        pending = list(responses)
+        flow = exchange(call, Options(**options), events=events, clock=lambda: self._now)
+        result: Any = None
+        try:
+            while True:
+                action = flow.throw(result) if isinstance(result, BaseException) else flow.send(result)
+                result = None
+                if isinstance(action, Send):
+                    self.sent.append(action)
+                    result = pending.pop(0)
+                    if isinstance(result, httpx.ReadTimeout):
+                        self._now += action.timeout.read or 0
+                elif isinstance(action, Pause):
+                    self.pauses.append(action.seconds)
+                    self._now += action.seconds
+                elif isinstance(action, ReadMore):
+                    result = pending.pop(0)
+                elif isinstance(action, Event):
+                    self.events.append(action)
+                else:
+                    assert isinstance(action, Begun | Close) or action.response.read() is not None
+        except StopIteration as end:
+            self.result = end.value.read()
+        finally:
+            self.left = pending
+
+
+def keys(played: Played) -> set[str]:
+    return {send.headers["Idempotency-Key"] for send in played.sent if send.method == "POST"}
+
+
+def test_a_call_is_one_request_with_a_key() -> None:
+    played = Played(answer())
+    (send,) = played.sent
+    assert (send.method, send.path, send.content) == ("POST", f"{PATH}?full=true", b'{"inputs":[1.5]}')
+    assert send.headers["Idempotency-Key"] not in keys(Played(answer()))
+    assert played.result == {"y": 2.5}
+
+
+def test_an_answer_that_comes_later_is_waited_for_at_its_address() -> None:
+    played = Played(running(Retry_After="1"), running(Retry_After="1"), answer())
+    assert [(send.method, send.path) for send in played.sent] == [
+        ("POST", f"{PATH}?full=true"),
+        ("GET", ADDRESS),
+        ("GET", ADDRESS),
+    ]
+    assert played.pauses == [1.0]
+    assert [send.headers["Accept"] for send in played.sent[1:]] == [played.sent[0].headers["Accept"]] * 2
+
+
+def test_a_forgotten_address_means_that_the_request_is_sent_again_with_its_key() -> None:
+    played = Played(running(), answer(404, {}), answer())
+    assert [send.method for send in played.sent] == ["POST", "GET", "POST"]
+    assert len(keys(played)) == 1
+
+
+@pytest.mark.parametrize("failure", [SILENCE, problem(429, "busy"), problem(503, "overloaded", Retry_After="1")])
+def test_silence_and_a_busy_server_mean_another_attempt_with_the_same_key(failure: Any) -> None:
+    played = Played(failure, failure, answer())
+    assert len(played.sent) == 3
+    assert len(keys(played)) == 1
+    assert played.result == {"y": 2.5}
+
+
+@pytest.mark.parametrize(
+    ("named", "seconds"), [("0.5", 0.5), ("3600", LONGEST_WAIT), ("Fri, 27 Nov 2026 12:00:00 GMT", 1.0)]
+)
+def test_the_wait_that_the_server_names_is_bounded(named: str, seconds: float) -> None:
+    assert Played(problem(503, "overloaded", Retry_After=named), answer()).pauses == [seconds]
+
+
+def test_attempts_end() -> None:
+    with pytest.raises(BusyError) as raised:
+        Played(*[problem(429, "busy", Retry_After="7")] * 3, max_retries=2)
+    assert (raised.value.code, raised.value.retry_after, raised.value.request_id) == ("busy", 7.0, "abc")
+    assert raised.value.problem["details"] == raised.value.details == {"n": 1}
+    with pytest.raises(NoAnswerError, match=r"no answer \(ReadError: the connection was cut\)") as silent:
+        Played(SILENCE, max_retries=0)
+    assert isinstance(silent.value, ConnectionError)
+
+
+def test_no_attempt_begins_that_the_time_is_too_short_for() -> None:
+    with pytest.raises(BusyError):
+        Played(problem(503, "overloaded", Retry_After="5"), timeout=3.0)
+
+
+def test_a_call_that_gets_no_answer_in_its_time_cancels_it() -> None:
+    sent: list[Send] = []
+
+    def late(*responses: Any, **options: Any) -> None:
+        with pytest.raises(DeadlineExceededError, match="no answer within 3 s"):
+            Recorded(sent, *responses, timeout=3.0, **options)
+
+    late(httpx.ReadTimeout(""), running(), answer(202, {}))
+    assert [(send.method, send.path) for send in sent] == [
+        ("POST", f"{PATH}?full=true"),
+        ("POST", f"{PATH}?full=true"),
+        ("DELETE", ADDRESS),
+    ]
+    assert sent[1].headers == {**sent[0].headers, "Prefer": "respond-async"}
+    assert sent[1].is_farewell
+    sent.clear()
+    late(running(), httpx.ReadTimeout(""), httpx.ConnectError("gone"))
+    assert [(send.method, send.path) for send in sent][1:] == [("GET", ADDRESS), ("DELETE", ADDRESS)]
+
+
+class Recorded(Played):
+    """A call whose requests are added to a list, also if it raises."""
+
+    def __init__(self, sent: list[Send], *responses: Any, **options: Any) -> None:
+        try:
+            super().__init__(*responses, **options)
+        finally:
+            sent += self.sent
+
+
+def test_a_short_call_asks_for_its_address_before_its_end() -> None:
+    assert Played(answer(), timeout=5.0).sent[0].headers["Prefer"] == "wait=4"
+    assert "Prefer" not in Played(answer(), timeout=60.0).sent[0].headers
+
+
+def test_a_call_that_is_left_cancels_its_request() -> None:
+    sent: list[Send] = []
+    with pytest.raises(Left):
+        Recorded(sent, running(), Left(), answer(202, {}))
+    assert [(send.method, send.path) for send in sent][-1] == ("DELETE", ADDRESS)
+
+
+@pytest.mark.parametrize(
+    ("response", "error", "message"),
+    [
+        (problem(422, "invalid_argument"), InvalidRequestError, r"no \(invalid_argument, request abc\)"),
+        (problem(401, "unauthenticated"), AuthenticationError, "no"),
+        (problem(500, "internal"), ServerError, "no"),
+        (problem(418, "teapot"), InvalidRequestError, "no"),
+        (answer(301, {}, Location="https://here/"), NoAnswerError, "redirects to https://here/"),
+        (httpx.Response(403, html="<title>x</title><p>Log <b>in</b></p>"), AuthenticationError, "Log in"),
+    ],
+)
+def test_a_refusal_is_raised_at_once(response: httpx.Response, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Played(response)
+
+
+def test_a_page_of_a_gateway_is_no_answer() -> None:
+    with pytest.raises(NoAnswerError, match="Bad Gateway"):
+        Played(*[httpx.Response(502, html="<h1>Bad Gateway</h1>")] * 4)
+
+
+def test_an_answer_of_something_else_is_no_answer() -> None:
+    with pytest.raises(NoAnswerError, match="is something else at this address"):
+        Played(httpx.Response(200, html="<h1>It works</h1>")).result  # noqa: B018
+
+
+def test_a_deletion_that_was_sent_twice_has_succeeded() -> None:
+    deletion = Call("DELETE", "/v1/sessions/s", is_work=False)
+    assert Played(SILENCE, problem(410, "session_ended"), call=deletion).result is None
+    with pytest.raises(Exception, match="session_ended"):
+        Played(problem(410, "session_ended"), call=deletion)
+
+
+def test_a_value_that_has_no_place_in_safetensors_is_read_as_json() -> None:
+    played = Played(problem(406, "not_acceptable"), answer(), call=QUESTION._replace(method="GET", fields=None))
+    assert [send.headers["Accept"].partition(",")[0] for send in played.sent] == [
+        "application/vnd.safetensors",
+        "application/json",
+    ]
+
+
+STREAM = {"headers": {"Content-Type": "text/event-stream"}}
+PROGRESS = b'event: progress\ndata: {"iteration":5}\n\n'
+LAST = b'event: answer\nid: 200\ndata: {"y":\ndata: 2.5}\n\n'
+
+
+def test_events_are_yielded_before_the_answer() -> None:
+    played = Played(httpx.Response(200, **STREAM), PROGRESS[:20], PROGRESS[20:] + b": alive\n\n", LAST, events=True)
+    assert [event.data for event in played.events] == [{"iteration": 5}]
+    assert played.result == {"y": 2.5}
+
+
+def test_a_stream_that_breaks_is_joined_again_with_its_key() -> None:
+    opened = httpx.Response(200, **STREAM)
+    played = Played(opened, PROGRESS, None, opened, SILENCE, opened, LAST, events=True)
+    assert len(played.sent) == 3
+    assert len(keys(played)) == 1
+    assert played.result == {"y": 2.5}
+
+
+def test_a_problem_among_the_events_is_raised() -> None:
+    event = b'event: problem\nid: 409\ndata: {"code":"cancelled","status":409,"title":"Cancelled"}\n\n'
+    with pytest.raises(Exception, match=r"Cancelled \(cancelled\)"):
+        Played(httpx.Response(200, **STREAM), event, events=True)
+
+
+@pytest.mark.parametrize("size", range(1, 30))
+def test_events_are_found_wherever_their_pieces_end(size: int) -> None:
+    parser, stream = Parser(), PROGRESS + LAST
+    pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
+    events = [event for piece in pieces for event in parser.events(piece)]
+    assert events == [Event("progress", {"iteration": 5}), Event("answer", {"y": 2.5})]
+
+
+@pytest.mark.parametrize("changes", [{"timeout": 0}, {"timeout": -1.0}, {"max_retries": -1}])
+def test_options_out_of_range_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="found"):
+        Options().with_changes(changes)
+
+
+def test_an_option_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="retries"):
+        Options().with_changes({"retries": 3})
+    assert Options(headers={"a": "1"}).with_changes({"headers": {"b": "2"}}).headers == {"a": "1", "b": "2"}
