@@ -32,6 +32,7 @@ from teletape_engine.errors import (
 
 OpError = TeletapeError
 
+_REQUEST: Final = "urn:teletape:request:"  #: Begins the URN of a request.
 _OWN: Final = frozenset(("code", "message", "self", "status"))  #: Names of an error's own among its details.
 
 
@@ -153,17 +154,22 @@ class GradientMismatch(AssertionError):
         self.report = report
 
 
-def error_of(status: int, body: bytes) -> TeletapeError:
+def error_of(status: int, body: bytes, retry_after: float | None = None) -> TeletapeError:
     """A problem+json answer as an exception. What is no problem (a proxy's page) becomes a RequestError."""
     try:
         problem = json.loads(body)
         code, text = problem["code"], problem.get("detail") or problem["title"]
     except (ValueError, KeyError, TypeError):
-        return RequestError(f"HTTP {status}: {_words(body)}", status=status)
+        error: TeletapeError = RequestError(f"HTTP {status}: {_words(body)}", status=status)
+        error.retry_after = retry_after
+        return error
     request = problem.get("request_id") or problem.get("instance")
     more = problem.get("details")
     details = {str(name): more[name] for name in more if name not in _OWN} if isinstance(more, dict) else {}
-    return error_for(code, f"{text} (request {request})" if request else text, **details, status=status)
+    error = error_for(code, f"{text} (request {request})" if request else text, **details, status=status)
+    error.request_id = None if request is None else str(request).removeprefix(_REQUEST)
+    error.retry_after = retry_after
+    return error
 
 
 def _words(body: bytes) -> str:

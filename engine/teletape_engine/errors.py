@@ -53,6 +53,10 @@ class TeletapeError(Exception):
     experimental_payloads: ClassVar[Mapping[str, bytes]] = {}
     #: The call site of the command that failed, if a client knows it.
     recorded: Any = None
+    #: Which request a server has refused: its log has the same. None: no request was refused as a whole.
+    request_id: str | None = None
+    #: Seconds after which the same request may succeed, if the server says so.
+    retry_after: float | None = None
     #: The function a step of which raised it, until its id is known (`functions.steps.note_function`).
     function: Any = None
 

@@ -18,6 +18,7 @@ import httpx
 from teletape import logs
 from teletape.errors import (
     ConnectionFailed,
+    DeadlineExceededError,
     InvalidArgumentError,
     RequestError,
     SessionEndedError,
@@ -28,7 +29,7 @@ from teletape.network import address, first_contact, progress, shared_memory
 from teletape.network.frame_memory import Room, room_for, without_shared
 from teletape.network.frame_socket import Buffer, FrameSocket, Response, request_head
 from teletape.network.options import ConnectOptions
-from teletape.network.retries import Patience, address_of, facts_of, is_answer, is_retried
+from teletape.network.retries import Patience, address_of, facts_of, is_answer, is_retried, retry_seconds
 
 _CHUNK: Final = 1 << 20
 _JOINED: Final = 64 << 10
@@ -39,6 +40,8 @@ _FINAL: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.Deco
 _LONGEST_WAIT: Final = 1.0  #: Seconds between two attempts, about, unless the server names others.
 _GONE: Final = frozenset((200, 204, 404, 410))  #: Statuses of a DELETE after which nothing is there.
 _GATEWAY: Final = frozenset((502, 503, 504))  #: Statuses that something before the server answers with.
+_MOST_HEADS: Final = 32  #: Heads of frames that are kept: one for each time limit.
+_SHORTEST: Final = 0.001  #: Seconds that a server is given at least.
 _SECRETS: Final = frozenset(("authorization", "cookie"))  #: Headers that are not sent to another machine in the clear.
 _WAITS: Final = random.Random()  #: Not the program's generator: its draws do not depend on the number of requests.
 
@@ -89,7 +92,7 @@ class Connection:
         self._shares = shared_memory.POSSIBLE and endpoint is not None and bool(endpoint.path)
         if self._shares:
             shared_memory.use(self)
-        self._heads: dict[tuple[str, str], bytes] = {}
+        self._heads: dict[tuple[str, str, float | None], bytes] = {}
         self._side: httpx.Client | None = None
         self._is_new = False  # whether the first request, to an address that has never answered, is under way
         self._of_frames: Patience | None = None  # of the call that sends a frame now
@@ -196,6 +199,7 @@ class Connection:
         content_type: str,
         first: FirstAnswer | None = None,
         expected: int = 0,
+        time_limit: float | None = None,
     ) -> Buffer:
         """Sends buffers as one body, without joining them, and returns the answer's bytes.
 
@@ -209,6 +213,7 @@ class Connection:
             content_type: Of the body, and of the answer.
             first: What `frame_at_once` returned: the frame has been sent already.
             expected: Bytes of the tensors in the answer.
+            time_limit: Seconds that the server may take; None: as its own settings say.
         """
         firsts = [] if first is None else [first]
 
@@ -217,13 +222,21 @@ class Connection:
                 return firsts.pop()()
             frames = self._frames
             if frames is None:
-                return self._frame_by_client(path, buffers, length, content_type)
-            return self._noted(self._posted(frames, self._head(path, content_type), buffers, length, expected))
+                return self._frame_by_client(path, buffers, length, _frame_headers(content_type, time_limit))
+            head = self._head(path, content_type, time_limit)
+            return self._noted(self._posted(frames, head, buffers, length, expected))
 
         return self._retried(send, path, of_frame=True, polls=True).body
 
     def frame_at_once(
-        self, path: str, buffers: Sequence[Buffer], length: int, content_type: str, seconds: float, expected: int = 0
+        self,
+        path: str,
+        buffers: Sequence[Buffer],
+        length: int,
+        content_type: str,
+        seconds: float,
+        expected: int = 0,
+        time_limit: float | None = None,
     ) -> Buffer | FirstAnswer:
         """Sends a frame over the connection that is open, and waits for its answer for that time.
 
@@ -239,7 +252,7 @@ class Connection:
         room = room_for(expected) if expected and self._shares else None
         more = b"" if room is None else room.line
         try:
-            response = frames.post_at_once(self._head(path, content_type), buffers, length, seconds, more)
+            response = frames.post_at_once(self._head(path, content_type, time_limit), buffers, length, seconds, more)
             if not isinstance(response, Response):
                 waits = response
                 return lambda: self._noted(_in_room(room, waits(_READ_LIMIT)))
@@ -254,11 +267,13 @@ class Connection:
         frames = self._frames
         return frames is not None and frames.idle_link is not None
 
-    def _head(self, path: str, content_type: str) -> bytes:
-        head = self._heads.get((path, content_type))
+    def _head(self, path: str, content_type: str, time_limit: float | None) -> bytes:
+        head = self._heads.get((path, content_type, time_limit))
         if head is None:
-            request = self._request(self._client, "POST", path, headers=_frame_headers(content_type))
-            head = self._heads[path, content_type] = request_head(request)
+            request = self._request(self._client, "POST", path, headers=_frame_headers(content_type, time_limit))
+            if len(self._heads) >= _MOST_HEADS:
+                self._heads = {}
+            head = self._heads[path, content_type, time_limit] = request_head(request)
         return head
 
     def _posted(
@@ -298,10 +313,10 @@ class Connection:
             self._frames.close()
             self._frames = None
 
-    def _frame_by_client(self, path: str, buffers: Sequence[Buffer], length: int, content_type: str) -> Response:
+    def _frame_by_client(self, path: str, buffers: Sequence[Buffer], length: int, headers: dict[str, str]) -> Response:
         small = b"".join(buffers) if length <= _JOINED else None  # one write is quicker than several
         content = _chunks(buffers) if small is None else small
-        headers = _frame_headers(content_type) | {"Content-Length": str(length)}
+        headers["Content-Length"] = str(length)
         return self._streamed(self._request(self._client, "POST", path, content=content, headers=headers))
 
     def _waited_at(self, address: str) -> Response:
@@ -331,17 +346,31 @@ class Connection:
     # ---------------------------------------------------------------------------------------------------- by any thread
     def control(self, method: str, path: str) -> None:
         """Sends a request without a body while a batch may be in flight."""
-        self._facts(self._retried(lambda: _read(self._by_side(method, path)), path), path)
+        self._facts(self._aside(method, path), path)
 
     def text(self, path: str, query: list[tuple[str, Any]]) -> str:
         """Returns the text of a GET."""
-        response = self._retried(lambda: _read(self._by_side("GET", path, params=query)), path)
-        return bytes(response.body).decode(errors="replace")
+        return bytes(self._aside("GET", path, params=query).body).decode(errors="replace")
 
     def get(self, path: str) -> Any:
         """Returns the facts of a GET, which may wait for what the session computes: with a key the server says so."""
-        headers = {"Idempotency-Key": new_key()}
-        return self._facts(self._retried(lambda: _read(self._by_side("GET", path, headers=headers)), path), path)
+        return self._facts(self._aside("GET", path, headers={"Idempotency-Key": new_key()}), path)
+
+    def _aside(self, method: str, path: str, *, headers: dict[str, str] | None = None, **parts: Any) -> Response:
+        """Sends a request for a thread that waits no longer than its timeout; the server stops then too.
+
+        Raises:
+            DeadlineExceededError: There was no answer in time.
+        """
+        timeout = self.options.current_timeout
+        until = None if timeout is None else time.monotonic() + timeout
+        headers = (headers or {}) | _limit_header(timeout)
+
+        def send() -> Response:
+            left = _READ_LIMIT if until is None else max(_SHORTEST, until - time.monotonic())
+            return _read(self._by_side(method, path, headers=headers, seconds=min(left, _READ_LIMIT), **parts))
+
+        return self._retried(send, path, until=until)
 
     def try_json(self, path: str, seconds: float = 1.0) -> Any:
         """Returns the JSON of a GET, sent once and not counted; None: there was no answer in time."""
@@ -387,7 +416,13 @@ class Connection:
 
     # ---------------------------------------------------------------------------------------------------------- retries
     def _retried(
-        self, send: Callable[[], Response], path: str, *, of_frame: bool = False, polls: bool = False
+        self,
+        send: Callable[[], Response],
+        path: str,
+        *,
+        of_frame: bool = False,
+        polls: bool = False,
+        until: float | None = None,
     ) -> Response:
         """Sends until there is an answer that asks for no retry.
 
@@ -398,6 +433,7 @@ class Connection:
             path: Its path, for messages.
             of_frame: Whether it sends a frame: the thread that waits for its answer reports `trouble`.
             polls: Whether it is the only thread that uses the client, and so can wait at an address.
+            until: When the caller waits no longer, on the monotonic clock; None: it waits for any time.
         """
         address: str | None = None  # where the answer is waited for
         seconds = min(_PATIENCE, self.options.first_patience) if self._is_new else _PATIENCE
@@ -415,6 +451,7 @@ class Connection:
                     if attempt == 1 and not self.requests:
                         self._check_first(error)
                     since = began if isinstance(error, httpx.ReadTimeout) else time.monotonic()
+                    self._check_in_time(until, path)
                     if isinstance(error, _FINAL) or not patience.unanswered(since, wait):
                         raise self._no_answer(error, path) from None
                 else:
@@ -425,6 +462,7 @@ class Connection:
                     again = patience.wait_after(response, wait)
                     if again is None:
                         return self._answer(response, path)
+                    self._check_in_time(until, path)
                     address = polled or before
                     wait = 0.0 if address != before else again
                 if notice is not None and patience.trouble is not None:
@@ -440,6 +478,10 @@ class Connection:
                 self._of_frames = None
             if notice is not None:
                 notice.end()
+
+    def _check_in_time(self, until: float | None, path: str) -> None:
+        if until is not None and time.monotonic() >= until:
+            raise DeadlineExceededError(f"{self.url}{path}: no answer within the timeout of this session; allow more")
 
     def _check_first(self, error: httpx.RequestError) -> None:
         """Raises ConnectionFailed if the first request to a server failed so that there is none."""
@@ -474,7 +516,7 @@ class Connection:
         if not is_answer(response):
             raise first_contact.elsewhere(self.url, path, response.status, response.location)
         if response.status >= 400:
-            error = self._refusal(response.status, bytes(response.body))
+            error = self._refusal(response)
             if response.status in _GATEWAY and isinstance(error, RequestError) and first_contact.is_page(error):
                 raise ConnectionFailed(
                     f"{self.url}{path}: something before the server answers in its place, {error.message}; "
@@ -504,9 +546,15 @@ class Connection:
             )
         return facts
 
-    def _refusal(self, status: int, body: bytes) -> TeletapeError:
+    def _refusal(self, response: Response) -> TeletapeError:
         """Returns a refusal as an exception. A session that a restarted server does not know has ended."""
-        error = first_contact.explained(error_of(status, body), self.url, has_key=bool(self._headers))
+        refusal = error_of(response.status, bytes(response.body), retry_seconds(response))
+        error = self._explained(refusal)
+        error.request_id, error.retry_after = refusal.request_id, refusal.retry_after
+        return error
+
+    def _explained(self, refusal: TeletapeError) -> TeletapeError:
+        error = first_contact.explained(refusal, self.url, has_key="Authorization" in self._headers)
         if not isinstance(error, RequestError) or error.code != "unknown_session":
             return error
         boot_id, started = error.details.get("boot_id"), error.details.get("started", "an unknown time")
@@ -528,12 +576,16 @@ def _is_secret(header: str) -> bool:
     return header.lower() in _SECRETS
 
 
-def _frame_headers(content_type: str) -> dict[str, str]:
+def _frame_headers(content_type: str, time_limit: float | None) -> dict[str, str]:
     return {
         "Content-Type": content_type,
         "Accept": content_type,
         "Accept-Encoding": "identity",  # the bytes are taken as they come; a proxy must not compress them
-    }
+    } | _limit_header(time_limit)
+
+
+def _limit_header(time_limit: float | None) -> dict[str, str]:
+    return {} if time_limit is None else {"Teletape-Time-Limit": f"{max(time_limit, _SHORTEST):.6f}"}
 
 
 def _read(response: httpx.Response) -> Response:

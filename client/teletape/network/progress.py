@@ -6,6 +6,7 @@ shows it, 0 never. That a server does not answer is shown in any case, in a log 
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -88,19 +89,22 @@ def wait(
     progress: Callable[[], Mapping[str, Any] | None],
     trouble: Callable[[], str | None],
     began: float | None = None,
-) -> None:
-    """Waits for a reply of the sender's thread.
+    until: float | None = None,
+) -> bool:
+    """Waits for a reply of the sender's thread, and returns whether it is there.
 
     Args:
         reply: The reply.
         progress: Returns the progress as done, total, iteration, iterations; None: not known.
         trouble: Returns what is wrong with the connection now, as a line; None: nothing is.
         began: When the caller began to wait; None: now.
+        until: When it waits no longer; None: it waits for any time.
     """
     now = time.monotonic()
-    began = now if began is None else began
-    if not reply.wait(max(0.0, began + QUIET - now)):
-        _watch(reply, progress, trouble, sys.stderr, began)
+    began, until = now if began is None else began, math.inf if until is None else until
+    if reply.wait(max(0.0, min(began + QUIET, until) - now)):
+        return True
+    return _watch(reply, progress, trouble, sys.stderr, began, until)
 
 
 def explain_interrupt(problem: str | None) -> None:
@@ -130,17 +134,21 @@ def _watch(
     trouble: Callable[[], str | None],
     stream: TextIO | None,
     began: float,
-) -> None:
-    """Waits, and shows what happens meanwhile."""
+    until: float = math.inf,
+) -> bool:
+    """Waits, and shows what happens meanwhile; returns whether the reply is there."""
     notice, bar = Notice(stream), _rewritten_line(stream) if shown(stream) else None
     try:
-        while not reply.wait(_STEP):
+        while not reply.wait(min(_STEP, max(0.0, until - time.monotonic()))):
+            if time.monotonic() >= until:
+                return False
             problem = trouble()
             facts = progress() if bar is not None and problem is None else None
             if problem is not None:
                 notice.show(problem)
             elif bar is not None and facts is not None:
                 bar.draw(line(facts, time.monotonic() - began), _share(facts))
+        return True
     finally:
         if bar is not None:
             bar.end()

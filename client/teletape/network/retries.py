@@ -126,9 +126,13 @@ def facts_of(response: Response) -> dict[str, Any] | None:
     return facts if isinstance(facts, dict) else None
 
 
-def _named_seconds(response: Response, default: float) -> float:
-    """Returns the seconds that a response names in Retry-After, at most `_LONGEST_WAIT`; a date is not read."""
+def retry_seconds(response: Response) -> float | None:
+    """Returns the seconds that a response names in Retry-After; None: it names none, or a date, which is not read."""
     named = response.retry_after
-    if named is None or _SECONDS.fullmatch(named.strip()) is None:
-        return default
-    return min(float(named), _LONGEST_WAIT)
+    return None if named is None or _SECONDS.fullmatch(named.strip()) is None else float(named)
+
+
+def _named_seconds(response: Response, default: float) -> float:
+    """Returns the seconds that a response names in Retry-After, at most `_LONGEST_WAIT`."""
+    named = retry_seconds(response)
+    return default if named is None else min(named, _LONGEST_WAIT)

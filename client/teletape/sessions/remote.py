@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from teletape.network.http import Connection
-from teletape.network.options import ConnectOptions
+from teletape.network.options import ConnectOptions, check_timeout
 from teletape.program.call_site import CallSite, caller
 from teletape.program.read_counts import ReadCounts
 from teletape.sessions import custom_backward
@@ -45,7 +45,7 @@ from teletape_engine.derivatives.reports.estimate import Estimate
 from teletape_engine.derivatives.reports.statistics import Statistics, statistics
 from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
 from teletape_engine.derivatives.walks import has_stops
-from teletape_engine.errors import TapeStateError, TeletapeError
+from teletape_engine.errors import TapeStateError
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Outcome
 from teletape_engine.functions.function import Function
@@ -543,37 +543,44 @@ class RemoteSession(Session):
         """Stops what the server computes for this session; the next read raises CancelledError."""
         self.channel.cancel()
 
-    def close(self) -> None:
+    def close(self, timeout: float | None = None) -> None:
         """Delivers what waits and ends the session on the server; raises what failed.
 
         Summaries of it that a writer has not written are written first.
+
+        Args:
+            timeout: Seconds that the server gets; then its work is stopped, what waits is dropped, and the session ends
+                all the same. None: as for a read.
+
+        Raises:
+            DeadlineExceededError: It took longer.
         """
-        try:
-            if self.closed is None:
-                read_last_values(self)
-        finally:
-            self._end_uploader()
-            self.channel.close()
+        check_timeout("timeout", timeout)
+        timeout = self.options.current_timeout if timeout is None else timeout
+        with self.options.with_timeout(timeout):
+            try:
+                if self.closed is None:
+                    read_last_values(self)
+            finally:
+                self._leave_uploader()
+                self.channel.close()
 
     def abandon(self) -> None:
-        uploader, self._uploader = self._uploader, None
-        if uploader is not None:
-            uploader.leave()
+        self._leave_uploader()
         self.channel.abandon()
 
     def detach(self) -> None:
         """Delivers what waits and leaves a session that has a name; the server keeps it. Raises what failed."""
         if self.closed is None:
             read_last_values(self)
-        self._end_uploader()
+        self._leave_uploader()
         if self.channel.closed is None:
             self.channel.detach()
 
-    def _end_uploader(self) -> None:
+    def _leave_uploader(self) -> None:
         uploader, self._uploader = self._uploader, None
-        if uploader is not None:
-            with suppress(TeletapeError):  # what it was sending is not needed any more
-                uploader.close()
+        if uploader is not None:  # what it is sending is not needed any more
+            uploader.leave()
 
     @property
     def joined(self) -> bool:

@@ -15,11 +15,11 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape.network.options import ConnectOptions
+from teletape.network.options import ConnectOptions, check_timeout
 from teletape.program.call_site import shown_call_site
 from teletape.sessions.draws import PROGRAM, Draws, seeds_of
 from teletape_engine import commands
@@ -541,8 +541,29 @@ class Session(ABC):
     def cancel(self) -> None:  # noqa: B027  # in this process an interrupt does it
         """Stops what a server computes for this session."""
 
-    def close(self) -> None:  # noqa: B027  # nothing to release in this process
-        """Ends the session."""
+    def close(self, timeout: float | None = None) -> None:  # noqa: B027  # nothing to release in this process
+        """Ends the session.
+
+        Args:
+            timeout: Seconds that a server gets to compute what waits; then its work is stopped. None: as for a read.
+        """
+
+    @contextmanager
+    def with_options(self, *, timeout: float | None) -> Iterator[Self]:
+        """A block of this thread or async task in which the session's reads have another timeout.
+
+        Args:
+            timeout: Seconds that a read may take until it raises DeadlineExceededError, and the server stops its work;
+                None: any time. In this process nothing is waited for.
+
+        Example:
+            with tf.session().with_options(timeout=2.0):
+                print(tf.constant(3.0).numpy())  # 3.0
+        """
+        options = self.options
+        check_timeout("timeout", timeout)
+        with nullcontext() if options is None else options.with_timeout(timeout):
+            yield self
 
     def abandon(self) -> None:
         """Ends the session after an error of the program: at once, without what waits."""

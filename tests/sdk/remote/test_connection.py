@@ -13,6 +13,7 @@ from teletape.errors import (
     InvalidArgumentError,
     RequestError,
     SessionEndedError,
+    TeletapeError,
     error_for,
     error_of,
 )
@@ -373,6 +374,7 @@ def test_a_problem_is_an_exception_of_its_own(status, code, error, door, waits):
     with pytest.raises(error) as caught:
         http.json("GET", "/v1/x") if door == "json" else http.frame("/v1/x", [b"x"], 1, TYPE)
     assert "what was found (request r7)" in str(caught.value)
+    assert caught.value.request_id == "r7"
     assert caught.value.code == code
     assert caught.value.details["status"] == status
     assert waits == []
@@ -408,3 +410,22 @@ def test_a_server_in_this_process_changes_no_error_of_the_sdk(code: str) -> None
     import_module("teletape_server.tensor_files.errors")
     error = error_for(code, "too large", status=413)
     assert (type(error), error.code) == (RequestError, code)
+
+
+@pytest.mark.parametrize("code", ["too_many_sessions", "busy", "unauthenticated", "unknown_session"])
+def test_a_refusal_has_the_id_of_its_request_and_the_seconds_after_which_to_try_again(code):
+    body = {"code": code, "title": code, "instance": "urn:teletape:request:4f2a"}
+    answer = respond(429, json.dumps(body).encode(), Retry_After="90")
+    _, http = connected(answer, max_retries=0)
+    with pytest.raises(TeletapeError) as caught:
+        http.json("POST", "/v1/sessions")
+    assert (caught.value.request_id, caught.value.retry_after) == ("4f2a", 90.0)
+
+
+def test_what_refuses_no_request_has_neither():
+    assert (InvalidArgumentError("no").request_id, InvalidArgumentError("no").retry_after) == (None, None)
+    page = respond(503, b"<h1>Down</h1>", Retry_After="Wed, 21 Oct 2026 07:28:00 GMT")
+    _, http = connected(page, max_retries=0)
+    with pytest.raises(ConnectionFailed) as caught:
+        http.json("GET", "/v1/x")
+    assert caught.value.retry_after is None

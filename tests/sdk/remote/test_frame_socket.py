@@ -16,7 +16,7 @@ from loopback import PROGRESS
 from teletape.errors import ConnectionFailed, RequestError
 from teletape.network import address, frame_socket
 from teletape.network import http as module
-from teletape.network.http import Connection
+from teletape.network.http import Connection, _frame_headers
 from teletape.network.options import ConnectOptions
 
 TYPE = "application/x-frame"
@@ -98,7 +98,7 @@ def post(http: Connection, body: bytes = b"frame") -> bytes:
 def test_a_request_is_the_one_that_httpx_sends(server: Scripted, http: Connection) -> None:
     server.answers = [[PLAIN], [PLAIN]]
     assert post(http) == b"answer"
-    assert bytes(http._frame_by_client("/v1/batch", [b"frame"], 5, TYPE).body) == b"answer"
+    assert bytes(http._frame_by_client("/v1/batch", [b"frame"], 5, _frame_headers(TYPE, None)).body) == b"answer"
     (_, mine, body), (_, other, same) = server.requests
     assert body == same == b"frame"
     assert mine[0] == other[0] == b"POST /v1/batch HTTP/1.1"

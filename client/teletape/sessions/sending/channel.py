@@ -21,7 +21,13 @@ from typing import Any, Final
 
 import teletape_wire as wire
 from teletape import environment, logs
-from teletape.errors import ConnectionFailed, InvalidArgumentError, SessionEndedError, TeletapeError
+from teletape.errors import (
+    ConnectionFailed,
+    DeadlineExceededError,
+    InvalidArgumentError,
+    SessionEndedError,
+    TeletapeError,
+)
 from teletape.network import progress
 from teletape.network.http import Connection, new_key
 from teletape.program.call_site import Where, call_site_of, call_site_text, caller
@@ -40,6 +46,8 @@ _CLIENT_BITS: Final = 40  #: An integer id is its client's number, and as many b
 _LIFE_SIGN: Final = 10.0  #: Seconds that a server has to say that it knows a session.
 _FAREWELL: Final = 1.0  #: Seconds that the end of a session gets if connecting was interrupted.
 _LOOK: Final = 1.0  #: Seconds after which a thread that delivers looks whether the session has ended.
+_LEAST_GRACE: Final = 0.1  #: Seconds for which a server's answer is waited for after a read's timeout, at least.
+_MOST_GRACE: Final = 1.0  #: The same, at most.
 _STEP_COMMANDS: Final = 512  #: When a training step ends, a buffer with this many is sent if nothing is in flight.
 
 
@@ -215,16 +223,22 @@ class Channel:
     def _ask(self, questions: Sequence[Recording], reply: Reply) -> Sequence[Result]:
         check_may_wait()
         self._check_open()
-        began = time.monotonic()
+        began, until = time.monotonic(), None
+        if not reply.early:
+            timeout = self.http.options.current_timeout
+            if timeout is not None:
+                reply.timeout, reply.until = timeout, began + timeout
+                until = reply.until + _grace(timeout)
         try:
             self.buffer.request(questions, reply)  # before this line an interrupt leaves nothing, after it all of them
             if not reply.early:
-                self._sender.send_at_once(progress.QUIET)
+                self._sender.send_at_once(progress.QUIET if until is None else min(progress.QUIET, until - began))
             if not reply.settled:
                 self._sender.wake()
                 if self._sender.over:  # another thread has closed the session since the first line
                     reply.settle(error=ended(self._sender.closed or ""))
-                progress.wait(reply, self.progress, self.http.trouble, began)
+                if not progress.wait(reply, self.progress, self.http.trouble, began, until):
+                    reply.settle(error=self._late(reply))
         except KeyboardInterrupt as interrupt:
             progress.explain_interrupt(self.http.trouble())
             raise interrupt.with_traceback(None) from None  # a notebook's display may be what it has interrupted
@@ -242,6 +256,15 @@ class Channel:
             finally:
                 self._sender.raised(error)
         return reply.results
+
+    def _late(self, reply: Reply) -> DeadlineExceededError:
+        """Returns the error of a read whose answer has not come, although the server should have given up its work."""
+        trouble = self.http.trouble()
+        return DeadlineExceededError(
+            f"no answer within {reply.timeout:g} s, the timeout of this read: "
+            + (f"{trouble}. " if trouble else "an op that cannot be stopped, or another program's work, is before it. ")
+            + "What is recorded is not lost: the next read waits for it too"
+        )
 
     def progress(self) -> Mapping[str, Any] | None:
         """Returns the progress of the batch that the server executes, or None if that is not known."""
@@ -309,19 +332,26 @@ class Channel:
         self.http.control("POST", f"{self._path}/cancel")
 
     def close(self) -> None:
-        """Delivers what waits and ends the session on the server; raises what failed."""
+        """Delivers what waits and ends the session on the server, each within the timeout; raises what failed."""
         if self._sender.closed is FORKED:
             return
+        timeout, is_late = self.http.options.current_timeout, False
         try:
             if self._sender.closed is None:
                 self.sync()
+        except DeadlineExceededError:
+            is_late = True
+            raise
         finally:
-            self._sender.close()
+            if is_late:
+                self._sender.abandon("it was not done within the timeout of its end")
+            else:
+                self._sender.close(timeout)
 
     def abandon(self) -> None:
         """Ends the session on the server at once: cancels what runs, and drops what waits. Raises nothing."""
         if self._sender.closed is None:
-            self._sender.abandon()
+            self._sender.abandon("the program left its block by an error")
 
     def leave(self) -> None:
         """Leaves the session to its other clients, without what waits. Never waits."""
@@ -338,6 +368,11 @@ class Channel:
             self.sync()
         finally:
             self._sender.detach("the program has left it, and can join it again by its name")
+
+
+def _grace(timeout: float) -> float:
+    """Returns for how long an answer is waited for after the timeout: the server says then what it has stopped."""
+    return min(_MOST_GRACE, _LEAST_GRACE + timeout / 10)
 
 
 def _present(http: Connection, name: str, device: str | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import time
 from collections import deque
@@ -9,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from teletape.program.call_site import Where, call_site_text
 from teletape_engine.catalogue.attributes import Attrs
@@ -20,6 +21,9 @@ if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does n
     from teletape.network.http import FirstAnswer
     from teletape.profiling.profile import Profile
     from teletape_wire import Frame
+
+_USUAL: Final = 0.9  #: Of a timeout: with as much left the server gets all of it.
+_SHORTEST: Final = 0.01  #: Seconds that a batch gets whose readers wait no longer.
 
 #: The id of its recorder's context (None: it is of no context), a command, and where the program recorded it. If it is
 #: of a context, also name, attributes, inputs and result of an op, whose command is None until it is needed.
@@ -67,15 +71,31 @@ class Reply:
     Attributes:
         questions, empty, early, expected: As passed.
         releases: The number of ids released before it, counted from the beginning of the session.
+        timeout: Seconds that its reader waits, at most; None: for any time.
+        until: When that is over, on the monotonic clock.
         results: One for each question.
         error: Why there are none.
     """
 
-    __slots__ = ("_latch", "_settled", "early", "empty", "error", "expected", "questions", "releases", "results")
+    __slots__ = (
+        "_latch",
+        "_settled",
+        "early",
+        "empty",
+        "error",
+        "expected",
+        "questions",
+        "releases",
+        "results",
+        "timeout",
+        "until",
+    )
 
     def __init__(self, questions: int = 0, *, empty: bool = False, early: bool = False, expected: int = 0) -> None:
         self.questions, self.empty, self.early, self.expected = questions, empty, early, expected
         self.releases = 0
+        self.timeout: float | None = None
+        self.until = math.inf
         self.results: Sequence[Result] = ()
         self.error: BaseException | None = None
         self._settled = False
@@ -115,6 +135,7 @@ class SealedBatch:
         whole: Whether it is sent in full, since the server did not know its structure.
         first: What the reader that has sent it leaves to the sender's thread: an answer, or the wait for it.
         profile: What gets its times, and when it was sealed; None: nothing does.
+        time_limit: Seconds that the server gets, as long as the last reader waits; None: one waits for any time.
     """
 
     __slots__ = (
@@ -127,6 +148,7 @@ class SealedBatch:
         "profile",
         "recordings",
         "replies",
+        "time_limit",
         "whole",
     )
 
@@ -140,6 +162,7 @@ class SealedBatch:
         self.whole = False
         self.profile: tuple[Profile, float] | None = None
         self.columns: Sequence[tuple[Any, ...]] = ()
+        self.time_limit = _time_limit([reply for _, reply in replies])
 
     @property
     def batch(self) -> Batch:
@@ -198,6 +221,15 @@ class SealedBatch:
         """Settles the replies with an error."""
         for _, reply in self.replies:
             reply.settle(error=error)
+
+
+def _time_limit(readers: Sequence[Reply]) -> float | None:
+    """Returns the seconds that are left to the last reader: usually its timeout, in the same digits each time."""
+    if not readers or None in [reader.timeout for reader in readers]:
+        return None
+    last = max(readers, key=operator.attrgetter("until"))
+    left = last.until - time.monotonic()
+    return last.timeout if last.timeout and left > _USUAL * last.timeout else max(round(left, 2), _SHORTEST)
 
 
 class Position:

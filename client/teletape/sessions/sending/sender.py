@@ -159,7 +159,13 @@ class Sender:
             ):  # a signal handler that read meanwhile has let the sender's thread deliver it
                 return
             body = http.frame_at_once(
-                self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, seconds, sealed.expected
+                self._batch_path,
+                frame.buffers,
+                frame.length,
+                wire.FRAME_TYPE,
+                seconds,
+                sealed.expected,
+                sealed.time_limit,
             )
             if callable(body):
                 sealed.first = body
@@ -203,31 +209,40 @@ class Sender:
         """Makes the thread deliver what waits, end the session on the server, and end itself. Never waits."""
         self._put(False)
 
-    def close(self) -> None:
-        """Ends the session on the server, without what waits, and waits until that is done; raises what failed."""
-        self._stays = False
-        self.detach("it was closed by the program")
+    def close(self, seconds: float | None = None) -> None:
+        """Ends the session on the server, without what waits, and waits until that is done; raises what failed.
 
-    def detach(self, reason: str) -> None:
+        Args:
+            seconds: How long it waits; then it does as `abandon`. None: for any time.
+        """
+        self._stays = False
+        self.detach("it was closed by the program", seconds)
+
+    def detach(self, reason: str, seconds: float | None = None) -> None:
         """Ends this client's part as `close` does, and leaves a session that stays; raises what failed.
 
         Args:
             reason: Why the session can no longer be used here.
+            seconds: As of `close`.
         """
         self._close_for(reason)
         self.end()
-        self._thread.join()
+        if not self.finished(seconds) and not self._stays:
+            self.abandon(reason)
         if self._end_error is not None:
             error, self._end_error = self._end_error, None
             raise error
 
-    def abandon(self) -> None:
+    def abandon(self, reason: str) -> None:
         """Ends the session on the server at once, whatever it computes, without what waits; raises nothing.
 
         The server answers what it computes with the session's end, and with that the thread ends, perhaps later.
+
+        Args:
+            reason: Why the session can no longer be used here.
         """
-        self._stays = False
-        self._close_for("the program left its block by an error")
+        self._stays, began = False, time.monotonic()
+        self._close_for(reason)
         if not self._gone:
             self._gone = self.http.try_delete(self._path, _FAREWELL)
             if not self._gone:
@@ -239,7 +254,7 @@ class Sender:
                     self.session,
                 )
         self.end()
-        self.finished(_FAREWELL)
+        self.finished(began + 2 * _FAREWELL - time.monotonic())
 
     def leave(self, reason: str) -> None:
         """Ends this client's part without what waits, and leaves the session. Never waits."""
@@ -324,7 +339,9 @@ class Sender:
     def _post(self, sealed: SealedBatch) -> Answer:
         frame = self._frame(sealed)
         first, sealed.first = sealed.first, None
-        body = self.http.frame(self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first, sealed.expected)
+        body = self.http.frame(
+            self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first, sealed.expected, sealed.time_limit
+        )
         try:
             answer, served = wire.decode_answer(memoryview(body))
         except wire.WireError as error:  # the batch was executed all the same: this is not a refusal
@@ -415,9 +432,9 @@ class Sender:
         if not self._gone and not self._stays:
             self.http.try_delete(self._path, seconds)
 
-    def finished(self, seconds: float) -> bool:
-        """Whether the thread ends within that time."""
-        self._thread.join(max(0.0, seconds))
+    def finished(self, seconds: float | None) -> bool:
+        """Whether the thread ends within that time; None: it is waited for."""
+        self._thread.join(None if seconds is None else max(0.0, seconds))
         return not self._thread.is_alive()
 
 

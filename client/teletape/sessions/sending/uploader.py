@@ -50,9 +50,5 @@ class Uploader:
         return [Name(id, self._released) for id in ids]
 
     def leave(self) -> None:
-        """Ends this client, and does not wait for what it sends."""
+        """Ends this client, and leaves the session to the first one. Never waits, also not for what it sends."""
         self._channel.leave()
-
-    def close(self) -> None:
-        """Ends this client, and leaves the session to the first one."""
-        self._channel.detach()
