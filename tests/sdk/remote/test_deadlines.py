@@ -99,15 +99,15 @@ def test_a_block_has_a_timeout_of_its_own(patient: Server) -> None:
 
 def test_a_block_is_of_its_session_and_of_its_thread(patient: Server) -> None:
     options = {"api_key": KEYS["ann"]}
-    with tf.connect(patient.url, **options) as one, tf.connect(patient.url, default=False, **options) as other:
-        assert one.options is not None
+    with tf.connect(patient.url, **options) as first, tf.connect(patient.url, default=False, **options) as other:
+        assert first.options is not None
         assert other.options is not None
         timeouts: list[float | None] = []
 
         def note() -> None:
-            timeouts.extend([one.options.current_timeout, other.options.current_timeout])  # type: ignore[union-attr]
+            timeouts.extend([first.options.current_timeout, other.options.current_timeout])  # type: ignore[union-attr]
 
-        with one.with_options(timeout=5.0), one.with_options(timeout=2.0):
+        with first.with_options(timeout=5.0), first.with_options(timeout=2.0):
             note()
             thread = threading.Thread(target=note)
             thread.start()
