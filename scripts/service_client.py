@@ -38,6 +38,7 @@ NOT_ARGUMENTS = {
     "full": "always all elements",
     "Idempotency-Key": "each call has its own",
     "Prefer": "each call sets it",
+    "Teletape-Time-Limit": "what is left of the timeout",
     "request": "safetensors have it in their metadata",
     "Tensor-Dtype": "of raw bytes; arrays travel as safetensors",
     "Tensor-Shape": "of raw bytes; arrays travel as safetensors",
@@ -178,10 +179,11 @@ class Types:
         document: The document.
         prefix: Before the names of records.
         is_answer: Whether arrays and models are in the places of JSON.
+        tensor: The type of a tensor of an answer.
     """
 
-    def __init__(self, document: Document, prefix: str = "", *, is_answer: bool = False) -> None:
-        self.document, self.prefix, self.is_answer = document, prefix, is_answer
+    def __init__(self, document: Document, prefix: str = "", *, is_answer: bool = False, tensor: str = "Array") -> None:
+        self.document, self.prefix, self.is_answer, self.tensor = document, prefix, is_answer, tensor
 
     def of(self, schema: dict[str, Any]) -> str:
         """Returns the type of a schema."""
@@ -209,7 +211,7 @@ class Types:
 
     def _of_name(self, name: str) -> str:
         if self.is_answer and name in READERS:
-            return "Value" if READERS[name] == "tensor" else "Array"
+            return self.tensor
         if self.is_answer and name in OWN_TYPES:
             return "Any"
         if name in OWN_TYPES:
@@ -275,7 +277,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from collections.abc import Mapping
 from teletape_client.tensors.answers import (
-    ByPair, BySource, Model, Reader, anything, array, list_of, map_of, number, rows_or, tensor
+    ByName, ByPair, BySource, Model, Reader, anything, array, list_of, map_of, number, rows_or, tensor
 )
 
 if TYPE_CHECKING:
@@ -290,13 +292,16 @@ def models(document: Document) -> str:
     ]
     names = document.reached(roots, stop={*OWN_TYPES, *READERS}) - set(READERS)
     types = Types(document, is_answer=True)
+    with_sparse = Types(document, is_answer=True, tensor="Value")
     enums, classes = [], []
     for name in sorted(names):
         schema = document.schemas[name]
         if "enum" in schema:
             enums.append(f"#: {schema['description']}\n{name}: TypeAlias = {types.of(schema)}\n")
         elif has_members(schema) and not _is_step(document, name):
-            classes.append((name, _model(document, types, name, schema)))
+            kinds = schema["properties"].get("kind", {}).get("enum", ())
+            may_be_sparse = "slices" in kinds or _base(schema) == "ByName"
+            classes.append((name, _model(document, with_sparse if may_be_sparse else types, name, schema)))
     return MODELS + "\n" + "\n".join(enums) + "\n" + "\n\n".join(_ordered(dict(classes)))
 
 
@@ -334,6 +339,8 @@ def _model(document: Document, types: Types, name: str, schema: dict[str, Any]) 
 def _base(schema: dict[str, Any]) -> str:
     """Returns the base of a model: how its derivatives are looked up, if it has some."""
     items = schema["properties"].get("derivatives", {}).get("items", {})
+    if "why" in schema["properties"] and "values" in schema["properties"]:
+        return "ByName" if "derivatives" not in schema["properties"] and "kind" not in schema["properties"] else "Model"
     if named(items) in ("Derivative", "Tangent"):
         return "BySource"
     return "ByPair" if named(items.get("items", {})) == "HessianBlock" else "Model"

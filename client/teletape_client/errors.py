@@ -52,8 +52,8 @@ class ServiceError(Exception):
     @property
     def details(self) -> Mapping[str, Any]:
         """The numbers and names of the refusal that a program may act on."""
-        details = (self.problem or {}).get("details")
-        return details if isinstance(details, dict) else {}
+        details: Mapping[str, Any] | None = (self.problem or {}).get("details")
+        return details or {}
 
     def __str__(self) -> str:
         request = "" if self.request_id is None else f", request {self.request_id}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from teletape_client.base import AsyncResource, Changes, Place, Resource
@@ -124,7 +124,7 @@ _BRIEFLY: Final[Changes] = {"timeout": 2 * FAREWELL, "max_retries": 0}
 
 
 @contextlib.contextmanager
-def _ending(*, is_failure: bool) -> Iterator[None]:
+def _ending(*, is_failure: bool) -> Generator[None, None, None]:
     """Lets pass that it has ended already; after an error of the block everything, so that this error is seen."""
     try:
         yield

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from teletape_client.tensors.answers import (
+    ByName,
     ByPair,
     BySource,
     Model,
@@ -385,7 +386,7 @@ class FunctionDerivatives(BySource):
         values: The outputs in `fetch`, by name.
     """
 
-    values: dict[str, Value]
+    values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[Derivative]
 
@@ -418,7 +419,7 @@ class FunctionHessian(ByPair):
         values: The outputs in `fetch`, by name.
     """
 
-    values: dict[str, Value]
+    values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[list[HessianBlock]]
 
@@ -449,7 +450,7 @@ class SparsePart(Model):
     """
 
     id: str | None
-    value: Value
+    value: Array
 
     _readers: ClassVar[Mapping[str, Reader]] = {"value": tensor}
 
@@ -502,7 +503,7 @@ class FunctionSparseDerivative(Model):
         values: The outputs in `fetch`, by name.
     """
 
-    values: dict[str, Value]
+    values: dict[str, Array]
     bytes_in_use: int
     derivative: SparseDerivative
 
@@ -535,7 +536,7 @@ class FunctionTangents(BySource):
         values: The outputs in `fetch`, by name.
     """
 
-    values: dict[str, Value]
+    values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[Tangent]
 
@@ -990,7 +991,7 @@ class OpResults(Model):
     """
 
     outputs: list[Output]
-    values: dict[str, Value]
+    values: dict[str, Array]
     bytes_in_use: int
 
     _readers: ClassVar[Mapping[str, Reader]] = {"outputs": list_of(Output.read), "values": map_of(tensor)}
@@ -1062,7 +1063,7 @@ class Ready(Model):
     status: Literal["ready"]
 
 
-class RunAnswer(Model):
+class RunAnswer(ByName):
     """The values of the ids in `fetch`, and the answers of questions.
 
     Attributes:
@@ -1144,7 +1145,7 @@ class SessionList(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"sessions": list_of(Session.read)}
 
 
-class SessionRunAnswer(Model):
+class SessionRunAnswer(ByName):
     """The values of the ids in `fetch`, and the answers of questions.
 
     Attributes:
@@ -1287,10 +1288,10 @@ class TrainingAnswer(Model):
     """
 
     steps: int
-    loss: Value
-    losses: Value
+    loss: Array
+    losses: Array
     first_not_finite: int | None
-    values: dict[str, Value]
+    values: dict[str, Array]
     bytes_in_use: int
 
     _readers: ClassVar[Mapping[str, Reader]] = {"loss": tensor, "losses": tensor, "values": map_of(tensor)}
@@ -1311,7 +1312,7 @@ class Variable(Model):
     trainable: bool
     version: int
     name: str
-    value: Value | None = None
+    value: Array | None = None
 
     _readers: ClassVar[Mapping[str, Reader]] = {"value": tensor}
 

@@ -16,7 +16,7 @@ from teletape_client.errors import (
 from teletape_client.network.actions import Begun, Call, Close, Pause, ReadMore, Send
 from teletape_client.network.drivers import Left
 from teletape_client.network.events import Event, Parser
-from teletape_client.network.exchange import LONGEST_WAIT, exchange
+from teletape_client.network.exchange import LONGEST_WAIT, READ_LIMIT, exchange
 from teletape_client.network.options import Options
 
 PATH = "/v1/sessions/s/functions/f/gradient"
@@ -141,24 +141,20 @@ def test_no_attempt_begins_that_the_time_is_too_short_for() -> None:
         Played(problem(503, "overloaded", Retry_After="5"), timeout=3.0)
 
 
-def test_a_call_that_gets_no_answer_in_its_time_cancels_it() -> None:
-    sent: list[Send] = []
+def test_the_server_gets_what_is_left_of_the_time() -> None:
+    played = Played(problem(503, "overloaded", Retry_After="2"), answer(), timeout=5.0)
+    assert [send.headers["Teletape-Time-Limit"] for send in played.sent] == ["5.000", "3.000"]
+    assert [send.timeout.read for send in played.sent] == [5.0, 3.0]
+    unlimited = Played(answer(), timeout=None).sent[0]
+    assert "Teletape-Time-Limit" not in unlimited.headers
+    assert unlimited.timeout.read == READ_LIMIT
 
-    def late(*responses: Any, **options: Any) -> None:
-        with pytest.raises(DeadlineExceededError, match="no answer within 3 s"):
-            Recorded(sent, *responses, timeout=3.0, **options)
 
-    late(httpx.ReadTimeout(""), running(), answer(202, {}))
-    assert [(send.method, send.path) for send in sent] == [
-        ("POST", f"{PATH}?full=true"),
-        ("POST", f"{PATH}?full=true"),
-        ("DELETE", ADDRESS),
-    ]
-    assert sent[1].headers == {**sent[0].headers, "Prefer": "respond-async"}
-    assert sent[1].is_farewell
-    sent.clear()
-    late(running(), httpx.ReadTimeout(""), httpx.ConnectError("gone"))
-    assert [(send.method, send.path) for send in sent][1:] == [("GET", ADDRESS), ("DELETE", ADDRESS)]
+def test_a_call_that_gets_no_answer_in_its_time_raises() -> None:
+    with pytest.raises(DeadlineExceededError, match="no answer within 3 s"):
+        Played(running(), httpx.ReadTimeout(""), timeout=3.0)
+    with pytest.raises(DeadlineExceededError, match="no"):
+        Played(problem(422, "deadline_exceeded"), timeout=3.0)
 
 
 class Recorded(Played):
@@ -171,16 +167,20 @@ class Recorded(Played):
             sent += self.sent
 
 
-def test_a_short_call_asks_for_its_address_before_its_end() -> None:
-    assert Played(answer(), timeout=5.0).sent[0].headers["Prefer"] == "wait=4"
-    assert "Prefer" not in Played(answer(), timeout=60.0).sent[0].headers
-
-
 def test_a_call_that_is_left_cancels_its_request() -> None:
     sent: list[Send] = []
     with pytest.raises(Left):
         Recorded(sent, running(), Left(), answer(202, {}))
-    assert [(send.method, send.path) for send in sent][-1] == ("DELETE", ADDRESS)
+    assert [(send.method, send.path) for send in sent][1:] == [("GET", ADDRESS), ("DELETE", ADDRESS)]
+    sent.clear()
+    with pytest.raises(Left):
+        Recorded(sent, Left(), running(), answer(202, {}))
+    assert [send.method for send in sent] == ["POST", "POST", "DELETE"]
+    assert {**sent[1].headers, "Teletape-Time-Limit": "600.000"} == {**sent[0].headers, "Prefer": "respond-async"}
+    assert sent[1].is_farewell
+    sent.clear()
+    with pytest.raises(Left):
+        Recorded(sent, Left(), httpx.ConnectError("gone"))
 
 
 @pytest.mark.parametrize(

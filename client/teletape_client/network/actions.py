@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
 from urllib.parse import quote
 
 import httpx
@@ -93,10 +93,12 @@ def query_of(query: Mapping[str, Any] | None, *, full: bool) -> str:
     """Returns the end of a URL with these parameters; `full` is added if the answer has it."""
     pairs = [("full", "true")] if full else []
     for name, value in (query or {}).items():
-        values = value if isinstance(value, list | tuple) else [value]
-        pairs += [
-            (name, str(item).lower() if isinstance(item, bool) else str(getattr(item, "id", item)))
-            for item in values
-            if item is not None
-        ]
+        if isinstance(value, list | tuple):
+            pairs += [(name, _in_query(item)) for item in cast("Sequence[Any]", value)]
+        elif value is not None:
+            pairs.append((name, _in_query(value)))
     return "?" + "&".join(f"{name}={quoted(value)}" for name, value in pairs) if pairs else ""
+
+
+def _in_query(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(getattr(value, "id", value))

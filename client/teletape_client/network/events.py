@@ -35,7 +35,8 @@ class Parser:
             block = self._pending[:end].decode()
             del self._pending[: end + 2]
             start = 0
-            name, data = "message", []
+            name = "message"
+            data: list[str] = []
             for line in block.split("\n"):
                 field, _, text = line.partition(":")
                 if field == "event":

@@ -39,7 +39,7 @@ from teletape_client.tensors.safetensors import SAFETENSORS
 CONNECT_LIMIT: Final = 10.0  #: Seconds in which a connection must open.
 READ_LIMIT: Final = 30.0  #: Seconds without a byte after which a request is sent again; the server answers 202 at 20.
 LONGEST_WAIT: Final = 10.0  #: Seconds between two attempts, at most, whatever the server names in Retry-After.
-PATIENCE: Final = 20  #: Seconds for which the server waits for an answer before it answers 202.
+TIME_LIMIT: Final = "Teletape-Time-Limit"  #: Says how many seconds a request may take from its arrival.
 FAREWELL: Final = 1.0  #: Seconds that each request of a cancellation may take.
 _TICK: Final = 0.02  #: Seconds before the deadline in which nothing is begun any more.
 _BUSY: Final = frozenset((429, 502, 503, 504))
@@ -70,14 +70,10 @@ def exchange(
         ServiceError: There is no answer, or it is a refusal.
         TypeError: Something in the body cannot be sent.
     """
-    attempt = _Attempt(call, options, events, clock)
+    attempt = Attempt(call, options, events, clock)
     try:
         return (yield from attempt.until_answered())
     except GeneratorExit:  # no action is performed any more
-        raise
-    except ServiceError as error:
-        if isinstance(error, DeadlineExceededError) and error.problem is None:
-            yield from attempt.cancelled_there()
         raise
     except BaseException as error:
         if not isinstance(error, Exception):  # the caller leaves: Ctrl-C, the cancellation of a task
@@ -85,7 +81,7 @@ def exchange(
         raise
 
 
-class _Attempt:
+class Attempt:
     """A call under way."""
 
     def __init__(self, call: Call, options: Options, events: bool, clock: Callable[[], float]) -> None:
@@ -113,12 +109,12 @@ class _Attempt:
             wait = min(0.25 * 2**failures, 4.0) * (0.5 + _WAITS.random())
             try:
                 self.is_sent = True
-                response = yield self._request()
+                response = yield self.request()
                 answer = yield from self._answer(response, is_retry=failures > 0)
             except httpx.RequestError as error:
                 self._check_time(wait if failures < self.options.max_retries else 0.0, error)
                 if failures >= self.options.max_retries or isinstance(error, httpx.UnsupportedProtocol):
-                    raise self._no_answer(error) from error
+                    raise self.no_answer(error) from error
             else:
                 if isinstance(answer, Answer):
                     return answer
@@ -134,20 +130,19 @@ class _Attempt:
             failures += 1
             yield Pause(wait)
 
-    def _request(self) -> Send:
+    def request(self) -> Send:
         """Returns the next request: the call's, or one that waits at its address."""
         seconds = self._seconds(READ_LIMIT)
         if seconds < _TICK:
             raise self._late()
         timeout = httpx.Timeout(seconds, connect=min(seconds, CONNECT_LIMIT))
+        if self.address is not None:
+            waiting = {"Accept": self.headers["Accept"], **self.options.headers}
+            return Send("GET", self.address, waiting, None, timeout, self.events)
         headers = self.headers
-        left = self._seconds(PATIENCE)
-        if self.call.is_work and left < PATIENCE:  # with the answer 202 comes the address, where it can be cancelled
-            headers = {**headers, "Prefer": f"wait={max(1, int(left - 0.5))}"}
-        if self.address is None:
-            return Send(self.call.method, self.path, headers, self.content, timeout, self.events)
-        waiting = {name: headers[name] for name in ("Accept", "Prefer") if name in headers} | dict(self.options.headers)
-        return Send("GET", self.address, waiting, None, timeout, self.events)
+        if self.call.is_work and self.deadline is not None:  # then the server stops it
+            headers = {**headers, TIME_LIMIT: f"{self.deadline - self.clock():.3f}"}
+        return Send(self.call.method, self.path, headers, self.content, timeout, self.events)
 
     def _answer(
         self, response: httpx.Response, is_retry: bool
@@ -249,16 +244,17 @@ class _Attempt:
             raise error
         if isinstance(error, httpx.TimeoutException):
             raise self._late() from error
-        raise self._no_answer(error) from error
+        raise self.no_answer(error) from error
 
     def _late(self) -> DeadlineExceededError:
         return DeadlineExceededError(
-            f"{self.call.method} {self.call.path}: no answer within {self.options.timeout:g} s; the server is asked to "
-            "stop it. Allow more time: with_options(timeout=…)",
+            f"{self.call.method} {self.call.path}: no answer within {self.options.timeout:g} s, and the server stops "
+            "it by then. Allow more time: with_options(timeout=…)",
             code="timeout",
         )
 
-    def _no_answer(self, error: Exception) -> NoAnswerError:
+    def no_answer(self, error: Exception) -> NoAnswerError:
+        """Returns the error of a call that has got no answer."""
         return NoAnswerError(
             f"{self.call.method} {self.call.path}: no answer ({type(error).__name__}: {error}); is the server running "
             "there, and is the address right?",
@@ -276,12 +272,12 @@ class _Attempt:
 
 def watch(call: Call, options: Options) -> Exchange:
     """Yields the events of a request that has no end, and connects again when the connection has ended."""
-    attempt = _Attempt(call, options._replace(timeout=None), True, time.monotonic)
+    attempt = Attempt(call, options._replace(timeout=None), True, time.monotonic)
     failures = 0
     is_first = True
     while True:
         try:
-            response = yield attempt._request()
+            response = yield attempt.request()
             if not response.is_success or not response.headers.get("Content-Type", "").startswith(EVENTS):
                 yield ReadRest(response)
                 raise refusal_of(response)
@@ -302,7 +298,7 @@ def watch(call: Call, options: Options) -> Exchange:
             yield Close(response)
         except (httpx.RequestError, BusyError) as error:
             if failures >= options.max_retries:
-                raise error if isinstance(error, BusyError) else attempt._no_answer(error) from error
+                raise error if isinstance(error, BusyError) else attempt.no_answer(error) from error
         failures += 1
         yield Pause(min(0.25 * 2**failures, 4.0) * (0.5 + _WAITS.random()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from teletape_client.tensors import safetensors
 from teletape_client.tensors.values import SparseGradient
@@ -57,7 +57,25 @@ class BySource(Model):
             ValueError: It does not exist; the message says why, and what to do.
         """
         named = {str(getattr(part, "source", None) or part.name): part for part in self.derivatives}
-        return _dense(named, name)
+        return _of_part(named, name)
+
+
+class ByName(Model):
+    """An answer with values by id: `answer["y"]` is that of y."""
+
+    values: Any
+    why: Any
+
+    def __getitem__(self, name: str) -> Array:
+        """Returns a value, a sparse gradient as the whole array.
+
+        Raises:
+            KeyError: The answer has no value of this name.
+            ValueError: It is a derivative that does not exist; the message says why, and what to do.
+        """
+        if name not in self.values:
+            raise KeyError(f"{name!r} is none of {', '.join(map(repr, self.values))}")
+        return _dense(name, self.values[name], self.why[name] if self.why else None)
 
 
 class ByPair(Model):
@@ -73,18 +91,20 @@ class ByPair(Model):
             ValueError: It does not exist; the message says why, and what to do.
         """
         pairs = {(str(block.source), str(block.second_source)): block for row in self.derivatives for block in row}
-        return _dense(pairs, names)
+        return _of_part(pairs, names)
 
 
-def _dense(parts: Mapping[Any, Any], name: Any) -> Array:
+def _of_part(parts: Mapping[Any, Any], name: Any) -> Array:
     if name not in parts:
         raise KeyError(f"{name!r} is none of {', '.join(map(repr, parts))}")
-    value, why = parts[name].value, parts[name].why
+    return _dense(name, parts[name].value, parts[name].why)
+
+
+def _dense(name: Any, value: Any, why: Any) -> Array:
     if value is None:
         reason = "" if why is None else f": {why.message} {why.advice}"
         raise ValueError(f"there is no derivative by {name!r}{reason}")
-    array: Array = value.to_dense() if isinstance(value, SparseGradient) else value
-    return array
+    return value.to_dense() if isinstance(value, SparseGradient) else value
 
 
 def list_of(reader: Reader) -> Reader:
@@ -101,9 +121,9 @@ def map_of(reader: Reader) -> Reader:
 
 def rows_or(item: Reader, block: Reader) -> Reader:
     """Returns the reader of a list of items, or of a list of rows of blocks."""
+    row = list_of(block)
     return lambda members, tensors: [
-        [block(part, tensors) for part in member] if isinstance(member, list) else item(member, tensors)
-        for member in members
+        row(member, tensors) if isinstance(member, list) else item(member, tensors) for member in members
     ]
 
 
@@ -130,12 +150,12 @@ def array(facts: Mapping[str, Any], tensors: Mapping[str, Array]) -> Array:
 def anything(value: Any, tensors: Mapping[str, Array]) -> Any:
     """Reads a part of which the document says no more than that it is JSON: arrays are in the places of tensors."""
     if isinstance(value, list):
-        return [anything(member, tensors) for member in value]
-    if not isinstance(value, dict):
+        return list_of(anything)(value, tensors)
+    if not isinstance(value, Mapping):
         return value
     if "dtype" in value and "shape" in value and not value.keys().isdisjoint(("data", "tensor", "values")):
-        return tensor(value, tensors)
-    return {name: anything(member, tensors) for name, member in value.items()}
+        return tensor(cast("Mapping[str, Any]", value), tensors)
+    return map_of(anything)(value, tensors)
 
 
 def _from_json(facts: Mapping[str, Any]) -> Array:
@@ -147,8 +167,8 @@ def _from_json(facts: Mapping[str, Any]) -> Array:
     if is_bits:
         dtype = np.dtype(np.float32)
     if dtype.kind == "c":
-        parts = np.array(facts["data"], "f8" if dtype.itemsize == 16 else "f4")
-        return parts.reshape(-1, 2).view(dtype).reshape(shape)
+        parts: Array = np.array(facts["data"], "f8" if dtype.itemsize == 16 else "f4").reshape(-1, 2)
+        return parts.view(dtype).reshape(shape)
     if facts.get("complete", True) is False and math.prod(shape) > len(facts["data"]):
         raise ValueError(f"the answer shows the first {len(facts['data'])} elements only, of the shape {shape}")
     return np.array(facts["data"], dtype).reshape(shape)

@@ -6,8 +6,8 @@ import base64
 import json
 import math
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from teletape_client.tensors import safetensors
 
@@ -86,9 +86,10 @@ def _plain(value: Any, name: str, arrays: list[Array]) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"number": _word(value)}
     if isinstance(value, Mapping):
-        return {key: _plain(member, key, arrays) for key, member in value.items()}
+        members = cast("Mapping[str, Any]", value)
+        return {key: _plain(member, key, arrays) for key, member in members.items()}
     if isinstance(value, list | tuple):
-        return _plain_list(value, name, arrays)
+        return _plain_list(cast("Sequence[Any]", value), name, arrays)
     if isinstance(value, complex):
         return {"number": [value.real, value.imag]}
     if isinstance(value, str | int):
@@ -99,7 +100,7 @@ def _plain(value: Any, name: str, arrays: list[Array]) -> Any:
     raise TypeError(f"{name}: {type(value).__name__} is neither a number, a NumPy array nor an id: {value!r:.80}")
 
 
-def _plain_list(values: list[Any] | tuple[Any, ...], name: str, arrays: list[Array]) -> Any:
+def _plain_list(values: Sequence[Any], name: str, arrays: list[Array]) -> Any:
     if name in _LISTS:
         return [_plain(value, "", arrays) for value in values]
     np = sys.modules.get("numpy")
@@ -123,7 +124,8 @@ def _with_arrays(value: Any, arrays: list[Array]) -> Any:
         data = base64.b64encode(safetensors.raw(array)).decode()
         return {"dtype": array.dtype.name, "shape": array.shape, "encoding": "base64", "data": data}
     if isinstance(value, dict):
-        return {key: _with_arrays(member, arrays) for key, member in value.items()}
+        members = cast("dict[str, Any]", value)
+        return {key: _with_arrays(member, arrays) for key, member in members.items()}
     if isinstance(value, list):
-        return [_with_arrays(member, arrays) for member in value]
+        return [_with_arrays(member, arrays) for member in cast("Sequence[Any]", value)]
     return value

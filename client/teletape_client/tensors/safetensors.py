@@ -63,7 +63,7 @@ def array_of(buffer: memoryview, dtype: str, shape: Sequence[int]) -> Array:
 def write(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
     """Returns a body with these tensors, all of dtypes in `NAMES`, and texts."""
     header: dict[str, Any] = {_METADATA: dict(metadata)}
-    parts = []
+    parts: list[bytes] = []
     position = 0
     for name, array in sorted(tensors.items(), key=lambda item: -item[1].dtype.itemsize):
         parts.append(raw(array))

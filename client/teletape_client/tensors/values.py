@@ -11,13 +11,13 @@ if TYPE_CHECKING:  # NumPy is loaded with the first tensor
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
     Number: TypeAlias = bool | int | float | complex | np.generic
     #: Numbers in nested lists, all lists of a level of one length.
-    Nested: TypeAlias = Sequence["Number | Array | Nested"]
+    Nested: TypeAlias = "Sequence[Number | Array | Nested]"
     #: A tensor to send: an array, which keeps its dtype, or numbers without one, which take that of what they meet.
     TensorInput: TypeAlias = Array | Number | Nested
     #: A tensor, or the id of one that the session has.
-    Input: TypeAlias = TensorInput | str | "Named"
+    Input: TypeAlias = "TensorInput | str | Named"
     #: The id of something in a session, or what `session.variables[id]` and the like return.
-    Id: TypeAlias = str | "Named"
+    Id: TypeAlias = "str | Named"
     #: A tensor of an answer.
     Value: TypeAlias = "Array | SparseGradient"
 
@@ -28,6 +28,7 @@ class Named(Protocol):
     @property
     def id(self) -> str:
         """The id."""
+        ...
 
 
 class SparseGradient(NamedTuple):
