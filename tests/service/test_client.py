@@ -220,7 +220,7 @@ def test_progress_is_reported_of_any_call(session: Session) -> None:
 
 def test_a_call_that_takes_too_long_ends_here_and_on_the_server(session: Session) -> None:
     loop = session.functions.create(inputs=["x"], outputs=["y"], steps=LOOP)
-    with pytest.raises(DeadlineExceededError, match=r"no answer within|after 0\.2") as raised:
+    with pytest.raises(DeadlineExceededError, match=r"within 0\.2 s") as raised:
         loop.with_options(timeout=0.2).scan([np.float64(2)], carried=1, length=LONG)
     assert isinstance(raised.value, TimeoutError)
     until(lambda: session.get().running.requests == 0)
