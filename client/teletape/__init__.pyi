@@ -235,13 +235,13 @@ from teletape.python_calls import py_function as py_function
 from teletape.python_calls import timestamp as timestamp
 from teletape.ragged_tensors.spec import RaggedTensorSpec as RaggedTensorSpec
 from teletape.ragged_tensors.tensor import RaggedTensor as RaggedTensor
+from teletape.session_functions import SessionPool as SessionPool
 from teletape.session_functions import executing_eagerly as executing_eagerly
 from teletape.session_functions import inside_function as inside_function
 from teletape.session_functions import no_gradient as no_gradient
 from teletape.session_functions import session as session
 from teletape.session_functions import sync as sync
 from teletape.session_functions import sync_async as sync_async
-from teletape.session_pool import SessionPool as SessionPool
 from teletape.sessions.current import connect as connect
 from teletape.sparse_tensors.distances import edit_distance as edit_distance
 from teletape.sparse_tensors.tensor import SparseTensor as SparseTensor

@@ -30,7 +30,6 @@ from teletape import (
     python_calls,
     records,
     session_functions,
-    session_pool,
     summary,
 )
 from teletape.checkpoints import saved_model
@@ -270,7 +269,7 @@ def names() -> dict[str, Any]:
         ("io.gfile.", gfile),
     ):
         entries |= {path + name: getattr(module, name) for name in module.__all__}
-    for module in (dtypes, registered_conversions, session_functions, session_pool):
+    for module in (dtypes, registered_conversions, session_functions):
         entries |= {name: getattr(module, name) for name in module.__all__}
     entries |= configuration.NAMES | distribution.NAMES | ragged_methods.NAMES
     return entries | {

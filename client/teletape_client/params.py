@@ -217,10 +217,15 @@ class ContextEndCommand(TypedDict, total=False):
 
 
 class ContextSwitchCommand(TypedDict, total=False):
-    """The commands that follow belong to this context: a thread, an asynchronous task, a request."""
+    """The commands that follow belong to this context: a thread, an asynchronous task, a request.
+
+    They also belong to a strand: commands of which one relies on those before it, so that a failure skips the rest. In
+    a batch whose `on_failure` is `strand` the others go on. Without `strand` it is that of the context.
+    """
 
     do: Required[Literal["context.switch"]]
     context: Required[Id]
+    strand: Id | None
 
 
 class CustomCallCommand(TypedDict, total=False):

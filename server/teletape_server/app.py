@@ -58,7 +58,7 @@ ROUTERS: Final = tuple(module.router for module in (info, catalogue, expressions
 PAGES: Final = (playground, api_page, guide, problem_pages, console)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
-    "repeated-batches",
+    *("repeated-batches", "strands"),
 )
 
 

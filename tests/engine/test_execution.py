@@ -401,7 +401,9 @@ def test_temporaries_end_with_a_batch_that_fails_too(session):
     run(session, Constant("a", X), Constant("b", X))
 
 
-@pytest.mark.parametrize(("on_failure", "free"), [("poison", []), ("free", ["b"]), ("rollback", ["a", "b", "v"])])
+@pytest.mark.parametrize(
+    ("on_failure", "free"), [("poison", []), ("strand", []), ("free", ["b"]), ("rollback", ["a", "b", "v"])]
+)
 def test_what_a_failure_leaves_under_the_ids(session, on_failure, free):
     run(session, Constant("before", X))
     todo = Constant("a", X), MakeVariable("v", X), Call("nope", ("a",), ("b",)), TapeOpen("t")
@@ -410,6 +412,52 @@ def test_what_a_failure_leaves_under_the_ids(session, on_failure, free):
     assert [name for name in ("a", "b", "v") if name not in taken] == free
     assert ("t" in state_of(session).entries) == (on_failure != "rollback")
     assert value(session, "before").tolist() == X.tolist()
+
+
+STRANDS = (
+    Constant("a", X),
+    ContextSwitch("c1"),
+    Call("nope", ("a",), ("b",)),
+    Call("neg", ("a",), ("b2",)),
+    ContextSwitch("c2", "s2"),
+    Call("neg", ("a",), ("c",)),
+    ContextSwitch("c3", "c1"),  # another context of the strand that has failed
+    TapeOpen("t"),
+    Call("neg", ("a",), ("d",)),
+    ContextSwitch("c2", "s3"),
+    Call("neg", ("d",), ("e",)),
+    ContextSwitch("c4", "s2"),
+    Fetch("c"),
+)
+
+
+def test_a_failure_skips_the_rest_of_its_strand_and_what_uses_it(session):
+    answer = session.execute(Batch(STRANDS, on_failure=OnFailure.STRAND))
+    assert [(failure.index, failure.code) for failure in answer.failures] == [(2, "unknown_op"), (10, "poisoned")]
+    assert [result.index for result in answer.results] == [12]
+    entries = state_of(session).entries
+    assert [name for name in ("a", "b", "b2", "c", "d", "e", "t") if session.names(name)] == ["a", "c", "t"]
+    assert all(name in entries for name in ("b", "b2", "d", "e"))
+    assert answer.failures[0].message in failing(session, Fetch("d")).message
+    assert session.execute(Batch((Fetch("c"),), on_failure=OnFailure.STRAND)).failures == ()
+
+
+def test_without_strands_the_whole_batch_stops(session):
+    answer = session.execute(Batch(STRANDS))
+    assert [failure.index for failure in answer.failures] == [2]
+    assert not answer.results
+    assert failing(session, Fetch("c")).code == "poisoned"
+
+
+def test_a_cancelled_batch_fails_in_each_strand(session):
+    stops = iter([False, False])
+    batch = Batch(STRANDS[4:], on_failure=OnFailure.STRAND)
+    run(session, Constant("a", X))
+    answer = session.execute(batch, cancelled=lambda: next(stops, True))
+    assert [failure.code for failure in answer.failures] == ["cancelled"] * len(answer.failures)
+    assert session.names("c")
+    assert session.names("t")
+    assert not session.names("e")
 
 
 def test_an_optional_fetch_of_an_id_that_names_nothing_has_no_result(session):

@@ -224,7 +224,7 @@ class Model:
                     self.apply((verb, name, content), replace)
                 except Refused:
                     failed = True
-            if failed and on_failure is OnFailure.POISON and verb != "fetch":
+            if failed and on_failure in (OnFailure.POISON, OnFailure.STRAND) and verb != "fetch":
                 self.poison(verb, name, replace)
             for each in releases:
                 if mentioned.get(each) == at:

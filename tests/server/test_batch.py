@@ -42,6 +42,28 @@ def long_batch(program: Program, *last: Any) -> Batch:
     return program.batch(Constant(1, np.zeros((), np.float32)), *chain, *last)
 
 
+def test_a_batch_in_json_goes_on_with_other_strands_if_it_is_to(http: httpx.Client) -> None:
+    commands = [
+        {"do": "constant", "id": "x", "value": [1.0, 2.0]},
+        {
+            "do": "op",
+            "op": "gather",
+            "inputs": ["x", {"dtype": "int32", "data": [9]}],
+            "outputs": ["y"],
+            "where": "a:1",
+        },
+        {"do": "context.switch", "context": "c", "strand": "s"},
+        {"do": "op", "op": "neg", "inputs": ["x"], "outputs": ["z"]},
+        {"do": "fetch", "id": "z"},
+        {"do": "context.switch", "context": "c", "strand": "other"},
+        {"do": "fetch", "id": "y"},
+    ]
+    answer = ok(http.post("/v1/sessions/demo/batch", json={"commands": commands, "on_failure": "strand"})).json()
+    assert (answer["failure"]["command"], answer["failure"]["where"]) == (1, "a:1")
+    assert [(each["command"], each["code"]) for each in answer["further_failures"]] == [(6, "poisoned")]
+    assert [result["value"]["data"] for result in answer["results"]] == [[-1.0, -2.0]]
+
+
 def test_commands_in_json_as_a_person_sends_them(http: httpx.Client) -> None:
     commands = [
         {"do": "variable", "id": "x", "value": 3.0},

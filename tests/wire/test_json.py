@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -479,3 +480,13 @@ def test_a_failure_names_its_command() -> None:
         "where": "a.py:3",
         "details": {"id": "x"},
     }
+    assert "further_failures" not in wire.answer_to_json(ANSWER, full=False)
+
+
+def test_failures_of_other_strands_follow_the_first_in_both_forms() -> None:
+    further = Failure(7, "cancelled", "stop", "add", None, {})
+    answer = replace(ANSWER, results=(), further_failures=(further,))
+    decoded, _ = wire.decode_answer(b"".join(wire.encode_answer(answer).buffers))
+    assert decoded == answer
+    [written] = wire.answer_to_json(answer, full=False)["further_failures"]
+    assert (written["command"], written["code"], written["op"]) == (7, "cancelled", "add")

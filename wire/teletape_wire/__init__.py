@@ -36,7 +36,7 @@ from teletape_wire.json import (
     timestamp,
 )
 from teletape_wire.json_text import parse_json
-from teletape_wire.repeats import REPEATED_BATCHES, Repeats
+from teletape_wire.repeats import REPEATED_BATCHES, STRANDS, Repeats
 from teletape_wire.structures import Structures
 from teletape_wire.tensor_json import numbers_alone, tensor_from_json, tensor_to_json, write_json
 
@@ -47,6 +47,7 @@ __all__ = [
     "PREFIX_LENGTH",
     "PREVIEW",
     "REPEATED_BATCHES",
+    "STRANDS",
     "VERSION",
     "CorruptFrameError",
     "Frame",

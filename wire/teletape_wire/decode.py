@@ -291,13 +291,14 @@ def _answer(frame: memoryview, max_header: int) -> tuple[Answer, Served]:
     parts = _answer_parts(header)
     if len(parts) != PARTS:
         raise WireError(f"the header must be a list of {PARTS} parts, found {len(parts)}")
-    tensors, rows, (failed, bytes_in_use, expires_at, queue_seconds, compute_seconds) = parts
+    tensors, rows, (failed, bytes_in_use, expires_at, queue_seconds, compute_seconds, *further) = parts
     if tensors.__class__ is not tuple or rows.__class__ is not tuple:
         raise WireError("tensors and results must be lists")
     arrays = read(frame, tensors, PREFIX_LENGTH + len(header), copy_below=0)
     results = tuple([_result(arrays, *row) for row in rows])
     failure = None if failed is None else Failure(*failed)
-    return Answer(results, failure, bytes_in_use), Served(expires_at, queue_seconds, compute_seconds)
+    others = tuple([Failure(*row) for row in further[0]]) if further else ()
+    return Answer(results, failure, bytes_in_use, others), Served(expires_at, queue_seconds, compute_seconds)
 
 
 def _answer_parts(header: memoryview) -> Sequence[Any]:

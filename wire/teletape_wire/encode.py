@@ -12,7 +12,7 @@ import msgpack  # type: ignore[import-untyped]  # ships no types
 import numpy as np
 
 from teletape_engine.commands import Batch, Call, Command, FieldKind, Id, OnFailure, schema
-from teletape_engine.commands.results import Answer, Facts, Kinds, Result, SlicesArrays, Specs
+from teletape_engine.commands.results import Answer, Facts, Failure, Kinds, Result, SlicesArrays, Specs
 from teletape_engine.commands.structure import Contents
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.values import Literal
@@ -185,12 +185,17 @@ def encode_answer(
 ) -> Frame:
     """Encodes an answer as a frame; client, seq and nonce are those of the batch."""
     writer = _Writer()
-    failure = answer.failure and [getattr(answer.failure, field.name) for field in dataclasses.fields(answer.failure)]
+    failure = answer.failure and _failure_row(answer.failure)
+    further = [[_failure_row(each) for each in answer.further_failures]] if answer.further_failures else []
     body = [
         writer.pack([_result_row(result) for result in answer.results]),
-        writer.pack((failure, answer.bytes_in_use, *served)),
+        writer.pack((failure, answer.bytes_in_use, *served, *further)),
     ]
     return writer.frame(FrameKind.ANSWER, body, client=client, seq=seq, nonce=nonce)
+
+
+def _failure_row(failure: Failure) -> list[Any]:
+    return [getattr(failure, field.name) for field in dataclasses.fields(failure)]
 
 
 def _result_row(result: Result) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from teletape_engine.commands import Batch, Command, FieldKind, OnFailure, schema
 from teletape_engine.commands.fields import Field
-from teletape_engine.commands.results import Answer, Facts, Fetched, Kinds, Result, SlicesArrays
+from teletape_engine.commands.results import Answer, Facts, Failure, Fetched, Kinds, Result, SlicesArrays
 from teletape_engine.errors import BadCommandError, InvalidArgumentError
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import Spec
@@ -303,20 +303,23 @@ def answer_to_json(
         encoding: None, or "base64" for whole tensors.
         unwritten: Whether the data of tensors are arrays, for `write_json`.
     """
-    failure = answer.failure
     options = {"encoding": encoding, "unwritten": unwritten}
     out: dict[str, Any] = {
         "results": [_result_to(result, None if full else PREVIEW, options) for result in answer.results],
-        "failure": None,
+        "failure": None if answer.failure is None else _failure_to(answer.failure),
         "bytes_in_use": answer.bytes_in_use,
     }
-    if failure is not None:
-        facts = {field.name: getattr(failure, field.name) for field in dataclasses.fields(failure)}
-        out["failure"] = {"command": facts.pop("index")} | facts
+    if answer.further_failures:
+        out["further_failures"] = [_failure_to(failure) for failure in answer.further_failures]
     if served is None:
         return out
     ends = None if served.expires_at is None else timestamp(served.expires_at)
     return out | {"expires_at": ends, "queue_seconds": served.queue_seconds, "compute_seconds": served.compute_seconds}
+
+
+def _failure_to(failure: Failure) -> dict[str, Any]:
+    facts = {field.name: getattr(failure, field.name) for field in dataclasses.fields(failure)}
+    return {"command": facts.pop("index")} | facts
 
 
 def _result_to(result: Result, elements: int | None, options: Mapping[str, Any]) -> dict[str, Any]:

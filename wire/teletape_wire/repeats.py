@@ -24,6 +24,7 @@ from teletape_wire.encode import encode_batch, encode_repeated
 from teletape_wire.frame import Frame
 
 REPEATED_BATCHES: Final = "repeated-batches"  #: What a server names that keeps structures.
+STRANDS: Final = "strands"  #: And one that goes on with other strands after a failure.
 
 _FEWEST: Final = 8  #: Commands of a batch from which on it pays to look for it.
 _MOST_SHAPES: Final = 64  #: Lists of ops that are counted; beyond that all are forgotten.

@@ -15,6 +15,7 @@ from teletape.program.call_site import call_site_text
 from teletape.sessions.recorder import Handle, RemoteRecorder, id_of
 from teletape.sessions.sending.batch_buffer import Name
 from teletape.sessions.sending.channel import Channel
+from teletape.sessions.sending.strands import strand_of
 from teletape.sessions.session import with_functions
 from teletape_engine import commands
 from teletape_engine.commands import Command, schema
@@ -115,13 +116,13 @@ class RemoteFunctions:
             assert isinstance(answer, Facts)
             inferred = _inferred(recorder, command, functions, inputs, fields, answer.facts["decisions"])
             results = [_named(value, name) for value, name in zip(inferred, names, strict=True)]
-            recorder.read_ahead.note_together(results)
+            recorder.note_together(results)
             return results
         inferred = _inferred(recorder, command, functions, inputs, fields, None)
         results = [_named(value, self._channel.new_name()) for value in inferred]
         fields["outputs"] = tuple([id_of(result) for result in results])
         recorder.emit(with_functions(command, ids, **fields))
-        recorder.read_ahead.note_together(results)
+        recorder.note_together(results)
         if any(function.checks for function in functions):
             self._channel.sync()  # a failed assertion is raised on the function's own line
         return results
@@ -143,7 +144,7 @@ def _inferred(
         if not inferred.refuses:  # else it runs by its specs and the values that are known here
             for i in function.assigns:
                 _changed(inputs[i])
-                recorder.read_ahead.note(inputs[i])
+                recorder.read_ahead.note(inputs[i], strand_of(recorder.place))
             return [Handle(spec) for spec in inferred.specs]
     replaying = recorder.replaying(decisions)
     return RUNNERS[command](replaying, with_functions(command, functions, **fields), functions, inputs)

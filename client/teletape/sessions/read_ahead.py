@@ -2,7 +2,8 @@
 
 A read is a round trip, so values come with it that are not known here yet and that commands sent before it have made:
 the values that one call made after it (the parts of `tf.split`, the gradients of one `tape.gradient`, the outputs of
-one function), and the small values and variables that were made last. Each costs its bytes in the answer and some
+one function), and the small values and variables that the same strand (sending/strands.py) made last: those of another
+one may have failed, which is no matter of this read. Each costs its bytes in the answer and some
 microseconds. A line of the program that has brought a value twice, for a program that did not read it, leaves it where
 it is, until the program has read it all the same.
 """
@@ -22,7 +23,8 @@ SMALL: Final = 16 << 10  #: Bytes of a value that comes along although another c
 _TOGETHER: Final = 1 << 20  #: Bytes of all values that come along, at most.
 _MOST_SIBLINGS: Final = 4096  #: The number of values that one call has made and one read brings, at most.
 _MOST_RECENT: Final = 64  #: The number of other values, at most.
-_REMEMBERED: Final = 2048  #: References to values that were made last; most of those are gone soon.
+_REMEMBERED: Final = 2048  #: References to values that a strand made last; most of those are gone soon.
+_MOST_STRANDS: Final = 64  #: Those of strands that have ended are forgotten with more.
 _IN_VAIN: Final = 2  #: How often a line brings a value that is not read.
 
 
@@ -33,36 +35,47 @@ class ReadAhead:
 
     Args:
         failed: Whether the command that was to make an id has failed.
+        ended: Whether a strand has ended.
     """
 
-    def __init__(self, failed: Callable[[Id], bool]) -> None:
-        self._failed = failed
-        self._recent: list[ref[Any]] = []
+    def __init__(self, failed: Callable[[Id], bool], ended: Callable[[int], bool]) -> None:
+        self._failed, self._ended = failed, ended
+        self._recent: dict[int, list[ref[Any]]] = {}  # by strand
 
-    def note(self, value: Any) -> None:
+    def note(self, value: Any, strand: int) -> None:
         """Notes a value, or the variable that was assigned to, after the command that makes it was recorded."""
         if value.spec.nbytes <= SMALL:
-            recent = self._recent
+            recent = self._recent.get(strand)
+            if recent is None:
+                recent = self._new(strand)
             recent.append(ref(value))
             if len(recent) >= _REMEMBERED:
-                self._recent = [reference for reference in recent if _unread(reference)][-_REMEMBERED // 2 :]
+                self._recent[strand] = [each for each in recent if _unread(each)][-_REMEMBERED // 2 :]
 
-    def note_together(self, values: Sequence[Any]) -> None:
+    def _new(self, strand: int) -> list[ref[Any]]:
+        if len(self._recent) >= _MOST_STRANDS:
+            for other in [*self._recent]:
+                if self._ended(other):
+                    self._recent.pop(other, None)
+        return self._recent.setdefault(strand, [])
+
+    def note_together(self, values: Sequence[Any], strand: int) -> None:
         """Notes the values that one call has made: a program that reads one of them is likely to read the others."""
         references = [ref(value) for value in values]
         for i, value in enumerate(values):
             value.siblings = references, i
-            self.note(value)
+            self.note(value, strand)
 
-    def chosen(self, values: Sequence[Any], in_vain: InVain) -> list[Any]:
+    def chosen(self, values: Sequence[Any], in_vain: InVain, strand: int) -> list[Any]:
         """Returns the values that come along with a read.
 
         Args:
             values: What is read.
             in_vain: Of the line that reads.
+            strand: The one that reads.
         """
         chosen, room = [], _TOGETHER - sum([value.spec.nbytes for value in values])
-        for i, value in enumerate(self._candidates(values)):
+        for i, value in enumerate(self._candidates(values, strand)):
             value.ahead = in_vain, i
             times = in_vain.get(i, 0)
             if times < _IN_VAIN and value.spec.nbytes <= room and not self._failed(value.name.id):
@@ -71,7 +84,7 @@ class ReadAhead:
                 chosen.append(value)
         return chosen
 
-    def _candidates(self, values: Sequence[Any]) -> list[Any]:
+    def _candidates(self, values: Sequence[Any], strand: int) -> list[Any]:
         """Returns values that are not known here: first those made together with the one that is read, then others."""
         candidates = {}
         references, i = getattr(values[0], "siblings", ((), 0)) if len(values) == 1 else ((), 0)
@@ -80,7 +93,7 @@ class ReadAhead:
             if value is not None and value.host is None and value.name is not None:
                 candidates[id(value)] = value
         unread: dict[int, tuple[ref[Any], Any]] = {}
-        recent = self._recent
+        recent = self._recent.get(strand, [])
         with suppress(IndexError):  # there are no more
             while len(unread) < _MOST_RECENT:
                 reference = recent.pop()

@@ -13,6 +13,7 @@ import numpy as np
 from teletape.program.call_site import Where
 from teletape.sessions.read_ahead import ReadAhead, used
 from teletape.sessions.sending.batch_buffer import ContextName, Name
+from teletape.sessions.sending.strands import Place, running_task, strand_of
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
@@ -143,17 +144,36 @@ class RemoteRecorder(SilentRecorder):
         self.silent = SilentRecorder(self.context, provenance)
         self.channel, self.read_ahead = channel, read_ahead
         self.id = channel.next_id()
+        self._place = self._with(channel.strands.of_thread(self.id).id)
         self._name = ContextName(self.id, channel.buffer.recordings)  # ends with the recorder, and so with its thread
 
     # ------------------------------------------------------------------------------------------------------- commands
+    @property
+    def place(self) -> Place:
+        """The context, and the strand of the thread or of the task that runs in it."""
+        task = running_task()
+        return self._place if task is None else self._with(self.channel.strands.of_task(task).id)
+
+    def _with(self, strand: int) -> Place:
+        return self.id if strand == self.id else (self.id, strand)
+
+    @property
+    def reading(self) -> Place:
+        """As `place`, also in a thread in which a task reads."""
+        return self._with(self.channel.strands.here())
+
     def emit(self, command: Command, nbytes: int = 0, where: Where = None) -> None:
         """See `Channel.emit`."""
-        self.channel.emit(self.id, command, nbytes, where)
+        self.channel.emit(self.place, command, nbytes, where)
 
     def ask(self, question: Command) -> Result:
         """Sends everything recorded and then the question, and returns its result."""
-        (result,) = self.channel.ask(self.id, (question,))
+        (result,) = self.channel.ask(self.place, (question,))
         return result
+
+    def note_together(self, values: Sequence[Handle]) -> None:
+        """Notes values that one call has made: see `ReadAhead.note_together`."""
+        self.read_ahead.note_together(values, strand_of(self.place))
 
     def new_name(self) -> Name:
         """See `Channel.new_name`."""
@@ -173,21 +193,22 @@ class RemoteRecorder(SilentRecorder):
         except AttributeError:  # a string has no name: it is not on the server
             return self._apply_here(op, inputs, attrs, result)
         result.name = name = channel.new_name()
+        place = self.place
         if op.dynamic:
-            answer = self.ask(commands.Call(op.name, ids, (name.id,), attrs))
+            (answer,) = channel.ask(place, (commands.Call(op.name, ids, (name.id,), attrs),))
             assert isinstance(answer, Specs)
             (result.spec,) = answer.specs
         else:
-            channel.emit_call(self.id, where, op.name, attrs, ids, name.id)
+            channel.emit_call(place, where, op.name, attrs, ids, name.id)
         if result.host is None:
-            self.read_ahead.note(result)
+            self.read_ahead.note(result, strand_of(place))
         return result
 
     def _apply_here(self, op: Op, inputs: Sequence[Any], attrs: Attrs, result: Handle) -> Handle:
         """Runs an op on strings in this process. A result that is no string becomes a constant on the server."""
         unknown = [value for value in inputs if value.__class__ is not Literal and value.host is None]
         if unknown:
-            fetched = self.channel.ask(self.id, [commands.Fetch(value.name.id) for value in unknown])
+            fetched = self.channel.ask(self.place, [commands.Fetch(value.name.id) for value in unknown])
             for value, answer in zip(unknown, fetched, strict=True):
                 value.host = answer.array  # type: ignore[union-attr]  # what a Fetch answers
         arrays = [value.array if value.__class__ is Literal else value.host for value in inputs]

@@ -29,6 +29,7 @@ from teletape.sessions.read_ahead import ReadAhead, used
 from teletape.sessions.recorder import Handle, RemoteRecorder, foreign_handle, id_of, query_fields, without_strings
 from teletape.sessions.sending.batch_buffer import Name
 from teletape.sessions.sending.channel import Channel
+from teletape.sessions.sending.strands import strand_of
 from teletape.sessions.sending.uploader import Uploader
 from teletape.sessions.session import Session
 from teletape_engine import commands
@@ -84,7 +85,7 @@ class RemoteSession(Session):
         self.id = self.channel.session
         self._functions = RemoteFunctions(self.channel)
         self._reads = ReadCounts()
-        self._read_ahead = ReadAhead(self.channel.failed)
+        self._read_ahead = ReadAhead(self.channel.failed, self.channel.strands.ended)
         self._uploader: Uploader | None = None
         self._uploader_lock = ReentrantLock()
 
@@ -150,7 +151,7 @@ class RemoteSession(Session):
         variable.assign(Handle(variable.spec, name))
         recorder.emit(commands.Assign(name.id, sent, mode, index))
         variable.value = Handle(variable.spec, name)  # what another thread has read since then is the value before
-        self._read_ahead.note(variable)
+        self._read_ahead.note(variable, strand_of(recorder.place))
         recorder.provenance.note_assignment(variable, value.uid, mode)
 
     def _changed_strings(self, variable: Variable, value: Handle, mode: str, indices: Handle | None) -> HostArray:
@@ -176,14 +177,15 @@ class RemoteSession(Session):
         return super().fetch_all(values)
 
     def made_together(self, values: Sequence[Any]) -> None:
-        self._read_ahead.note_together(values)
+        self.recorder().note_together(values)
 
     def _read(self, values: Sequence[Any], where: CallSite) -> None:
         """Fetches the elements of values in one round trip, counted by the line of the program that reads."""
-        values = [*values, *self._read_ahead.chosen(values, self._reads.note(where))]
+        place = self.recorder().reading
+        values = [*values, *self._read_ahead.chosen(values, self._reads.note(where), strand_of(place))]
         fetches = [commands.Fetch(value.name.id) for value in values]
         expected = sum([value.spec.nbytes for value in values])
-        results = self.channel.ask(self.recorder().id, fetches, where, expected)
+        results = self.channel.ask(place, fetches, where, expected)
         for value, fetched in zip(values, results, strict=True):
             assert isinstance(fetched, Fetched)
             assert not isinstance(fetched.array, SlicesArrays)

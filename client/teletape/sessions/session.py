@@ -9,19 +9,19 @@ that a session does.
 from __future__ import annotations
 
 import contextvars
-import sys
 import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape.network.options import ConnectOptions, check_timeout
 from teletape.program.call_site import shown_call_site
 from teletape.sessions.draws import PROGRAM, Draws, seeds_of
+from teletape.sessions.sending.strands import running_task
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue
@@ -88,7 +88,7 @@ class PerThread(threading.local):
         if self._base is None:
             self.recorder = recorder = self._new_recorder()
             return recorder
-        task = _running_task()
+        task = running_task()
         return self._base if task is None else self._tasks.get(task, self._base)
 
     def fresh(self) -> Any:
@@ -97,7 +97,7 @@ class PerThread(threading.local):
 
     def enter_task(self) -> None:
         """Gives the running task, if there is one, a recorder of its own: it opens a tape or an accumulator."""
-        task = _running_task() if self._by_task else None
+        task = running_task() if self._by_task else None
         if task is not None and task not in self._tasks:
             base, self._tasks[task] = self.recorder, self.fresh()
             if self._base is None:
@@ -107,7 +107,7 @@ class PerThread(threading.local):
     def leave_task(self) -> None:
         """Takes the recorder of the running task back if nothing is active in it any more."""
         if self._base is not None:
-            task = _running_task()
+            task = running_task()
             recorder = None if task is None else self._tasks.get(task)
             if recorder is not None and not recorder.recorded:
                 del self._tasks[task]
@@ -127,27 +127,6 @@ class PerThread(threading.local):
                 self.recorder = before
             else:
                 del self.recorder
-
-
-def _running_task() -> Any:
-    """Returns the task of asyncio or trio, or the greenlet of gevent, that runs in this thread; None: there is none.
-
-    A library that is not imported runs no tasks.
-    """
-    modules = sys.modules
-    asyncio = modules.get("asyncio")
-    current_task = getattr(asyncio, "current_task", None)
-    if current_task is not None and asyncio._get_running_loop() is not None:  # type: ignore[union-attr]  # it has both
-        return current_task()
-    current_task = getattr(modules.get("trio.lowlevel"), "current_task", None)
-    if current_task is not None:
-        with suppress(RuntimeError):  # trio does not run in this thread
-            return current_task()
-    getcurrent = getattr(modules.get("greenlet"), "getcurrent", None)
-    if getcurrent is not None:
-        greenlet = getcurrent()
-        return None if greenlet.parent is None else greenlet
-    return None
 
 
 class Session(ABC):

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from teletape.sessions.sending.strands import acting, running_task
 from teletape_engine.arrays import HostArray
 from teletape_engine.errors import InvalidArgumentError
 
@@ -36,7 +37,9 @@ def waited_for(function: Callable[[], T]) -> Generator[Any, Any, T]:
     Raises:
         RuntimeError: There is no event loop of asyncio or trio.
     """
-    call = contextvars.copy_context().run
+    context = contextvars.copy_context()
+    context.run(acting.set, running_task())
+    call = context.run
     asyncio = sys.modules.get("asyncio")  # a library that is not imported runs no loop
     if asyncio is not None and asyncio._get_running_loop() is not None:
         result: T = yield from asyncio.get_running_loop().run_in_executor(None, call, function).__await__()

@@ -64,6 +64,7 @@ class OnFailure(enum.StrEnum):
 
     POISON = "poison"  #: The failure: whoever uses such an id gets its message. For callers who send ahead of answers.
     FREE = "free"  #: Nothing: they can be used for something else.
+    STRAND = "strand"  #: As `poison`, and only later commands of the failed one's strand are skipped: others go on.
     ROLLBACK = "rollback"  #: Nothing, and the ids that earlier commands of the batch created are free again as well.
 
 

@@ -58,6 +58,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "tape.graph.nodes": "Fold the graph to at most this number of nodes; null: 2000",
     "settings": "`entries`, `seed`, `step`, `rtol`, `atol`",
     "context.switch.context": "The context of the commands that follow: any id of the caller's",
+    "context.switch.strand": "The strand of the commands that follow; null: the context's own, which has its id",
     "context.end.context": "The context's id",
     "client": "The client's number, as client.attach answered it",
     "client.attach.client": "The number that it gets, even and greater than those named before; 0: the session chooses",

@@ -1,4 +1,4 @@
-"""What a batch answers: a result for each command that has one, and the first failure."""
+"""What a batch answers: a result for each command that has one, and the failures."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ Result: TypeAlias = Fetched | Kinds | Specs | Facts  #: `index` is the position 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The first command of a batch that failed. What earlier commands did stays done.
+    """The first command of a batch, or of a strand in it, that failed. What earlier commands did stays done.
 
     Attributes:
         index: The position of the command in the batch.
@@ -94,8 +94,21 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a batch answers: results in the order of its commands."""
+    """What a batch answers: results in the order of its commands.
+
+    Attributes:
+        results: The results.
+        failure: The first failure; None: every command was executed.
+        bytes_in_use: Bytes of the session's arrays after the batch.
+        further_failures: The first failure in each other strand that has one, in order.
+    """
 
     results: tuple[Result, ...]
     failure: Failure | None
     bytes_in_use: int
+    further_failures: tuple[Failure, ...] = ()
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The first failure in each strand that has one, in order."""
+        return () if self.failure is None else (self.failure, *self.further_failures)

@@ -29,11 +29,16 @@ class ClientDetach(Command):
 
 @dataclass(frozen=True, slots=True)
 class ContextSwitch(Command):
-    """The commands that follow belong to this context: a thread, an asynchronous task, a request."""
+    """The commands that follow belong to this context: a thread, an asynchronous task, a request.
+
+    They also belong to a strand: commands of which one relies on those before it, so that a failure skips the rest. In
+    a batch whose `on_failure` is `strand` the others go on. Without `strand` it is that of the context.
+    """
 
     verb = "context.switch"
     structural = True
     context: Id
+    strand: Id | None = None
 
 
 @dataclass(frozen=True, slots=True)

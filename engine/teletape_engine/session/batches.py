@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from teletape_engine import commands, object_bytes
@@ -33,7 +34,9 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
         cancelled: As of `Session.execute`.
     """
     due = last_mentions(batch)
-    rollback, poison = batch.on_failure is OnFailure.ROLLBACK, batch.on_failure is OnFailure.POISON
+    rollback, by_strand = batch.on_failure is OnFailure.ROLLBACK, batch.on_failure is OnFailure.STRAND
+    poison = by_strand or batch.on_failure is OnFailure.POISON
+    strand: Id = MAIN
     created = [name for command in batch.commands for name in commands.outputs(command)] if rollback else []
     new = [name for name in created if name not in state.entries]
     state.results = []
@@ -41,12 +44,15 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
     state.current = state.context(MAIN)
     state.timing = None
     monitor = state.monitor
-    failure: Failure | None = None
+    failures = state.failures = {}
     for name in due.get(-1, ()):  # no command mentions it: its memory is free for the commands
         state.release(name)
     for index, command in enumerate(batch.commands):
         state.index = monitor.done = index
-        if failure is None:
+        if by_strand:
+            strand = strand_after(strand, command)
+        failure = failures.get(strand)
+        if failure is None and not (by_strand and command.structural):
             try:
                 if not index % _REPORTED:
                     monitor.command(index)
@@ -54,14 +60,15 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
                 if cancelled():
                     raise CancelledError("the batch was cancelled")
             except Exception as error:
-                failure = _failure(state, index, command, error)
+                failure = failures[strand] = _failure(state, index, command, error)
         if failure is None or command.structural:
             try:
                 if batch.replace:
                     _check_new_ids(state, command)
                 HANDLERS[command.__class__](state, command)
             except Exception as error:
-                failure = failure or _failure(state, index, command, error)
+                if failure is None:
+                    failure = failures[strand] = _failure(state, index, command, error)
         if failure is not None and poison:
             _poison(state, command, failure)
         if due and index in due:
@@ -69,7 +76,7 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
                 state.release(name)
         if state.timing is not None:
             state.timing.note()
-    if failure is not None and rollback:
+    if failures and rollback:
         state.undo_replacements(batch.releases)
         state.forget(new)
     elif state.replacements is not None:
@@ -78,7 +85,20 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
     if batch.temporaries:
         state.forget(batch.temporaries)
     state.note_highest()
-    return Answer(tuple(state.results), failure, state.memory.estimate())
+    return _answer(state, state.memory.estimate())
+
+
+def _answer(state: State, bytes_in_use: int) -> Answer:
+    failures = [*state.failures.values()]
+    first = failures[0] if failures else None
+    return Answer(tuple(state.results), first, bytes_in_use, tuple(failures[1:]))
+
+
+def strand_after(strand: Id, command: Command) -> Id:
+    """Returns the strand that a command, and what follows it, belongs to."""
+    if isinstance(command, commands.ContextSwitch):
+        return command.context if command.strand is None else command.strand
+    return strand
 
 
 def broken_off(state: State, batch: Batch, error: Exception) -> Answer:
@@ -92,10 +112,18 @@ def broken_off(state: State, batch: Batch, error: Exception) -> Answer:
     if not isinstance(error, TeletapeError):
         cls = ResourceExhaustedError if isinstance(error, MemoryError) else InternalError
         error = cls(f"the batch failed inside the engine after it had begun: {type(error).__name__}: {error}")
-    failure = Failure(state.index, error.code, error.message, None, None, error.details)
-    if batch.on_failure is OnFailure.POISON:
-        for command in batch.commands[state.index :]:
-            _poison(state, command, failure)
+    first = Failure(state.index, error.code, error.message, None, None, error.details)
+    by_strand = batch.on_failure is OnFailure.STRAND
+    strand: Id = MAIN
+    for index, command in enumerate(batch.commands):
+        if by_strand:
+            strand = strand_after(strand, command)
+        if index >= state.index and not (command.structural and by_strand):
+            failure = state.failures.setdefault(strand, replace(first, index=index))
+            if by_strand or batch.on_failure is OnFailure.POISON:
+                _poison(state, command, failure)
+    if not state.failures:
+        state.failures[strand] = first
     if state.replacements is not None:
         state.replacements.end()
         state.replacements = None
@@ -103,7 +131,7 @@ def broken_off(state: State, batch: Batch, error: Exception) -> Answer:
         state.release(name)
     state.forget(batch.temporaries)
     state.note_highest()
-    return Answer(tuple(state.results), failure, state.memory.spent)
+    return _answer(state, state.memory.spent)
 
 
 def _check_new_ids(state: State, command: Command) -> None:

@@ -103,7 +103,7 @@ class Session:
         with state.backend.quiet():
             commands = batch.structure.commands if isinstance(batch, Repetition) else batch.commands
             state.monitor.begin(cancelled, progress, len(commands), budget)
-            state.explains, state.index, state.results = explain, 0, []
+            state.explains, state.index, state.results, state.failures = explain, 0, [], {}
             try:
                 answer = self._repetitions.run(batch, cancelled)
                 if answer is None:

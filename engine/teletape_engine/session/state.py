@@ -12,7 +12,7 @@ from teletape_engine import arrays, commands, object_bytes
 from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.slices import SlicesValue, densify
 from teletape_engine.commands import Id
-from teletape_engine.commands.results import Result
+from teletape_engine.commands.results import Failure, Result
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.function import Function
@@ -94,6 +94,7 @@ class State(Names):
         numbers: Those of them with one element: empty until there are any.
         current: The context that the commands belong to.
         results: The results of the batch so far.
+        failures: The first failure in each strand of the batch so far.
         index: The position of the command in its batch.
         explains: Whether the answers of the batch say why derivatives are none.
         fetches: The values that the batch has fetched, if they are to be noted.
@@ -130,6 +131,7 @@ class State(Names):
         self.value_reads = ValueReads()
         self.numbers = self.value_reads.numbers
         self.results: list[Result] = []
+        self.failures: dict[Id, Failure] = {}
         self.index = 0
         self.explains = False
         self._contexts: dict[Id, Executor] = {}  # that used last is last

@@ -43,7 +43,7 @@ class Loopback(httpx.BaseTransport):
         self, memory_limit: int | None = None, catalogue: str | None = None, features: list[str] | None = None
     ) -> None:
         self.session = Session(memory_limit=memory_limit)
-        self.features = [wire.REPEATED_BATCHES] if features is None else features
+        self.features = [wire.REPEATED_BATCHES, wire.STRANDS] if features is None else features
         self.structures, self.repetitions = wire.Structures(), 0
         self.catalogue = describe.digest() if catalogue is None else catalogue
         self.changed: dict[str, dict[str, Any]] | None = {}

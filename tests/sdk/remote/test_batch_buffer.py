@@ -5,6 +5,7 @@ import pytest
 from teletape.errors import InvalidArgumentError
 from teletape.sessions.sending.batch_buffer import BatchBuffer, ContextName, Name
 from teletape.sessions.sending.sealed_batch import Reply, SealedBatch
+from teletape.sessions.sending.strands import Place
 from teletape_engine.commands import Call, Command, ContextEnd, ContextSwitch, Fetch, TapeOpen, TapePause
 from teletape_engine.commands.results import Answer, Facts, Failure
 
@@ -20,13 +21,13 @@ def call(*inputs: int, output: int) -> Call:
     return Call("tanh", inputs, (output,))
 
 
-def record(buffer: BatchBuffer, *commands: Command, context: int = 7) -> None:
+def record(buffer: BatchBuffer, *commands: Command, context: Place = 7) -> None:
     buffer.recordings.extend((context, command, None) for command in commands)
 
 
-def ask(buffer: BatchBuffer, *questions: Command, **options: bool) -> Reply:
-    reply = Reply(len(questions), **options)
-    buffer.request([(7, question, None) for question in questions], reply)
+def ask(buffer: BatchBuffer, *questions: Command, place: Place = 7, **options: bool) -> Reply:
+    reply = Reply(len(questions), strand=place if isinstance(place, int) else place[1], **options)
+    buffer.request([(place, question, None) for question in questions], reply)
     return reply
 
 
@@ -97,7 +98,7 @@ def test_each_reply_gets_the_results_of_its_questions(buffer: BatchBuffer) -> No
     replies = [ask(buffer, Fetch(1)), ask(buffer, Fetch(2), Fetch(3)), ask(buffer)]
     sealed = buffer.seal()
     assert sealed is not None
-    sealed.answered(Answer(tuple(Facts(index, {}) for index in (1, 2, 3)), None, 0), None)
+    sealed.answered(Answer(tuple(Facts(index, {}) for index in (1, 2, 3)), None, 0), {}, buffer.ended)
     assert [[result.index for result in reply.results] for reply in replies] == [[1], [2, 3], []]
     assert all(reply.wait(0) and reply.error is None for reply in replies)
 
@@ -109,7 +110,7 @@ def test_replies_after_a_failure_get_its_cause(buffer: BatchBuffer) -> None:
     sealed = buffer.seal()
     assert sealed is not None
     failure = Failure(2, "invalid_argument", "no", None, None, {})
-    sealed.answered(Answer((Facts(1, {}),), failure, 0), CAUSE)
+    sealed.answered(Answer((Facts(1, {}),), failure, 0), {7: (2, CAUSE)}, buffer.ended)
     assert before.error is None
     assert after.error is CAUSE
 
@@ -119,10 +120,11 @@ def test_a_failure_poisons_what_was_not_made_and_keeps_what_opens_and_closes(buf
     sealed = sealed_by(buffer)
     record(buffer, TapePause(4), call(11, output=12))
     waiting = ask(buffer, Fetch(10))
-    buffer.fail(sealed, 2, CAUSE)  # after the switch and the first call
+    buffer.fail(sealed, [(2, CAUSE)])  # after the switch and the first call
     assert buffer.poisoned == {11: CAUSE, 12: CAUSE}
     assert kinds(buffer.commands) == [TapePause]
     assert waiting.error is CAUSE
+    buffer.raised(CAUSE, waiting)
     refused, answered = ask(buffer, Fetch(12)), ask(buffer, Fetch(10))
     record(buffer, TapePause(12))  # structural commands are always sent
     ask(buffer)

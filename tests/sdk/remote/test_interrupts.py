@@ -32,7 +32,7 @@ from teletape.sessions import current, functions, recorder, remote
 from teletape.sessions import custom_backward as custom
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
-from teletape.sessions.sending import batch_buffer, channel, exclusive, sealed_batch, sender
+from teletape.sessions.sending import batch_buffer, catalogues, channel, exclusive, sealed_batch, sender
 from teletape_engine.commands import Assign
 from teletape_wire import repeats
 
@@ -215,7 +215,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(progress, "QUIET", progress.QUIET)
     monkeypatch.setattr(progress, "_STEP", progress._STEP)
     monkeypatch.setenv("TELETAPE_PROGRESS", "1")
-    monkeypatch.setattr(channel.describe, "digest", lambda: "the same on both sides")
+    monkeypatch.setattr(catalogues.describe, "digest", lambda: "the same on both sides")
     monkeypatch.setattr(progress.logs, "get_logger", lambda: _Quiet())
     yield
     use(LocalSession())

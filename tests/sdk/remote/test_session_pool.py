@@ -11,7 +11,7 @@ import pytest
 
 import teletape as tf
 from serving import until
-from teletape import session_pool
+from teletape import session_functions
 from teletape.errors import ConnectionFailed, InvalidArgumentError
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
@@ -134,7 +134,7 @@ def test_an_interrupted_block_ends_its_session_and_another_is_opened(server_url:
 
 
 def test_a_session_that_ended_on_the_server_is_replaced(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_pool, "_LOOK_AFTER", 0.0)
+    monkeypatch.setattr(session_functions, "_LOOK_AFTER", 0.0)
     with tf.SessionPool(server_url, size=1) as pool:
         with pool.session() as first:
             assert float(tf.constant(2.0) * 3.0) == 6.0

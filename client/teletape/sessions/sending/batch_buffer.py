@@ -5,6 +5,8 @@ another. A batch is sealed by the thread that has the right to send (sender.py):
 that changes is a new `Position`, which counts from one `append` on; what it removes from the lists is removed once, in
 C. So an interrupt, which Python raises in the main thread, comes before a command is recorded or a batch is sealed, or
 after it, never in between; and so does a signal handler or a finalizer that reads.
+
+Long because what a failure does to a batch and to what waits is understood together with how batches are sealed.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from teletape.errors import TeletapeError
 from teletape.program.call_site import Where
-from teletape.sessions.sending.sealed_batch import Position, Recording, Reply, SealedBatch, command_of
+from teletape.sessions.sending.sealed_batch import Causes, Position, Recording, Reply, SealedBatch, command_of
+from teletape.sessions.sending.strands import Place, context_of, strand_of
 from teletape_engine import commands
-from teletape_engine.commands import Batch, Command, Id
+from teletape_engine.commands import Batch, Command, Id, OnFailure
 from teletape_engine.functions.function import Function
 
 if TYPE_CHECKING:  # it is imported when it is used
@@ -67,21 +70,32 @@ class BatchBuffer:
     Args:
         client: The number of this client in the session.
         seq: The sequence number of the first batch.
+        ended: Whether a strand's thread or task has ended.
+        by_strand: Whether the server can go on with other strands after a failure.
 
     Attributes:
         recordings: What was recorded, in order, and the replies that threads wait for. The list is never replaced.
         nbytes: Bytes of the tensors among the commands, about: threads add to it without a lock.
         released: Ids that nothing in the program holds any more. The list is never replaced.
         poisoned: Ids that were never made, and why.
+        failures: By strand: why its last commands were not executed, which no read of it has raised.
+        ended: As passed.
         profile: What gets the times of batches that are sealed from now on, or None.
         functions: Those that the client has defined, by id, while the program has them.
     """
 
-    def __init__(self, client: int, seq: int) -> None:
+    def __init__(
+        self, client: int, seq: int, ended: Callable[[int], bool] = lambda _: False, *, by_strand: bool = False
+    ) -> None:
         self.recordings: list[Recording | Reply] = []
         self.nbytes = 0
         self.released: list[int] = []
         self.poisoned: dict[Id, TeletapeError] = {}
+        self.failures: dict[int, TeletapeError] = {}
+        self.ended = ended
+        self._by_strand = by_strand
+        self._concerned: WeakKeyDictionary[TeletapeError, set[int]] = WeakKeyDictionary()  # strands, of each cause
+        self._shown: WeakSet[TeletapeError] = WeakSet()
         self.profile: Profile | None = None
         self.functions: WeakValueDictionary[Any, Function] = WeakValueDictionary()
         self._released_before = 0  # ids that have left `released`, or less
@@ -132,7 +146,7 @@ class BatchBuffer:
             return None
         count, final = len(entries), entries[-1]
         assert isinstance(final, Reply)
-        if self.poisoned:
+        if self.poisoned or self.failures:
             entries = self._without_poisoned(entries)
             if not entries or entries[-1] is not final:
                 # The last questions cannot be answered: what was recorded before them waits for the next ones.
@@ -199,42 +213,103 @@ class BatchBuffer:
         recordings: list[Recording] = []
         call_sites: list[Where] = []
         replies: list[tuple[int, Reply]] = []
-        current: int | None = None
+        strands: set[int] = set()
+        current: Place | None = None
         for entry in entries:
             if isinstance(entry, Reply):
                 replies.append((len(call_sites), entry))
                 continue
-            context, where = entry[0], entry[2]
-            if context != current and context is not None:
-                current = context
+            place, where = entry[0], entry[2]
+            if place != current and place is not None:
+                current = place
+                strands.add(strand_of(place))
                 call_sites.append(None)  # of the switch to it
             recordings.append(entry)
             call_sites.append(where)
-        head = Batch((), releases, self._client, here.seq, secrets.token_bytes(16))
+        on_failure = OnFailure.STRAND if self._by_strand and len(strands) > 1 else OnFailure.POISON
+        head = Batch((), releases, self._client, here.seq, secrets.token_bytes(16), (), on_failure)
         return SealedBatch(head, recordings, call_sites, replies)
 
-    def fail(self, sealed: SealedBatch, index: int, cause: TeletapeError) -> None:
-        """Applies a failure: poisons what the batch's commands from `index` on and the waiting ones were to make.
+    def fail(
+        self, sealed: SealedBatch, failures: Sequence[tuple[int, TeletapeError]], *, refused: bool = False
+    ) -> Causes:
+        """Applies failures: poisons what later commands of their strands were to make, in the batch and waiting ones.
 
-        Structural commands that wait stay: they open and close what the server needs for later commands. Threads that
-        wait for what was recorded after the failure get its cause.
+        Structural commands that wait stay: they open and close what the server needs for later commands. A thread that
+        waits for what a failed strand recorded after the failure gets its cause.
+
+        Args:
+            sealed: The batch.
+            failures: The index of the first command that has failed, and why; of each strand if it has several.
+            refused: Whether the server has executed nothing of the batch.
+
+        Returns:
+            The causes: of a strand that has only used what another one's failure did not make, that failure's.
         """
-        for command in sealed.batch.commands[index:]:
+        strands = list(sealed.strands())
+        if sealed.head.on_failure is OnFailure.STRAND and not refused:
+            known = {strands[index]: (index, cause) for index, cause in failures}
+        else:
+            known = dict.fromkeys(strands, failures[0])
+        for index, (command, strand) in enumerate(zip(sealed.batch.commands, strands, strict=True)):
+            if strand not in known or index < known[strand][0]:
+                continue
+            first, cause = known[strand]
+            if index == first:
+                cause = self._cause_in(command) or cause
+                known[strand] = first, cause
             if not command.structural:
                 self.poison(command, cause)
         for name in sealed.head.releases:  # the program can no longer ask for these
             self.poisoned.pop(name, None)
+        for strand, (_, cause) in known.items():
+            self._note_failure(strand, cause)
 
-        def staying(entries: list[Recording | Reply]) -> Iterator[Recording]:
+        def staying(entries: list[Recording | Reply]) -> Iterator[Recording | Reply]:
+            strand = 0
             for entry in entries:
                 if isinstance(entry, Reply):
-                    entry.settle(error=None if entry.early else cause)
-                elif command_of(entry).structural:
+                    cause = self._failure_of(entry)
+                    if cause is None:
+                        yield entry
+                    else:
+                        entry.settle(error=cause)
+                    continue
+                strand = strand if entry[0] is None else strand_of(entry[0])
+                if strand not in known or command_of(entry).structural:
                     yield entry
                 else:
-                    self.poison(command_of(entry), cause)
+                    self.poison(command_of(entry), known[strand][1])
 
         self._edit(staying)
+        return known
+
+    def _note_failure(self, strand: int, cause: TeletapeError) -> None:
+        """Notes that the next read of a strand is to raise a cause, unless it has raised it."""
+        strands = self._concerned.setdefault(cause, set())
+        if strand not in strands:
+            strands.add(strand)
+            self.failures.setdefault(strand, cause)
+        for strand in [strand for strand in self.failures if self.ended(strand)][:-1]:  # nothing may ever raise them
+            self.failures.pop(strand, None)
+
+    def _failure_of(self, reply: Reply) -> TeletapeError | None:
+        """Returns the failure that a reply is to raise, or None: of another strand only one that none has raised."""
+        if reply.early:
+            return None
+        for strand, cause in self.failures.copy().items():
+            is_new = strand == reply.strand or cause not in self._shown
+            if is_new and reply.concerns(strand, ended=self.ended(strand)):
+                return cause
+        return None
+
+    def raised(self, cause: BaseException, reply: Reply) -> None:
+        """Notes that the program has been shown an error by a reply."""
+        if isinstance(cause, TeletapeError):
+            self._shown.add(cause)
+        for strand, failure in self.failures.copy().items():
+            if failure is cause and reply.concerns(strand, ended=self.ended(strand)):
+                self.failures.pop(strand, None)
 
     def refuse_questions(self, error: BaseException, *, early: bool) -> None:
         """Settles the waiting replies with an error, and drops their questions; the other commands wait on.
@@ -299,7 +374,7 @@ class BatchBuffer:
         for entry in entries:
             if isinstance(entry, Reply):
                 of_questions = causes[len(causes) - entry.questions :]
-                cause = next((each for each in of_questions if each is not None), None)
+                cause = next((each for each in of_questions if each is not None), None) or self._failure_of(entry)
                 if cause is None:
                     staying.append(entry)
                 else:
@@ -313,6 +388,8 @@ class BatchBuffer:
                 staying.append(entry)
             else:
                 self.poison(command, cause)
+                if entry[0] is not None:
+                    self._note_failure(strand_of(entry[0]), cause)
         return staying
 
 
@@ -323,15 +400,15 @@ def _of_one_context(
     *before, final = entries
     recordings = cast("list[Recording]", before)  # unless a reply is among them, which `zip` cannot take
     try:
-        contexts, in_order, wheres, *fields = zip(*recordings, strict=True)
+        places, in_order, wheres, *fields = zip(*recordings, strict=True)
     except (TypeError, ValueError):
         return None
-    context = contexts[0]
-    if not fields or not isinstance(final, Reply) or contexts.count(context) != len(contexts):
+    place = places[0]
+    if not fields or not isinstance(final, Reply) or place is None or places.count(place) != len(places):
         return None
     head = Batch((), releases, client, seq, secrets.token_bytes(16))
     sealed = SealedBatch(head, recordings, [None, *wheres], [(len(wheres) + 1, final)])
     ops, attrs, inputs, results = fields
-    switch = commands.ContextSwitch(context)
+    switch = commands.ContextSwitch(context_of(place))
     sealed.columns = ((switch, *in_order), (None, *ops), (None, *attrs), ((), *inputs), (None, *results))
     return sealed

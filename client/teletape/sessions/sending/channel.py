@@ -2,7 +2,7 @@
 
 Any thread records, without a lock: recording never waits for another thread that reads. What was recorded is sent in
 batches, by the thread that reads or by the sender's (sender.py), and the answers are applied. A failed command poisons
-what was recorded after it; its cause is raised once, at the next read.
+what its strand (strands.py) recorded after it, and what uses that; its cause is raised once, at the strand's next read.
 
 Long because a session's beginning, its commands, its questions and its end go through it.
 """
@@ -36,6 +36,7 @@ from teletape.sessions.sending.batch_buffer import BatchBuffer, Name
 from teletape.sessions.sending.catalogues import differing_ops
 from teletape.sessions.sending.sealed_batch import Recording, Reply, recording_of
 from teletape.sessions.sending.sender import FORKED, Sender, check_may_wait, ended
+from teletape.sessions.sending.strands import Place, Strands, strand_of
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import Command, Id, Input
 from teletape_engine.commands.results import Result
@@ -71,6 +72,7 @@ class Channel:
         buffer: Commands that wait, and ids that were never made.
         call_sites: Whether the program's lines are recorded.
         differing: The ops whose records differ on the server.
+        strands: Those of the program's threads and tasks.
     """
 
     def __init__(self, http: Connection) -> None:
@@ -97,10 +99,13 @@ class Channel:
             attached = http.create(f"{self._path}/attach")
             self.next_id: Callable[[], int] = itertools.count(attached["first_id"]).__next__
             self.client: int = attached["client"]
-            self.buffer = BatchBuffer(self.client, attached["seq"])
+            self.strands = Strands(self.next_id)
+            features = info.get("features", ())
+            by_strand = wire.STRANDS in features
+            self.buffer = BatchBuffer(self.client, attached["seq"], self.strands.ended, by_strand=by_strand)
             self.call_sites = environment.call_sites()
             self._record = self.buffer.recordings.append
-            repeats = wire.REPEATED_BATCHES in info.get("features", ())
+            repeats = wire.REPEATED_BATCHES in features
             self._sender = Sender(http, self.session, self.buffer, repeats=repeats, stays=self.stays)
             self._sender.start()
             if self.joined:
@@ -141,11 +146,11 @@ class Channel:
         """Whether the command that was to make this id failed."""
         return name in self.buffer.poisoned
 
-    def emit(self, context: int, command: Command, nbytes: int = 0, where: Where = None) -> None:
-        """Records one command of a context; a buffer that has grown too large is sent. Not lazy: it is sent at once.
+    def emit(self, place: Place, command: Command, nbytes: int = 0, where: Where = None) -> None:
+        """Records one command; a buffer that has grown too large is sent. Not lazy: it is sent at once.
 
         Args:
-            context: The id of the recorder's context.
+            place: The recorder's context, and the strand.
             command: The command.
             nbytes: Bytes of the tensors in it.
             where: Its call site; None: the program's line that runs now.
@@ -155,23 +160,23 @@ class Channel:
         if where is None and self.call_sites:
             where = caller()
         buffer = self.buffer
-        self._record(recording_of(context, command, where if self.call_sites else None))
+        self._record(recording_of(place, command, where if self.call_sites else None))
         buffer.nbytes += nbytes
         if len(buffer.recordings) >= _MOST_COMMANDS or buffer.nbytes >= _MOST_BYTES or not self.lazy:
-            self._ask((), Reply(early=self.lazy))
+            self._ask((), Reply(early=self.lazy, strand=strand_of(place)))
 
     def emit_call(
-        self, context: int, where: Where, op: str, attrs: Attrs, inputs: tuple[Input, ...], output: int
+        self, place: Place, where: Where, op: str, attrs: Attrs, inputs: tuple[Input, ...], output: int
     ) -> None:
         """Records an op as `emit` does a command: by its fields, which are all that a repeated batch needs."""
         if self._sender.closed is not None:
             self._check_open()
         if where is None and self.call_sites:
             where = caller()
-        self._record((context, None, where if self.call_sites else None, op, attrs, inputs, output))
+        self._record((place, None, where if self.call_sites else None, op, attrs, inputs, output))
         buffer = self.buffer
         if len(buffer.recordings) >= _MOST_COMMANDS or buffer.nbytes >= _MOST_BYTES or not self.lazy:
-            self._ask((), Reply(early=self.lazy))
+            self._ask((), Reply(early=self.lazy, strand=strand_of(place)))
 
     def step_ends(self) -> None:
         """Sends a well-filled buffer if nothing is in flight: an outermost tape opens, so a training step has ended."""
@@ -181,25 +186,29 @@ class Channel:
 
     # -------------------------------------------------------------------------------------------------------- reading
     def ask(
-        self, context: int, questions: Sequence[Command], where: Where = None, expected: int = 0
+        self, place: Place, questions: Sequence[Command], where: Where = None, expected: int = 0
     ) -> Sequence[Result]:
         """Sends everything recorded and then the questions, and returns one result for each question.
 
         Args:
-            context: The id of the recorder's context.
+            place: The recorder's context, and the strand.
             questions: The questions.
             where: Their call site; None: the program's line that runs now.
             expected: Bytes of the tensors that they ask for.
 
         Raises:
-            TeletapeError: A command failed; a value that a question names was never made.
+            TeletapeError: A command of the strand failed; a value that a question names was never made.
         """
         where = (caller() if where is None else where) if self.call_sites else None
-        recordings = [recording_of(context, question, where) for question in questions]
-        return self._ask(recordings, Reply(len(questions), expected=expected))
+        recordings = [recording_of(place, question, where) for question in questions]
+        return self._ask(recordings, Reply(len(questions), expected=expected, strand=strand_of(place)))
 
     def sync(self) -> None:
-        """Waits until everything recorded has been executed; raises what failed."""
+        """Waits until everything recorded has been executed; raises what failed here, or in what has ended."""
+        self._ask((), Reply(strand=self.strands.here()))
+
+    def finish(self) -> None:
+        """As `sync`; raises what failed in any strand."""
         self._ask((), Reply())
 
     def deliver(self) -> None:
@@ -213,7 +222,7 @@ class Channel:
             if self._sender.over:
                 reply.settle(error=ended(self._sender.closed or ""))
         if reply.error is not None:
-            self._sender.raised(reply.error)
+            self.buffer.raised(reply.error, reply)
             raise copy.copy(reply.error)
 
     def round_trip(self) -> None:
@@ -254,7 +263,7 @@ class Channel:
                     raise error_at(error, error.recorded, call_site_of(sys._getframe(1)))
                 raise error
             finally:
-                self._sender.raised(error)
+                self.buffer.raised(error, reply)
         return reply.results
 
     def _late(self, reply: Reply) -> DeadlineExceededError:
@@ -313,7 +322,7 @@ class Channel:
     @property
     def waits(self) -> bool:
         """Whether something that may fail was recorded and not computed, or has failed and was not raised."""
-        if self._sender.failure is not None or self._sender.in_flight is not None:
+        if self.buffer.failures or self._sender.in_flight is not None:
             return True
         return any(not command.structural for command in self.buffer.commands)
 
@@ -338,7 +347,7 @@ class Channel:
         timeout, is_late = self.http.options.current_timeout, False
         try:
             if self._sender.closed is None:
-                self.sync()
+                self.finish()
         except DeadlineExceededError:
             is_late = True
             raise
@@ -365,7 +374,7 @@ class Channel:
                 'tf.connect(url, session="mine")'
             )
         try:
-            self.sync()
+            self.finish()
         finally:
             self._sender.detach("the program has left it, and can join it again by its name")
 

@@ -6,15 +6,17 @@ import math
 import operator
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
+from teletape.errors import TeletapeError
 from teletape.program.call_site import Where, call_site_text
+from teletape.sessions.sending.strands import Place, context_of, strand_of
 from teletape_engine.catalogue.attributes import Attrs
-from teletape_engine.commands import Batch, Call, Command, ContextSwitch, Id, Input
+from teletape_engine.commands import Batch, Call, Command, ContextSwitch, Id, Input, OnFailure
 from teletape_engine.commands.results import Answer, Facts, Result
 
 if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
@@ -25,22 +27,25 @@ if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does n
 _USUAL: Final = 0.9  #: Of a timeout: with as much left the server gets all of it.
 _SHORTEST: Final = 0.01  #: Seconds that a batch gets whose readers wait no longer.
 
-#: The id of its recorder's context (None: it is of no context), a command, and where the program recorded it. If it is
+#: What it is of (None: of no context), a command, and where the program recorded it. If it is
 #: of a context, also name, attributes, inputs and result of an op, whose command is None until it is needed.
 Recording: TypeAlias = (
-    tuple[int | None, Command, Where]
-    | tuple[int, Command | None, Where, str | None, Attrs | None, tuple[Input, ...], int | None]
+    tuple[Place | None, Command, Where]
+    | tuple[Place, Command | None, Where, str | None, Attrs | None, tuple[Input, ...], int | None]
 )
 
+#: Of each strand that has failed in a batch: the index of the first command of it that did, and why.
+Causes: TypeAlias = Mapping[int, tuple[int, TeletapeError]]
 
-def recording_of(context: int, command: Command, where: Where) -> Recording:
-    """Returns a command of a context as it is recorded: an op by its fields, as `Channel.emit_call` records it."""
+
+def recording_of(place: Place, command: Command, where: Where) -> Recording:
+    """Returns a command as it is recorded: an op by its fields, as `Channel.emit_call` records it."""
     if command.__class__ is Call:
         assert isinstance(command, Call)
         if len(command.outputs) == 1 and command.where is None:
             (output,) = command.outputs
-            return context, None, where, command.op, cast("Attrs", command.attrs), command.inputs, cast("int", output)
-    return context, command, where, None, None, (), None
+            return place, None, where, command.op, cast("Attrs", command.attrs), command.inputs, cast("int", output)
+    return place, command, where, None, None, (), None
 
 
 def command_of(recording: Recording) -> Command:
@@ -67,9 +72,10 @@ class Reply:
         empty: Whether a batch is sent even if there is nothing in it.
         early: Whether the batch's sealing is enough; otherwise its answer is awaited.
         expected: Bytes of the tensors that the questions ask for.
+        strand: The strand that waits; None: what fails in any strand concerns it.
 
     Attributes:
-        questions, empty, early, expected: As passed.
+        questions, empty, early, expected, strand: As passed.
         releases: The number of ids released before it, counted from the beginning of the session.
         timeout: Seconds that its reader waits, at most; None: for any time.
         until: When that is over, on the monotonic clock.
@@ -87,12 +93,21 @@ class Reply:
         "questions",
         "releases",
         "results",
+        "strand",
         "timeout",
         "until",
     )
 
-    def __init__(self, questions: int = 0, *, empty: bool = False, early: bool = False, expected: int = 0) -> None:
-        self.questions, self.empty, self.early, self.expected = questions, empty, early, expected
+    def __init__(
+        self,
+        questions: int = 0,
+        *,
+        empty: bool = False,
+        early: bool = False,
+        expected: int = 0,
+        strand: int | None = None,
+    ) -> None:
+        self.questions, self.empty, self.early, self.expected, self.strand = questions, empty, early, expected, strand
         self.releases = 0
         self.timeout: float | None = None
         self.until = math.inf
@@ -106,6 +121,10 @@ class Reply:
     def settled(self) -> bool:
         """Whether results or an error are here."""
         return self._settled
+
+    def concerns(self, strand: int, *, ended: bool) -> bool:
+        """Whether what has failed in a strand is its error: of one that has ended only if it has no questions."""
+        return self.strand in (None, strand) or (ended and not self.questions)
 
     def wait(self, seconds: float = -1) -> bool:
         """Waits until it is settled, and returns whether it is. Called by the thread that made it, until it is True."""
@@ -169,12 +188,14 @@ class SealedBatch:
         """The batch; if it is sent again, its bytes are the same."""
         if self._batch is None:
             in_order: list[Command] = []
-            current: int | None = None
+            current: Place | None = None
+            by_strand = self.head.on_failure is OnFailure.STRAND
             for recording in self.recordings:
-                context = recording[0]
-                if context != current and context is not None:
-                    current = context
-                    in_order.append(ContextSwitch(context))
+                place = recording[0]
+                if place != current and place is not None:
+                    current = place
+                    strand = None if place.__class__ is int or not by_strand else strand_of(place)
+                    in_order.append(ContextSwitch(context_of(place), strand))
                 in_order.append(command_of(recording))
             self._batch = replace(self.head, commands=tuple(in_order))
         return self._batch
@@ -189,11 +210,34 @@ class SealedBatch:
         """Bytes of the tensors in the answer, about."""
         return sum([reply.expected for _, reply in self.replies])
 
-    def answered(self, answer: Answer, cause: BaseException | None) -> None:
-        """Settles the replies: with their results, or if they are after the answer's failure with its cause."""
-        executed = len(self.call_sites) if answer.failure is None else answer.failure.index
+    def strands(self) -> Iterator[int]:
+        """Yields the strand of each of its commands; 0: it is before all others."""
+        current: Place = 0
+        for recording in self.recordings:
+            place = recording[0]
+            if place != current and place is not None:
+                current = place
+                yield strand_of(place)  # of the switch to it
+            yield strand_of(current)
+
+    def answered(self, answer: Answer, causes: Causes, ended: Callable[[int], bool]) -> None:
+        """Settles the replies: with their results, or with the cause of what has failed before them.
+
+        Args:
+            answer: The answer.
+            causes: Why commands have failed.
+            ended: Whether a strand has ended.
+        """
         for end, reply in self.replies:
-            if end > executed:
+            cause = next(
+                (
+                    cause
+                    for strand, (index, cause) in causes.items()
+                    if index < end and reply.concerns(strand, ended=ended(strand))
+                ),
+                None,
+            )
+            if cause is not None:
                 reply.settle(error=cause)
             else:
                 first = end - reply.questions

@@ -45,7 +45,7 @@ from teletape.program.tracebacks import op_words, with_op
 from teletape.sessions import ending
 from teletape.sessions.sending.batch_buffer import BatchBuffer
 from teletape.sessions.sending.exclusive import Exclusive
-from teletape.sessions.sending.sealed_batch import Reply, SealedBatch
+from teletape.sessions.sending.sealed_batch import Causes, Reply, SealedBatch
 from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import AnswerDroppedError, UnknownStructureError
 
@@ -79,7 +79,6 @@ class Sender:
 
     Attributes:
         http, session, buffer: As passed.
-        failure: The cause of a failure that no read has raised yet.
         closed: Why the session can no longer be used, or None.
         over: Whether the thread answers no more questions.
         last_answer: The session's bytes, and when and how it was served; None: there was no answer.
@@ -90,7 +89,6 @@ class Sender:
     ) -> None:
         self.http, self.session, self.buffer, self._stays = http, session, buffer, stays
         self._repeats = wire.Repeats(wanted=repeats)
-        self.failure: TeletapeError | None = None
         self.closed: str | None = None
         self.over = False
         self.last_answer: tuple[int, wire.Served] | None = None
@@ -143,7 +141,7 @@ class Sender:
 
     def _exchange(self, seconds: float) -> None:
         http, buffer = self.http, self.buffer
-        if self.closed is not None or self.failure is not None or buffer.poisoned or buffer.nbytes >= _LARGE:
+        if self.closed is not None or buffer.failures or buffer.poisoned or buffer.nbytes >= _LARGE:
             return
         here = buffer.position
         if here.sealed is not None or not http.open_for_frames:
@@ -178,7 +176,7 @@ class Sender:
             http.requests += 1
             self.last_answer = answer.bytes_in_use, served
             sealed.note_profile(answer, served, len(body))
-            sealed.answered(answer, None)
+            sealed.answered(answer, {}, buffer.ended)
             there.sealed = None
 
     def wake(self) -> None:
@@ -199,11 +197,6 @@ class Sender:
     def idle(self) -> bool:
         """Whether there is nothing to do for it. At the moment of a wake in another thread this may be wrong."""
         return self._turns >= self._wakes
-
-    def raised(self, error: BaseException) -> None:
-        """Notes that the program has been shown this error: no other read raises it for a failed command."""
-        if self.failure is error:
-            self.failure = None
 
     def end(self) -> None:
         """Makes the thread deliver what waits, end the session on the server, and end itself. Never waits."""
@@ -319,8 +312,6 @@ class Sender:
         if self.closed is not None:
             self.buffer.refuse_questions(ended(self.closed), early=True)
             return None
-        if self.failure is not None:
-            self.buffer.refuse_questions(self.failure, early=False)
         return self.buffer.seal()
 
     def _frame(self, sealed: SealedBatch) -> wire.Frame:
@@ -351,13 +342,11 @@ class Sender:
         return answer
 
     def _land(self, sealed: SealedBatch, answer: Answer) -> None:
-        cause = None
+        causes: Causes = {}
         if answer.failure is not None:
-            cause = self._cause(answer.failure, sealed)
-            if self.failure is None:
-                self.failure = cause
-            self.buffer.fail(sealed, answer.failure.index, cause)
-        sealed.answered(answer, cause)
+            failures = [(failure.index, self._cause(failure, sealed)) for failure in answer.failures]
+            causes = self.buffer.fail(sealed, failures)
+        sealed.answered(answer, causes, self.buffer.ended)
         self.buffer.landed(sealed)
 
     def _cause(self, failure: Failure, sealed: SealedBatch) -> TeletapeError:
@@ -382,9 +371,7 @@ class Sender:
         if isinstance(error, SessionEndedError):
             self._gone, self.closed = True, error.message
             error = SessionEndedError(f"{error.message}; {_dropped(sealed, self.buffer)}{HOW_TO_GO_ON}")
-        if self.failure is None:
-            self.failure = error
-        self.buffer.fail(sealed, 0, error)
+        self.buffer.fail(sealed, [(0, error)], refused=True)
         self.buffer.take_back(sealed)
         sealed.failed(error)
 

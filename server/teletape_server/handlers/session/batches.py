@@ -67,9 +67,11 @@ def batch(session: Session, request: Request) -> Result:
         frame = wire.encode_answer(answer, served, client=sent.client, seq=sent.seq, nonce=sent.nonce)
         return Result(wire.FRAME_TYPE, frame.buffers, frame.length, facts)
     if answer.failure is not None:
-        failure = answer.failure
-        message = located(failure.message, {**failure.details, "op": failure.op, "where": failure.where})
-        answer = replace(answer, failure=replace(failure, message=message))
+        first, *further = [
+            replace(each, message=located(each.message, {**each.details, "op": each.op, "where": each.where}))
+            for each in answer.failures
+        ]
+        answer = replace(answer, failure=first, further_failures=tuple(further))
     encoding = request.params["encoding"] or None
     body = wire.answer_to_json(answer, served, full=request.params["full"], encoding=encoding, unwritten=True)
     return json_result(body, **facts)

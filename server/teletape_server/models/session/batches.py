@@ -48,8 +48,9 @@ class Batch(Body):
     on_failure: Annotated[
         OnFailure,
         Field(
-            description="The ids that a failed batch should have created: poison (using them fails), free, or rollback "
-            "(also those that earlier commands created are free)"
+            description="What a failure does: poison (later commands are skipped, using their ids fails), strand (so, "
+            "and other strands go on), free (the skipped ids are free), or rollback (also those that earlier commands "
+            "created are free)"
         ),
     ] = OnFailure.POISON
     replace: Annotated[
@@ -80,7 +81,7 @@ class BatchResult(Answer):
 
 
 class BatchFailure(Answer):
-    """The first command of a batch that failed."""
+    """The first command of a batch, or of a strand in it, that failed."""
 
     command: Annotated[int, Field(description="The command's position in the batch, from 0")]
     code: str
@@ -95,6 +96,10 @@ class BatchAnswer(Answer):
 
     results: list[BatchResult]
     failure: BatchFailure | None
+    further_failures: Annotated[
+        list[BatchFailure] | None,
+        Field(description="With on_failure `strand`: the first failure in each other strand; absent: there is none"),
+    ] = None
     bytes_in_use: int
     expires_at: Annotated[str | float | None, Field(description="When the session ends if no further request comes")]
     queue_seconds: Annotated[float, Field(description="Seconds before the batch started")]

@@ -1,0 +1,107 @@
+"""Strands: the commands of one thread or one async task, in its order. A failure skips the rest of its own strand."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
+
+from teletape.program.notebook import shell
+
+#: Of what a command is: the id of its context, and of its strand if that has another id.
+Place: TypeAlias = int | tuple[int, int]
+
+
+def context_of(place: Place) -> int:
+    """Returns the id of the context."""
+    return place if place.__class__ is int else place[0]  # type: ignore[index]  # narrowed
+
+
+def strand_of(place: Place) -> int:
+    """Returns the id of the strand."""
+    return place if place.__class__ is int else place[1]  # type: ignore[index]  # narrowed
+
+
+def running_task() -> Any:
+    """Returns the task of asyncio or trio, or the greenlet of gevent, that runs in this thread; None: there is none.
+
+    A library that is not imported runs no tasks.
+    """
+    modules = sys.modules
+    asyncio = modules.get("asyncio")
+    current_task = getattr(asyncio, "current_task", None)
+    if current_task is not None and asyncio._get_running_loop() is not None:  # type: ignore[union-attr]  # it has both
+        return current_task()
+    trio = modules.get("trio.lowlevel")
+    if trio is not None:
+        with suppress(AttributeError, RuntimeError):  # it is being imported; it does not run in this thread
+            return trio.current_task()
+    greenlets = modules.get("greenlet")
+    if greenlets is not None:
+        with suppress(AttributeError):
+            greenlet = greenlets.getcurrent()
+            return None if greenlet.parent is None else greenlet
+    return None
+
+
+#: The task that waits for what a thread of its event loop's executor does.
+acting: Final = contextvars.ContextVar[Any]("acting", default=None)
+
+
+class Strand:
+    """The strand of a thread or task, which holds it.
+
+    Attributes:
+        id: Its id.
+    """
+
+    __slots__ = ("__weakref__", "id")
+
+    def __init__(self, id: int) -> None:
+        self.id = id
+
+
+class Strands:
+    """The strands of a session's client.
+
+    Args:
+        next_id: Returns an id that the client has never used.
+    """
+
+    def __init__(self, next_id: Callable[[], int]) -> None:
+        self._next_id = next_id
+        self._of_thread = threading.local()
+        self._of_tasks: weakref.WeakKeyDictionary[Any, Strand] = weakref.WeakKeyDictionary()
+        self._live: weakref.WeakValueDictionary[int, Strand] = weakref.WeakValueDictionary()
+
+    def of_thread(self, id: int | None = None) -> Strand:
+        """Returns this thread's strand: a new one, with this id or one of its own, if there is none."""
+        strand: Strand | None = getattr(self._of_thread, "strand", None)
+        if strand is None:
+            strand = self._of_thread.strand = self._new(self._next_id() if id is None else id)
+        return strand
+
+    def of_task(self, task: Any) -> Strand:
+        """Returns a task's strand. The cells of a notebook, which may be tasks, are of one strand, as its reader is."""
+        strand = self._of_tasks.get(task)
+        if strand is None:
+            strand = self._new(self._next_id()) if shell() is None else self.of_thread()
+            self._of_tasks[task] = strand
+        return strand
+
+    def here(self) -> int:
+        """Returns the id of the strand of the running task, of the task that this thread acts for, or of the thread."""
+        task = running_task() or acting.get()
+        return (self.of_thread() if task is None else self.of_task(task)).id
+
+    def ended(self, id: int) -> bool:
+        """Whether the thread or task has ended."""
+        return id not in self._live
+
+    def _new(self, id: int) -> Strand:
+        strand = self._live[id] = Strand(id)
+        return strand
