@@ -20,6 +20,7 @@ const listening = http.createServer(async (request, response) => {
   if (next === silence) return request.socket.destroy();
   const [status, headers, answer] = next;
   response.writeHead(status, headers);
+  if (headers["Content-Length"] && answer) return response.write(answer, () => request.socket.destroy());
   if (answer !== undefined) response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
 });
 
@@ -135,7 +136,7 @@ test("nothing is sent again to a server that has never answered", async () => {
 });
 
 test("a server that goes away while it computes is asked for the answer until patience ends", async () => {
-  answers = [later, silence, silence, gone, silence, silence, [200, {}, { values: 1 }]];
+  answers = [later, silence, gone, silence, [200, {}, { values: 1 }]];
   assert.deepEqual(await new Teletape(address, { retries: 0 }).request("POST", "/v1/run", {}), { values: 1 });
   assert.deepEqual(new Set(requests.map(([method]) => method)), new Set(["POST", "GET"]));
   assert.equal(requests[0][0], "POST");
