@@ -1,4 +1,4 @@
-"""`tf.debugging`: checks that raise where they are called. Each reads what it checks: over HTTP a round trip.
+"""`tf.debugging`: checks that raise where they are called. Each reads its values: over HTTP a round trip.
 
 Long because TensorFlow has this many of them.
 """
@@ -69,10 +69,10 @@ __all__ = [
 
 # --------------------------------------------------------------------------------------------------------- finiteness
 def check_numerics(tensor: to.TensorInput, message: str, name: str | None = None) -> Tensor:
-    """`tensor`, if none of its numbers is NaN or infinite; the gradient passes through.
+    """Returns `tensor` if none of its numbers is NaN or infinite; the gradient passes through.
 
     Raises:
-        InvalidArgumentError: One of them is: the text begins with `message`. Or the dtype is not floating.
+        InvalidArgumentError: A number is NaN or infinite, with `message` before the text; or the dtype is not floating.
     """
     checked = to.tensor(tensor)
     if checked.dtype.np not in FLOATING:
@@ -104,7 +104,7 @@ def Assert(condition: to.TensorInput, data: Any, summarize: int | None = None, n
 
 
 def _holds(condition: Tensor, text: str) -> bool:
-    """Whether the condition is true. While a function is traced, an op checks it when it runs: its error is `text`."""
+    """Whether the condition is true. While a function is traced an op checks it at each run, with the error `text`."""
     if current().tracing:
         call(ops.ensure, (condition,), message=text)
         return True
@@ -125,7 +125,7 @@ def _none(tensor: Tensor) -> Tensor:
 
 
 def _summary(tensor: Tensor, count: int) -> str:
-    """The first elements (all of them for a negative count), with dots if more follow."""
+    """Returns the first elements (all for a negative count), with dots if more follow."""
     if not tensor.shape.rank:
         return str(tensor.numpy()) if count else ""
     flat = tensor.numpy().reshape(-1)
@@ -470,7 +470,7 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 
 # -------------------------------------------------------------------------------------------------------------- shapes
-_ANY_AXES: Final = ("*", Ellipsis)  #: At the first or last place: any number of axes.
+_ANY_AXES: Final = ("*", Ellipsis)  #: As the first or last size: any number of axes.
 _ANY_SIZE: Final = (None, ".")
 
 

@@ -1,4 +1,4 @@
-"""The environment variables that the SDK reads, each in one function: nothing else in it reads TELETAPE_* ones.
+"""The environment variables that the SDK reads, each in a function; no other module of it reads TELETAPE_* ones.
 
 The engine reads one of its own, TELETAPE_PLANS: see `teletape_engine.plans.policy`.
 
@@ -93,7 +93,7 @@ def blas_threads() -> str | None:
 
 
 def everything() -> dict[str, str]:
-    """Returns all variables of this name that are set, for a report; also the server's and the engine's."""
+    """Returns all TELETAPE_* variables that are set, for a report; also the server's and the engine's."""
     return {name: os.environ[name] for name in sorted(os.environ) if name.startswith("TELETAPE_")}
 
 

@@ -1,4 +1,4 @@
-"""`tf.errors`: the engine's exceptions under TensorFlow's names, and what else can go wrong with a server.
+"""`tf.errors`: the engine's exceptions under TensorFlow's names, and the errors of using a server.
 
 TeletapeError                  (the engine's tree, teletape_engine.errors)
 ├─ ConnectionFailed            no answer from the server
@@ -43,35 +43,35 @@ class ConnectionFailed(TeletapeError, OSError):
 
 
 class OutOfRangeError(TeletapeError):
-    """A loop over no elements that has nothing to begin with, or past the last element of one of its inputs."""
+    """A loop over no elements without an initial value, or past the last element of one of its inputs."""
 
     code = "out_of_range"
     error_code = 11
 
 
 class AbortedError(TeletapeError):
-    """The work was given up, usually because other work was in its way."""
+    """The work was aborted, usually because of a conflict with other work."""
 
     code = "aborted"
     error_code = 10
 
 
 class AlreadyExistsError(TeletapeError):
-    """A file or folder that was to be made is there already."""
+    """The file or folder to be made exists already."""
 
     code = "already_exists"
     error_code = 6
 
 
 class DataLossError(TeletapeError):
-    """A file does not hold what it should: it is cut, damaged, or of another format."""
+    """A file is truncated, damaged, or of another format."""
 
     code = "data_loss"
     error_code = 15
 
 
 class FailedPreconditionError(TeletapeError):
-    """The state does not allow the operation: a folder to remove is not empty, a table has no values yet."""
+    """The state does not allow the operation: a folder to remove is not empty, or a table has no values yet."""
 
     code = "failed_precondition"
     error_code = 9
@@ -85,21 +85,21 @@ class NotFoundError(TeletapeError):
 
 
 class PermissionDeniedError(TeletapeError):
-    """The program may not read or write there."""
+    """The program has no permission to read or write the file."""
 
     code = "permission_denied"
     error_code = 7
 
 
 class UnavailableError(TeletapeError):
-    """What was called cannot be reached now; a later attempt may succeed."""
+    """The service cannot be reached now; a later attempt may succeed."""
 
     code = "unavailable"
     error_code = 14
 
 
 class UnknownError(TeletapeError):
-    """A Python function that a program runs as an op (`tf.py_function`) has failed in a way of its own."""
+    """A Python function that a program runs as an op (`tf.py_function`) raised an exception of another class."""
 
     code = "unknown"
     error_code = 2
@@ -116,14 +116,14 @@ UnauthenticatedError = AuthenticationError
 
 
 class OperatorNotAllowedInGraphError(TypeError):
-    """TensorFlow's for a Python `if`, `for` or `bool()` on a tensor of a graph.
+    """TensorFlow's error for a Python `if`, `for` or `bool()` on a tensor of a graph. Teletape never raises it.
 
-    Here such a function runs op by op instead, so that programs catch it in vain.
+    Such a function runs op by op here. The class exists so that programs can name it in `except`.
     """
 
 
 class SessionEndedError(TeletapeError):
-    """The session is gone, and its values with it; the message says why and when."""
+    """The session has ended, and its values are lost; the message says why and when."""
 
     code = "session_ended"
 
@@ -132,7 +132,7 @@ class RequestError(TeletapeError):
     """The server refused the request.
 
     Attributes:
-        code: Which problem it is (docs/protocol.md lists them).
+        code: The problem's code (docs/protocol.md lists them).
         status: The HTTP status.
     """
 
@@ -146,7 +146,7 @@ class GradientMismatch(AssertionError):
     """Automatic and numerical derivatives differ.
 
     Attributes:
-        report: Which entry, both values, how far apart they may be.
+        report: The entry, both values, and the tolerance.
     """
 
     def __init__(self, report: Report) -> None:
@@ -155,7 +155,7 @@ class GradientMismatch(AssertionError):
 
 
 def error_of(status: int, body: bytes, retry_after: float | None = None) -> TeletapeError:
-    """A problem+json answer as an exception. What is no problem (a proxy's page) becomes a RequestError."""
+    """Returns a problem+json answer as an exception. Any other answer (a proxy's page) becomes a RequestError."""
     try:
         problem = json.loads(body)
         code, text = problem["code"], problem.get("detail") or problem["title"]
@@ -173,16 +173,16 @@ def error_of(status: int, body: bytes, retry_after: float | None = None) -> Tele
 
 
 def _words(body: bytes) -> str:
-    """Returns the first words of an answer that is no problem: those that a browser would show of a page."""
+    """Returns the first words of an answer that is no problem, without the markup of a page."""
     text = body[:10_000].decode(errors="replace")
     text = re.sub(r"(?is)<(script|style|title)\b.*?</\1>|<[^>]*>", " ", text)
     return " ".join(text.split())[:200]
 
 
 def error_for(code: str, message: str, **details: Any) -> TeletapeError:
-    """The exception for a code; RequestError for one that a program can do nothing particular about."""
+    """Returns the exception class for a code; RequestError for codes without a class of their own."""
     error = tree().get(code)
-    # A server may run in this process, and has errors of its own.
+    # A server in this process adds errors of its own.
     if error is None or error is RequestError or error.__module__.startswith("teletape_server."):
         return RequestError(message, code=code, **details)
     return error(message, **details)

@@ -1,7 +1,7 @@
-"""Memory for large arrays, used again after the last array in it is gone.
+"""Memory for large arrays, reused after the last array in it is gone.
 
-The system hands out fresh memory page by page, which takes three times as long as to copy into memory that was used
-before. So what is received, and what is copied before it is sent or returned, goes into blocks that are kept.
+The system provides new memory page by page, which takes three times as long as a copy into memory that was used
+before. So arrays that are received, or copied before they are sent or returned, use blocks of a pool.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 HostArray: TypeAlias = "np.ndarray[Any, Any]"
 
 _SMALLEST: Final = 1 << 20  #: Bytes from which an array gets a block.
-_MOST_IDLE: Final = 128 << 20  #: Bytes of blocks that are kept for further arrays.
+_MOST_IDLE: Final = 128 << 20  #: The largest number of bytes of idle blocks.
 
-#: Blocks that nothing uses, by their size. Every change is one call in C, so that threads and interrupts share it.
+#: Idle blocks by their size. Every change is one call in C, so threads and interrupts need no lock.
 _idle: Final[dict[int, list[HostArray]]] = {}
 
 
 def block_size(nbytes: int) -> int:
-    """Returns the size of the block for an array: at most an eighth larger, so that few sizes serve many arrays."""
+    """Returns the size of the block for an array: at most an eighth larger, so that many arrays share few sizes."""
     step = 1 << max(nbytes.bit_length() - 4, 12)
     return -(-nbytes // step) * step
 
@@ -38,16 +38,16 @@ def empty(nbytes: int) -> HostArray:
     except (KeyError, IndexError):
         block = np.empty(size, np.uint8)
     unshared = object()
-    if sys.getrefcount(block) > sys.getrefcount(unshared):  # the program holds the end of an array's chain of bases
+    if sys.getrefcount(block) > sys.getrefcount(unshared):  # the program still has an array in it
         block = np.empty(size, np.uint8)
-    # Through a memoryview: the base of every view is then this array, and not the block, so that its end is theirs.
+    # Through a memoryview: then the base of every view is this array, and not the block, and lives as long as they do.
     array = np.frombuffer(block.data, np.uint8, nbytes)
     weakref.finalize(array, _keep, block).atexit = False
     return array
 
 
 def forget(size: int) -> None:
-    """Gives back the blocks of a size that nothing uses: other memory takes their place."""
+    """Frees the idle blocks of a size: other memory replaces them."""
     _idle.pop(size, None)
 
 
@@ -61,7 +61,7 @@ def copy(array: HostArray) -> HostArray:
 
 
 def _keep(block: HostArray) -> None:
-    """Keeps a block, and drops others until those that are kept are within the bound."""
+    """Adds an idle block, and drops others until all are within the bound."""
     _idle.setdefault(block.nbytes, []).append(block)
     excess = sum(size * len(blocks) for size, blocks in list(_idle.items())) - _MOST_IDLE
     while excess > 0:

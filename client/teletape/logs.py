@@ -14,11 +14,11 @@ _configured = False
 
 
 def get_logger() -> logging.Logger:
-    """The logger named "teletape", through which every warning of the SDK goes.
+    """Returns the logger named "teletape", to which the SDK writes all warnings.
 
-    The first call gives it a handler, so that warnings are seen: stderr, `LEVEL:name:text`. It does not where the
-    root logger has handlers already, which would say everything twice. In an interactive interpreter it writes to
-    stdout, from level INFO.
+    The first call adds a handler, so that warnings are seen: stderr, `LEVEL:name:text`; unless the root logger has
+    handlers already, which would repeat every line. In an interactive interpreter it writes to stdout, from level
+    INFO.
     """
     global _configured
     logger = logging.getLogger("teletape")
@@ -35,10 +35,10 @@ def log_first_n(level: int, message: str, n: int, key: str) -> None:
     """Log `message` unless `n` messages of the same `key` have been logged by this process before.
 
     Args:
-        level: As in `logging`.
-        message: The text, complete.
-        n: How often this process says it.
-        key: What is counted; different messages may share one.
+        level: The level, as in `logging`.
+        message: The complete text.
+        n: The largest number of times.
+        key: The messages with the same key are counted together.
     """
     with _lock:
         times = _counts.get(key, 0)

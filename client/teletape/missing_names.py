@@ -1,6 +1,6 @@
-"""The answer to a name that there is not: the nearest names, and the page that lists all.
+"""The answer to a name that does not exist: the nearest names, and the page that lists all.
 
-Attributes of objects, as `tape.gradiant`; names that are imported, as `from teletape.nn import reluu`; names of Keras.
+It serves attributes of objects, as `tape.gradiant`; imports, as `from teletape.nn import reluu`; names of Keras.
 `namespace.py` answers for the attributes of public modules.
 """
 
@@ -19,13 +19,13 @@ from teletape_engine.suggestions import nearest
 
 PAGE: Final = "docs/compatibility.md has every name"
 _FEW: Final = 24  #: Names of an object that are listed if none is near.
-#: How alike names must be, from 0 to 1, that one is suggested for the other.
+#: The similarity of names, from 0 to 1, from which on one is suggested for the other.
 _ALIKE_IN_MODULE: Final = 0.65
 _ALIKE_ELSEWHERE: Final = 0.75
 
 
 def answer(missing: str, near: Sequence[str]) -> str:
-    """Returns the sentence that a name is missing, and which are near it."""
+    """Returns the sentence that a name is missing, with the nearest names."""
     if not near:
         return missing
     return f"{missing}; the nearest {'names are' if near[1:] else 'name is'} {', '.join(near)}"
@@ -33,7 +33,7 @@ def answer(missing: str, near: Sequence[str]) -> str:
 
 # ------------------------------------------------------------------------------------------------ attributes of objects
 class MissingAttribute:
-    """The text about an attribute that an object lacks, put together when it is read: `hasattr` does not read it.
+    """The text about an attribute that an object lacks, made when it is read, because `hasattr` does not read it.
 
     Args:
         owner: The object's class.
@@ -57,10 +57,10 @@ class MissingAttribute:
 
 @reports
 def _missing(self: Any, name: str) -> Any:
-    """The `__getattr__` of public classes: Python calls it for what it has not found.
+    """The `__getattr__` of public classes: Python calls it for missing attributes.
 
     Raises:
-        AttributeError: Always. That of a property, if it is one that has failed.
+        AttributeError: Always. If a property raised one, it is raised again.
     """
     if name.startswith("_"):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -70,14 +70,14 @@ def _missing(self: Any, name: str) -> Any:
 
 
 def answer_for_objects(public: type) -> None:
-    """Lets the objects of a public class say the nearest attributes, unless the class answers for itself."""
+    """Makes the objects of a public class name the nearest attributes, unless the class has a `__getattr__`."""
     if not hasattr(public, "__getattr__"):
         setattr(public, "__getattr__", _missing)  # noqa: B010  # no attribute to mypy
 
 
 # ----------------------------------------------------------------------------------------------------- names of modules
 def nearest_names(path: str, name: str, known: Iterable[str]) -> list[str]:
-    """At most three known names whose last part is `name`, or else like it: of the same module, or else of others.
+    """Returns at most three known names whose last part is equal or similar to `name`, those of the same module first.
 
     In `tf.compat.v1` it is the name of TensorFlow 2, if there is one.
     """
@@ -95,7 +95,7 @@ class ModuleAnswer:
     """The `__getattr__` of a public module.
 
     Args:
-        missing: Returns what is imported when it is first used, and raises AttributeError for what there is not.
+        missing: Returns a name that is imported when first used; raises AttributeError if there is no such name.
     """
 
     def __init__(self, missing: Callable[[str], Any]) -> None:
@@ -107,14 +107,15 @@ class ModuleAnswer:
 
 
 class MissingNameFinder(MetaPathFinder):
-    """The last finder of modules: of a name in a public module it says what the module says of its attributes."""
+    """The last finder of modules: for a name in a public module it raises the module's answer to missing attributes."""
 
     @reports
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Returns None for what is in no public module; see `importlib.abc.MetaPathFinder`.
+        """Returns None for names outside public modules; see `importlib.abc.MetaPathFinder`.
 
         Raises:
-            ModuleNotFoundError: There is no such name. The error has no module's name: `from` passes over those.
+            ModuleNotFoundError: There is no such name. The error names no module, because `from` ignores errors that
+                do.
         """
         outer, _, last = name.rpartition(".")
         module = sys.modules.get(outer)
@@ -128,13 +129,13 @@ class MissingNameFinder(MetaPathFinder):
 
 
 def install() -> None:
-    """Makes it the last finder."""
+    """Adds the finder as the last one."""
     if not any(isinstance(finder, MissingNameFinder) for finder in sys.meta_path):
         sys.meta_path.append(MissingNameFinder())
 
 
 def answer_for_keras(module: ModuleType, path: str = "tf.keras") -> None:
-    """Lets a public module of Keras, and those in it, say the nearest names."""
+    """Makes a public module of Keras, and the modules in it, name the nearest names."""
 
     def missing(name: str) -> Any:
         if name.startswith("_"):

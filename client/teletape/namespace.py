@@ -1,8 +1,8 @@
-"""The public names: TensorFlow's and Teletape's own, each with what it names.
+"""The public names: TensorFlow's and Teletape's own, each with its object.
 
-`publish` makes the modules that the dotted names need, such as `tf.math`. They list public names alone, and a name that
-does not exist is answered with the nearest ones. A function is written by hand only if its record in the catalogue says
-why, or if it is no op at all: control flow, assertions, devices and the calling of Python.
+`publish` makes the modules of the dotted names, such as `tf.math`. They list public names only, and an error for a
+missing name has the nearest ones. A function is written by hand only if its record in the catalogue gives the reason,
+or if it is no op: control flow, assertions, devices and calls of Python.
 
 Long because it is one list.
 """
@@ -111,7 +111,7 @@ def is_symbolic_tensor(tensor: Any) -> bool:
 
 # ------------------------------------------------------------------------------------------- TensorFlow's functions
 def by_hand() -> dict[str, Callable[..., Any]]:
-    """The functions that are written by hand, by TensorFlow's names without the leading `tf.`."""
+    """Returns the functions that are written by hand, by TensorFlow's names without the leading `tf.`."""
     entries: dict[str, Callable[..., Any]] = {}
     for path, module in (
         *(
@@ -209,7 +209,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
 
 @functools.cache
 def surface() -> dict[str, Callable[..., Any]]:
-    """Every function of TensorFlow's that there is, by its name without the leading `tf.`."""
+    """Returns all functions of TensorFlow's that exist here, by their names without the leading `tf.`."""
     return DERIVED | by_hand()
 
 
@@ -226,7 +226,7 @@ MODULES: Final = {
     "summary.experimental": summary.experimental,
 }
 
-#: The public modules that are imported when first used, most of them Keras's, and what is imported.
+#: The public modules that are imported when first used, most of them Keras's, with the module to import.
 LAZY: Final = {
     "initializers": "teletape.keras.initializers",
     "keras": "teletape.keras",
@@ -239,7 +239,7 @@ LAZY: Final = {
 
 @functools.cache
 def names() -> dict[str, Any]:
-    """Everything public outside MODULES, by its dotted name without the leading `tf.`."""
+    """Returns all public objects outside MODULES, by their dotted names without the leading `tf.`."""
     entries: dict[str, Any] = dict(surface())
     for path, module in (
         ("nest.", nest),
@@ -327,7 +327,7 @@ def names() -> dict[str, Any]:
 
 @functools.cache
 def by_module() -> dict[str, dict[str, Any]]:
-    """What each public module without a file holds, by its path ("" for `tf` itself); modules among it as None."""
+    """Returns the names and objects of each public module without a file, by its path ("": `tf`); modules are None."""
     modules: dict[str, dict[str, Any]] = {"": dict.fromkeys(path for path in MODULES if "." not in path)}
     for dotted, value in names().items():
         path, _, name = dotted.rpartition(".")
@@ -340,9 +340,9 @@ def by_module() -> dict[str, dict[str, Any]]:
 
 
 def _reporting(path: str, name: str, value: Any) -> Any:
-    """Returns a function of this package so that it reports its errors, as `path.name`; anything else as it is.
+    """Wraps a function of this package so that it reports its errors as `path.name`; any other value is unchanged.
 
-    It takes ragged tensors if it has a form for them. Within the package functions are called as they are.
+    It takes ragged tensors if it has a form for them. Within the package functions are called unwrapped.
     """
     if not isinstance(value, FunctionType) or not value.__module__.startswith("teletape."):
         return value
@@ -350,13 +350,13 @@ def _reporting(path: str, name: str, value: Any) -> Any:
         return value
     form = of_functions.FORMS.get(value) or ragged_strings.FORMS.get(value)
     function = reports(value) if form is None else retries(value, NotDense, form)
-    function.__module__, function.__qualname__ = path, name  # where pickle finds it
+    function.__module__, function.__qualname__ = path, name  # so that pickle finds it
     function.__name__ = name
     return function
 
 
 def publish(package: str) -> list[str]:
-    """Puts every public name in its place below `package`, and returns those of the package itself."""
+    """Sets every public name in its module below `package`, and returns the names of the package itself."""
     for module in MODULES.values():
         for name in module.__all__:
             setattr(module, name, _reporting(module.__name__, name, getattr(module, name)))
@@ -376,7 +376,7 @@ def publish(package: str) -> list[str]:
         listed = public if path else [*public, *LAZY]
         setattr(module, "__dir__", functools.partial(sorted, listed))  # noqa: B010  # read by dir(), not a method
         setattr(module, "__getattr__", ModuleAnswer(functools.partial(_missing, path)))  # noqa: B010
-        vars(module).setdefault("__path__", [])  # that names in it are imported through the finder, which answers
+        vars(module).setdefault("__path__", [])  # so that imports of its names use the finder, which answers
     listed_classes = [getattr(module, name) for module in MODULES.values() for name in module.__all__]
     for value in [*names().values(), *listed_classes, functions.Function, Session]:
         if isinstance(value, type) and value.__module__.startswith("teletape."):
@@ -392,16 +392,16 @@ def publish(package: str) -> list[str]:
 
 
 def _is_closed(public: type) -> bool:
-    """Whether the attributes of a class's objects are its own; a Module's are the program's, too."""
+    """Whether the class alone defines its objects' attributes; those of a Module are the program's, too."""
     return public is not Module and not issubclass(public, BaseException)
 
 
 # ------------------------------------------------------------------------------------------------------ missing names
 def _missing(path: str, name: str) -> Any:
-    """The `__getattr__` of a public module: imports what is imported when first used.
+    """The `__getattr__` of a public module: imports the modules that are imported when first used.
 
     Raises:
-        AttributeError: No such name; it says the nearest names, and what to do if that is known.
+        AttributeError: No such name; the message has the nearest names, and the remedy if there is one.
         ModuleNotFoundError: Keras is not installed.
     """
     dotted = f"{path}.{name}".lstrip(".")
@@ -422,7 +422,7 @@ def _missing(path: str, name: str) -> Any:
 
 
 def _all_names(path: str) -> list[str]:
-    """The dotted public names, those of modules too, that may be near one of a module: raw ops are near each other."""
+    """The dotted public names that may be suggested for a name of a module; raw ops only for raw ops."""
     own = (dotted for dotted in names() if path == "raw_ops" or not dotted.startswith("raw_ops."))
     files = (f"{module}.{entry}" for module, value in MODULES.items() for entry in value.__all__)
     return [*own, *files, *filter(None, by_module())]

@@ -44,7 +44,7 @@ def tf_print(*inputs: Any, **kwargs: Any) -> None:
     Args:
         inputs: Strings, tensors, structures of them, anything else.
         kwargs: `output_stream` (sys.stderr; also sys.stdout, logging.info, .warning or .error, or "file://path", which
-            is appended to), `summarize` (3: how many elements at each end of a dimension are shown, -1 for all),
+            is appended to), `summarize` (3: the number of elements shown at each end of a dimension, -1 for all),
             `sep` (" "), `end` (a line end), `name` (without effect).
 
     Raises:
@@ -108,7 +108,7 @@ def _text(inputs: Sequence[Any], sep: str, summarize: Any) -> str:
         and template == placeholder
         and _is_string_scalar(arrays[0])
     ):
-        return _decoded(arrays[0].item())  # alone it is the message itself
+        return _decoded(arrays[0].item())  # a single input is the message itself
     if not isinstance(summarize, int | float):
         raise TypeError(f"Expected int for argument 'summarize' not {summarize!r}.")
     parts = template.split(placeholder)
@@ -133,7 +133,7 @@ def _is_tensor(leaf: Any) -> bool:
 
 
 def _absent_from(text: str) -> str:
-    """TensorFlow's placeholder: its length decides where a long structure breaks into lines."""
+    """TensorFlow's placeholder, whose length decides about line breaks in a long structure."""
     placeholder, digits = "{}", random.Random(5)
     while placeholder in text:
         placeholder += str(digits.randint(0, 9))
@@ -178,7 +178,7 @@ def _rows(part: Any, dim: int, rank: int, ends: int) -> str:
     n, gap = len(part), _gap(dim, rank)
     shown = [_rows(part[i], dim + 1, rank, ends) for i in range(min(ends, n))]
     if n > 2 * ends:
-        shown.append("..." if shown else gap + "...")  # without elements before the dots the gap stays
+        shown.append("..." if shown else gap + "...")  # the gap stays if there are no elements before the dots
     shown += [_rows(part[i], dim + 1, rank, ends) for i in range(max(ends, n - ends), n)]
     return "[" + gap.join(shown) + "]"
 
@@ -192,14 +192,14 @@ def _element(value: Any) -> str:
         return f'"{_escaped(_decoded(value))}"'
     dtype = np.asarray(value).dtype
     if dtype.kind == "c":
-        return "?"  # TensorFlow's own: it has no text for them
+        return "?"  # TensorFlow has no text for them
     if dtype.kind == "b":
         return "1" if value else "0"
     return _float(value, dtype) if dtype.kind not in "iu" else str(int(value))
 
 
 def _float(element: Any, dtype: Any) -> str:
-    """The shortest of two precisions that reads back as the same number."""
+    """The text in the shorter of two precisions that reads back as the same number."""
     kind: Any = np.float64 if dtype == np.float64 else np.float32
     value, short, full = (kind(element), ".15g", ".17g") if kind is np.float64 else (kind(element), ".6g", ".9g")
     if not np.isfinite(value):

@@ -42,11 +42,11 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Calls `func` on NumPy arrays; what it returns becomes tensors again. There is no gradient through it.
+    """Calls `func` on NumPy arrays; its results become tensors. No gradient passes through it.
 
     Args:
-        func: Takes arrays of its own; returns an array, a number, or a structure of them. Without it: a decorator.
-        inp: A list of tensors or of what becomes an array.
+        func: Takes copies of the arrays; returns an array, a number, or a structure of them. Without it: a decorator.
+        inp: A list of tensors or of values that become arrays.
         Tout: Required, and without effect if ops run at once, as in TensorFlow: the results keep their own dtypes.
         stateful: Without effect.
         name: Without effect.
@@ -75,11 +75,11 @@ def numpy_function(
 def py_function(
     func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, name: str | None = None
 ) -> Any:
-    """Calls `func` on tensors. Gradients go through it to `inp`, once: not to what it closes over, nor a second time.
+    """Calls `func` on tensors. First derivatives pass through it to `inp`, but not to its closure; second ones do not.
 
     Args:
-        func: Takes tensors (of a variable its value); returns a tensor or what becomes one, a list of these, or None.
-            Without it: a decorator.
+        func: Takes tensors (for a variable its value); returns a tensor, a value that becomes one, a list of these, or
+            None. Without it: a decorator.
         inp: A list of tensors.
         Tout: The dtype of the result, or a list of them; [] if `func` returns None.
         name: Without effect.
@@ -186,7 +186,7 @@ def _has_gradient(tensor: Tensor) -> bool:
 
 
 def _call(func: Callable[..., Any], args: Sequence[Tensor], result_dtypes: Sequence[dtypes.DType]) -> list[Any]:
-    """Calls the function and converts its results; what it raises becomes an error of TensorFlow's."""
+    """Calls the function and converts its results; its exceptions become TensorFlow's errors."""
     try:
         returned = func(*args)
         values = [] if returned is None else list(returned) if isinstance(returned, list | tuple) else [returned]

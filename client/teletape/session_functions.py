@@ -1,4 +1,4 @@
-"""Functions on the program's session, where in a program code runs, and a pool of sessions: `tf.SessionPool`."""
+"""Functions on the program's session, whether code is being traced, and a pool of sessions: `tf.SessionPool`."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _LOOK_AFTER: Final = 30.0  #: Seconds without use after which it looks whether a
 
 
 def session() -> Session:
-    """The program's session: its id, `summary()` of its requests to the server, `close()`."""
+    """Returns the program's session: its id, `summary()` of its requests to the server, `close()`."""
     return current()
 
 
 def sync() -> None:
-    """Waits until everything recorded so far has run on the server; raises the error of what failed there."""
+    """Waits until everything recorded so far has run on the server; raises the error of a command that failed."""
     current().sync()
 
 
 def sync_async() -> Awaitable:
-    """To be awaited in an asyncio or trio program: `sync`, without blocking the event loop."""
+    """Returns an awaitable for asyncio or trio: `sync`, without blocking the event loop."""
     return Awaitable(current().sync)
 
 

@@ -1,4 +1,4 @@
-"""`tf.test`: a TestCase for programs that bring their tests, and questions about the build. Imported when used.
+"""`tf.test`: a TestCase for programs' tests, and questions about the build. Imported when first used.
 
 Long because TensorFlow's TestCase has this many assertions, its own and absl's.
 """
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
-    """Whether this program sees a GPU: no, its one device is its session's, which may compute on a server's GPU."""
+    """Returns False: a program sees one device, its session's, which may compute on a server's GPU."""
     return False
 
 
@@ -49,32 +49,32 @@ def gpu_device_name() -> str:
 
 
 def is_built_with_cuda() -> bool:
-    """Whether the SDK calls CUDA: no, the host of a session does."""
+    """Returns False: the host of a session calls CUDA, not the SDK."""
     return False
 
 
 def is_built_with_gpu_support() -> bool:
-    """Whether the SDK computes on a GPU: no, the host of a session does."""
+    """Returns False: the host of a session computes on a GPU, not the SDK."""
     return False
 
 
 def is_built_with_rocm() -> bool:
-    """Whether the SDK calls ROCm: no."""
+    """Returns False: nothing calls ROCm."""
     return False
 
 
 def is_built_with_xla() -> bool:
-    """Whether there is XLA: no."""
+    """Returns False: there is no XLA."""
     return False
 
 
 def is_cpu_target_available(target: str) -> bool:
-    """Whether a compiler for a processor's architecture is built in: no, nothing is compiled."""
+    """Returns False: there is no compiler for a processor's architecture."""
     return False
 
 
 def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Callable[[Any], Any]:
-    """A decorator of a test that is skipped, with this message, if `pred()` is true when it runs."""
+    """Decorates a test that is skipped, with this message, if `pred()` is true when it runs."""
 
     def decorator(function: Any) -> Any:
         @functools.wraps(function)
@@ -89,7 +89,7 @@ def disable_with_predicate(pred: Callable[[], bool], skip_message: str) -> Calla
 
 
 def with_eager_op_as_function(cls: Any = None, only_as_function: bool = False) -> Any:
-    """A decorator of a class of tests without effect: ops do not run as functions."""
+    """Decorates a class of tests, without effect: ops do not run as functions."""
     return cls if cls is not None else lambda decorated: decorated
 
 
@@ -210,7 +210,7 @@ class TestCase(unittest.TestCase):
         bfloat16_atol: float = 1e-2,
         msg: str | None = None,
     ) -> None:
-        """As `assertAllClose`, with the tolerances of the less precise of the two dtypes."""
+        """Like `assertAllClose`, with the tolerances of the less precise of the two dtypes."""
         names = {np.asarray(self.evaluate(value)).dtype.name for value in (a, b)}
         for name, relative, absolute in (
             ("float32", float_rtol, float_atol),
@@ -298,7 +298,7 @@ class TestCase(unittest.TestCase):
         self.assertEqual(str(device1), str(device2), msg)
 
     def evaluate_if_both_tensors(self, a: Any, b: Any) -> tuple[Any, Any]:
-        """Returns the values of two tensors as arrays, and anything else as it is."""
+        """Returns the values of two tensors as arrays, and any other values unchanged."""
         both = isinstance(a, TensorLike) and isinstance(b, TensorLike)
         return (self.evaluate(a), self.evaluate(b)) if both else (a, b)
 
@@ -320,7 +320,7 @@ class TestCase(unittest.TestCase):
         self.assertTrue(minv <= value <= maxv, msg or f"{value!r} unexpectedly not between {minv!r} and {maxv!r}")
 
     def assertSameElements(self, expected_seq: Any, actual_seq: Any, msg: str | None = None) -> None:
-        """Fails unless two containers have the same elements; how often does not count."""
+        """Fails unless two containers have the same elements, without regard to how often."""
         self.assertContainsSubset(expected_seq, actual_seq, msg)
         self.assertContainsSubset(actual_seq, expected_seq, msg)
 
@@ -427,7 +427,7 @@ class TestCase(unittest.TestCase):
 
 
 class EagerSession:
-    """What a test's `session()` gives: a session of TensorFlow 1 for ops that have run already.
+    """The session of TensorFlow 1 that a test's `session()` returns, for ops that have run already.
 
     Args:
         test: The test that reads values.

@@ -15,7 +15,7 @@ from teletape.functions import methods
 
 
 class ConversionError(ValueError):
-    """A function whose source is not to be had, or cannot be converted."""
+    """A function's source is not available, or cannot be converted."""
 
 
 class Feature(enum.Enum):
@@ -78,7 +78,7 @@ methods.register(convert)
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """Decorates a function that is called as it is, with all that it calls."""
+    """Decorates a function that is not converted, nor are the functions that it calls."""
     if func is None:
         return do_not_convert
 
@@ -95,7 +95,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 
 
 def to_graph(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> Any:
-    """Returns a function or method converted: on tensors of a trace it is one with `tf.cond` and `tf.while_loop`.
+    """Returns a function or method converted: control flow on tensors becomes `tf.cond` and `tf.while_loop`.
 
     Args:
         entity: A Python function, or a method, which becomes a function of its object.
@@ -115,7 +115,7 @@ def to_graph(entity: Any, recursive: bool = True, experimental_optional_features
 
 
 def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
-    """Returns the converted code of a function as text; arguments and errors as `to_graph`."""
+    """Returns the converted code of a function as text; arguments and errors are those of `to_graph`."""
     function = _python_function(entity)
     options = _options(recursive=recursive, features=experimental_optional_features)
     try:

@@ -103,7 +103,7 @@ def _is_library(target: types.FunctionType) -> bool:
 
 
 def _converted_argument(value: Any, options: Any) -> Any:
-    """Returns a function that is an argument so that a call of it is converted; other arguments as they are."""
+    """Returns an argument; if it is a function, calls of it are converted."""
     if not inspect.isfunction(value) and not inspect.ismethod(value):
         return value
     if is_artifact(value):
@@ -140,7 +140,7 @@ def _call_builtin(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], 
 
 
 def _range(start: Any, stop: Any = None, step: Any = None) -> Any:
-    """`range` with a tensor among its arguments: as in Python it is empty if it would lead away from its end."""
+    """Returns `range` with a tensor among its arguments; as in Python it is empty if it steps away from its end."""
     if step is not None:
         return ranges.ranged(create.range, (start, stop, step), {})
     if stop is not None:
@@ -176,7 +176,7 @@ def _filter(function: Any, iterable: Any) -> Any:
     return iterable.filter(function) if loops.is_dataset(iterable) else None
 
 
-#: Builtins that mean a method of a dataset among their arguments; each returns None if there is none.
+#: Builtins that call a method of a dataset among their arguments; each returns None without such an argument.
 _OF_DATASETS: Final[dict[Any, Callable[..., Any]]] = {enumerate: _enumerate, zip: _zip, map: _map, filter: _filter}
 _FRAMES: Final = frozenset((super, eval, globals, locals))
 _OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
@@ -190,7 +190,7 @@ _OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
 
 @functools.cache
 def operators() -> Any:
-    """Returns what converted code knows as `ag__`."""
+    """Returns the operators, which converted code calls `ag__`."""
     from malt.core import converter
     from malt.operators import function_wrappers
 

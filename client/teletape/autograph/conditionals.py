@@ -18,14 +18,14 @@ from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike
 from teletape_engine import commands
 from teletape_engine.catalogue.namespace import ops
 
-#: Ops that neither refuse values nor cost much: the right side of `and` is computed at once if it has no others.
+#: Cheap ops that refuse no values. If the right side of `and` has only such ops, it is computed in any case.
 _TOTAL: Final = frozenset(
     """
     abs add cast equal greater greater_equal identity isfinite isinf isnan less less_equal logical_and logical_not
     logical_or maximum minimum mul neg not_equal reduce_all reduce_any reduce_max reduce_min reduce_sum reshape sub
     """.split()
 )
-_TOTAL_STEPS: Final = 12  #: As many of them at most.
+_TOTAL_STEPS: Final = 12  #: The largest number of such ops.
 _HINT: Final = "to check for None, use `is not None`"
 
 
@@ -54,7 +54,7 @@ def condition_of(value: Any, what: str) -> Tensor:
 
 
 def known(condition: Any) -> bool | None:
-    """Returns the value of a condition that is known while the function is traced; None: it is not."""
+    """Returns the value of a condition; None: it is not known while the function is traced."""
     if not isinstance(condition, EagerTensor):
         return bool(condition)
     host = getattr(condition.operand(), "host", None)
@@ -80,7 +80,7 @@ def if_stmt(
         get_state: Returns the variables of both.
         set_state: Sets them.
         symbol_names: Their names.
-        nouts: How many of them, the first ones, are used afterwards.
+        nouts: The number of variables, the first ones, that are used afterwards.
 
     Raises:
         ValueError, TypeError: The branches do not agree on a variable.
@@ -152,7 +152,7 @@ def _check_alike(name: str, first: Any, second: Any) -> None:
 
 
 def check_branch_values(name: str, first: Any, second: Any) -> None:
-    """Raises unless a leaf of one branch fits that of the other.
+    """Raises unless the same leaf of both branches has the same kind.
 
     Raises:
         ValueError: One of them is None.
@@ -207,7 +207,7 @@ def or_(a: Callable[[], Any], b: Callable[[], Any]) -> Any:
 
 
 def lazily(left: Any, right: Callable[[], Any], *, stops: bool) -> Any:
-    """Returns `left and right()`, or with `stops` `left or right()`; one op if `right` may be computed at once."""
+    """Returns `left and right()`, or with `stops` `left or right()`; one op if `right` is cheap."""
     condition = condition_of(left, "`or`" if stops else "`and`")
     value = known(condition)
     if value is not None:
@@ -241,7 +241,7 @@ def not_eq(a: Any, b: Any) -> Any:
 
 
 def assert_stmt(condition: Any, message: Callable[[], Any]) -> None:
-    """Runs `assert condition, message`; of a tensor it is checked at each call of the function."""
+    """Runs `assert condition, message`; a tensor is checked at each call of the function."""
     if staged(condition):
         text = message()
         debugging.Assert(condition_of(condition, "assert"), text if isinstance(text, list) else [text])

@@ -24,7 +24,7 @@ _lock: Final = ReentrantLock()
 
 
 class NotConvertible(Exception):
-    """A function whose source cannot be had, or that the conversion does not take (a generator, exec)."""
+    """A function cannot be converted: its source is not available, or it is a generator, or code of `exec`."""
 
 
 class Conversion(NamedTuple):
@@ -61,7 +61,7 @@ def converted(function: types.FunctionType, options: Any, operators: Any) -> typ
     Args:
         function: A function written in Python.
         options: malt's ConversionOptions.
-        operators: What the converted code knows as `ag__`.
+        operators: The object that the converted code calls `ag__`.
 
     Raises:
         NotConvertible: Its source is not to be had, or has what cannot be converted.
@@ -151,7 +151,7 @@ def _transpiler() -> Any:
             return result, name
 
         def transform_ast(self, node: Any, context: Any) -> Any:
-            """Takes the steps that have something to do: most of the time of a step goes into what it learns first."""
+            """Runs only the steps that have something to convert: the analysis before a step takes most of its time."""
             unsupported_features_checker.verify(node)
             kinds = {type(each) for each in ast.walk(node)}
             branches = not kinds.isdisjoint(_BRANCHES)
@@ -210,7 +210,7 @@ def _factory(node: Any, name: str, code: types.CodeType, free: tuple[str, ...]) 
 
 
 def _place(node: ast.AST, line: int) -> None:
-    """Gives every node the line of the source that it was made of: its own, or that of the node around it."""
+    """Sets the source line of every node: its own, or that of the node around it."""
     from malt.pyct import anno
 
     origin = anno.getanno(node, anno.Basic.ORIGIN, default=None)

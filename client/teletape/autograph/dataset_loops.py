@@ -29,11 +29,11 @@ _BREAK: Final = "a loop with `break`"
 
 
 class Element(NamedTuple):
-    """What an element of a dataset consists of.
+    """The structure of a dataset's element and the specs of its tensors.
 
     Attributes:
-        structure: A structure with any leaves.
-        specs: Of its tensors.
+        structure: The structure; its leaves do not matter.
+        specs: The specs of the element's tensors.
     """
 
     structure: Any
@@ -41,7 +41,7 @@ class Element(NamedTuple):
 
     @classmethod
     def of(cls, structure: Any) -> Element:
-        """Returns what an element consists of."""
+        """Returns the structure and the specs of an element."""
         return cls(structure, tuple([tensor.recorded.spec for tensor in nest.flatten(structure)]))
 
 
@@ -110,7 +110,7 @@ def reduced(dataset: Any, initial_state: Any, function: Callable[..., Any]) -> A
 
 
 def first_element(source: Any) -> Element | None:
-    """Returns an element of the specs of the first one, which stays in its dataset or iterator; None: there is none."""
+    """Returns the structure and the specs of the first element, which is not taken; None: there is none."""
     specs = nest.flatten(source.element_spec)
     if not all(hasattr(spec, "dtype") and hasattr(spec, "shape") for spec in specs):
         raise NotTraceable("goes over a dataset whose elements are no tensors", "the loop outside the function")
@@ -130,8 +130,8 @@ class _DatasetLoop:
 
     Args:
         source: The dataset, or what else is gone over.
-        step: From the tensors of the loop variables and of the element to the loop variables' next tensors and, if it
-            stops, whether it goes on.
+        step: Takes the tensors of the loop variables and of the element, and returns the loop variables' next tensors
+            and, if it stops, whether it goes on.
         state: The specs of the loop variables.
         outer: The trace that it is in.
         stops: Whether it may stop before the last element.
@@ -142,10 +142,10 @@ class _DatasetLoop:
     ) -> None:
         self._source, self._step, self._state, self._outer, self._stops = source, step, list(state), outer, stops
         self._bodies: dict[tuple[Spec, ...], Traced] = {}
-        self._captured: dict[int, int] = {}  # the uid of what is captured: its place among the inputs
+        self._captured: dict[int, int] = {}  # from the uid of a capture to its index among the inputs
 
     def prepare(self, element: Element) -> list[Any]:
-        """Traces the body for an element, and returns what it takes from outside: symbols and variables."""
+        """Traces the body for an element, and returns its captures: symbols and variables."""
         traced = self._traced(element.specs)
         inputs: list[Any] = []
         for kind, value, _ in traced.captures:
@@ -180,7 +180,7 @@ class _DatasetLoop:
 
     # -------------------------------------------------------------------------------------------------------- running
     def run(self, owner: Any, inputs: Sequence[Any]) -> list[Any]:
-        """Runs the loop on the loop variables and what it takes from outside, and returns the loop variables."""
+        """Runs the loop on the loop variables and its captures, and returns the loop variables."""
         if owner.tracing:
             return owner.add_host_step(self, inputs, self._state)  # type: ignore[no-any-return]  # symbols
         count = len(self._state)
@@ -198,12 +198,12 @@ class _DatasetLoop:
         return state
 
     def _bound(self, traced: Traced, outside: Sequence[Any]) -> list[Any]:
-        """Returns what the body takes from outside, for one element: each has its own random numbers."""
+        """Returns the body's captures for one element, which has its own random numbers."""
         drawn = iter(bind_captures([capture for capture in traced.captures if capture.kind == "state"]))
         return [next(drawn) if capture.kind == "state" else self._of(capture, outside) for capture in traced.captures]
 
     def _of(self, capture: Capture, outside: Sequence[Any]) -> Any:
-        """Returns what the body takes from outside: an input of the loop, or what only a later trace has found."""
+        """Returns a capture of the body: an input of the loop, or one that only a later trace of the body has."""
         value = capture.value.recorded if capture.kind == "tensor" else capture.value
         at = self._captured.get(value.uid)
         if at is not None:
@@ -221,7 +221,7 @@ class _DatasetLoop:
 
 @contextmanager
 def _not_recorded(owner: Session) -> Iterator[None]:
-    """Runs a block while no tape of the program records: a loop over a dataset has no gradient."""
+    """A block in which no tape of the program records: a loop over a dataset has no gradient."""
     tapes = [tape for tape in owner.recorder().context.tapes if type(tape) is Tape]
     for tape in reversed(tapes):
         owner.pause_tape(tape)

@@ -28,7 +28,7 @@ def set_loop_options(
 
 @cache
 def transformer() -> Any:
-    """Returns malt's transformer of directives, made to know the function above."""
+    """Returns malt's transformer of directives, extended by the function above."""
     from malt.converters import directives as convert
     from malt.lang import directives
     from malt.pyct import anno

@@ -1,4 +1,4 @@
-"""The variables of a loop on tensors: what they are before it, whether an iteration keeps their kind, and after it."""
+"""The variables of a loop on tensors: before it, after it, and the check that an iteration keeps their kind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Loop:
         get_state: Returns the loop variables.
         set_state: Sets them.
         names: Their names.
-        opts: What `set_loop_options` says.
+        opts: The options of `set_loop_options`.
 
     Attributes:
         tensors: The tensors of the loop variables before the loop.
@@ -59,7 +59,7 @@ class Loop:
         """Finds the loop variables' tensors; those without a value become zeros.
 
         Args:
-            most: The number of iterations at most; None: not known.
+            most: The largest number of iterations; None: not known.
 
         Raises:
             ValueError, NotImplementedError: See `_placeholders`.
@@ -127,13 +127,13 @@ def check_before(before: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def _invariants(opts: dict[str, Any], before: Sequence[Any]) -> list[Any]:
-    """Returns the shape that each loop variable may have by `set_loop_options`; None: that which it has."""
+    """Returns the shape invariant of each loop variable by `set_loop_options`; None: its own shape."""
     by_id = {id(value): TensorShape(shape) for value, shape in opts.get("shape_invariants", ())}
     return [by_id.get(id(value)) for value in before]
 
 
 def _check_variable(name: str, entry: Any, last: Any, invariant: TensorShape | None) -> None:
-    """Raises unless a loop variable has after an iteration the structure, shapes and dtypes that it had before."""
+    """Raises unless a loop variable keeps its structure, shapes and dtypes in an iteration."""
     try:
         nest.assert_same_structure(entry, last)
     except (TypeError, ValueError) as error:
@@ -175,7 +175,7 @@ def _placeholders(
     undefined: Sequence[bool],
     names: Sequence[str],
 ) -> tuple[Any, ...]:
-    """Returns the loop variables with zeros for those that have no value yet; one iteration says of what kind.
+    """Returns the loop variables, with zeros for those without a value; one iteration shows their kind.
 
     Raises:
         ValueError: An iteration gives one of them no value.
@@ -236,7 +236,7 @@ def _with_shape(leaf: Any, later: Any) -> Any:
 
 
 def _shape_of(leaf: Any) -> Any:
-    """Returns what remains of a leaf after the trace that it belongs to."""
+    """Returns the kind of a leaf, which is valid outside of the leaf's trace."""
     if isinstance(leaf, TensorArray):
         return _ElementShape(leaf)
     return _Shape(as_tensor(leaf)) if isinstance(leaf, TensorLike) else leaf

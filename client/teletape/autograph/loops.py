@@ -50,7 +50,7 @@ def while_stmt(
         get_state: Returns the loop variables.
         set_state: Sets them.
         symbol_names: Their names.
-        opts: What `set_loop_options` says.
+        opts: The options of `set_loop_options`.
     """
     condition = test()
     if staged(condition):
@@ -122,13 +122,13 @@ def for_stmt(
     """Runs a `for`: one command over a tensor or `tf.range`, a Python loop over everything else.
 
     Args:
-        iter_: What it goes over.
+        iter_: The object to iterate over.
         extra_test: Returns whether it goes on, if there is a `break` or `return` inside.
         body: Runs an iteration on an element.
         get_state: Returns the loop variables.
         set_state: Sets them.
         symbol_names: Their names.
-        opts: What `set_loop_options` says, and the name of the element.
+        opts: The options of `set_loop_options`, and the name of the element.
     """
     if current().tracing and (is_dataset(iter_) or is_iterator(iter_)):
         dataset_loops.over_dataset(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
@@ -155,7 +155,7 @@ def is_dataset(value: Any) -> bool:
 
 
 def is_iterator(value: Any) -> bool:
-    """Whether a value is what iterates a dataset."""
+    """Whether a value is an iterator over a dataset."""
     return _is_of_data(value) and hasattr(value, "__next__")
 
 
@@ -164,7 +164,7 @@ def _is_of_data(value: Any) -> bool:
 
 
 def _must_be_unrolled(count: int, state: Sequence[Any], opts: dict[str, Any]) -> bool:
-    """Whether a loop of known length needs what no command has: a TensorArray that grows, or shapes that change."""
+    """Whether a loop of known length cannot be one command: a TensorArray grows in it, or a shape changes."""
     grows = any(isinstance(leaf, TensorArray) and leaf.dynamic_size for leaf in nest.flatten(list(state)))
     return count <= MOST_UNROLLED and (grows or "shape_invariants" in opts)
 
@@ -228,7 +228,7 @@ def _for_range(
 
 
 def known_number(tensor: Tensor) -> Any:
-    """Returns the value of a scalar that is known while the function is traced; None: it is not."""
+    """Returns the value of a scalar; None: it is not known while the function is traced."""
     host = getattr(tensor.operand(), "host", None)
     return None if host is None else np.asarray(host).item()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Undefined:
-    """What a variable that has no value yet holds in converted code.
+    """The placeholder for a variable without a value in converted code.
 
     Args:
         symbol_name: The variable's name.
@@ -39,7 +39,7 @@ def ld(value: Any) -> Any:
 
 
 def ldu(load: Any, name: str) -> Any:
-    """Returns what `load` reads (`self.x`, `d["x"]`), or Undefined."""
+    """Returns the result of `load` (it reads `self.x` or `d["x"]`), or Undefined if that fails."""
     try:
         return load()
     except (KeyError, AttributeError, NameError):

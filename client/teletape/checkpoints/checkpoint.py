@@ -35,11 +35,11 @@ class Checkpoint(AutoTrackable):
 
     Objects are variables, modules, Keras models and optimizers, other checkpoints, iterators of datasets, and lists,
     tuples and dicts of them.
-    A value is found again by the names of attributes on the way to it, so the program may be another one. All values
-    are read in one request, and restored with the next one.
+    A restore finds a value by the names of the attributes that lead to it, so another program may restore it. All
+    values are read in one request, and restored with the next one.
 
     Args:
-        root: An object whose own attributes are saved as if they were given by name.
+        root: An object whose attributes are saved as if they were arguments.
         **kwargs: The objects by name.
 
     Raises:
@@ -68,7 +68,7 @@ class Checkpoint(AutoTrackable):
 
     @property
     def save_counter(self) -> Variable:
-        """How often `save` was called: an int64 variable that is saved too."""
+        """The number of calls of `save`: an int64 variable that is saved too."""
         if self._save_counter is None:
             self._save_counter = Variable(0, dtype=dtypes.int64, name="save_counter", trainable=False)
         return self._save_counter
@@ -77,7 +77,7 @@ class Checkpoint(AutoTrackable):
         """Writes PREFIX-N, counting N up from 1, and makes it the folder's latest checkpoint.
 
         Returns:
-            The checkpoint's path, PREFIX-N: what `restore` takes.
+            The checkpoint's path, PREFIX-N, for `restore`.
         """
         self.save_counter.assign_add(1)
         path = self.write(f"{os.fspath(file_prefix)}-{int(self.save_counter)}", options)
@@ -85,7 +85,7 @@ class Checkpoint(AutoTrackable):
         return path
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
-        """Writes a checkpoint of exactly this path, and counts nothing; see `save`."""
+        """Writes a checkpoint with exactly this path, without a number; see `save`."""
         prefix: str = os.fspath(file_prefix)
         nodes = walk(self)
         values = _values(states(nodes))
@@ -103,11 +103,11 @@ class Checkpoint(AutoTrackable):
         set as attributes.
 
         Args:
-            save_path: What `save` or `tf.train.latest_checkpoint` returned; None restores nothing.
+            save_path: The result of `save` or `tf.train.latest_checkpoint`; None restores nothing.
             options: Accepted, without effect.
 
         Returns:
-            A status, with assertions about what fits.
+            A status, whose assertions check that checkpoint and program fit.
 
         Raises:
             NotFoundError: There is no such checkpoint.

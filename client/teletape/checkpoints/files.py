@@ -1,7 +1,7 @@
 """The files of a checkpoint: `PREFIX.index`, JSON with the graph of objects, and `PREFIX.safetensors` with the values.
 
-The values can be read by any program that knows safetensors, by TensorFlow's names of them. The index maps objects to
-these names, and keeps the dtypes that safetensors has no name for: complex128 is stored as pairs of float64.
+Any program that reads safetensors can read the values, by TensorFlow's names. The index maps objects to these names,
+and has the dtypes that safetensors has no name for: complex128 is stored as pairs of float64.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SavedNode(NamedTuple):
     """An object as saved.
 
     Attributes:
-        edges: The number of the node below each name.
+        edges: The index of the child node, by the attribute's name.
         keys: The names of its values, by component; a variable has one, VARIABLE_VALUE.
     """
 
@@ -42,7 +42,7 @@ class SavedNode(NamedTuple):
 
 
 class SavedGraph(NamedTuple):
-    """What an index holds: the nodes, the root first, and the shape and dtype of each value."""
+    """The content of an index: the nodes, the root first, and the shape and dtype of each value."""
 
     nodes: list[SavedNode]
     dtypes: dict[str, str]
@@ -50,7 +50,7 @@ class SavedGraph(NamedTuple):
 
 
 def write(prefix: str, nodes: list[SavedNode], values: Mapping[str, HostArray]) -> None:
-    """Writes both files; a reader sees the old checkpoint of that name or the whole new one.
+    """Writes both files; a reader sees either the old checkpoint of that name or the whole new one.
 
     Raises:
         NotInSafetensorsError: A value of strings.
@@ -73,7 +73,7 @@ def write(prefix: str, nodes: list[SavedNode], values: Mapping[str, HostArray]) 
 
 
 def write_text(path: str, text: str) -> None:
-    """Writes a file whole, or leaves the old one."""
+    """Writes a whole file; if that fails, the old one stays."""
     _replace(path, [text.encode()])
 
 
@@ -105,7 +105,7 @@ def exists(prefix: str) -> bool:
 
 
 def delete(prefix: str) -> None:
-    """Removes a checkpoint's files, those that are there."""
+    """Removes those of a checkpoint's files that exist."""
     for suffix in (INDEX, VALUES):
         Path(prefix + suffix).unlink(missing_ok=True)
 

@@ -16,10 +16,10 @@ class CheckpointManager:
     """Saves one checkpoint after another into a folder.
 
     Args:
-        checkpoint: What is saved.
+        checkpoint: The checkpoint to save.
         directory: The folder; it is made with the first checkpoint.
-        max_to_keep: How many checkpoints are kept; None: all.
-        keep_checkpoint_every_n_hours: Keeps, of those to delete, one for each such time.
+        max_to_keep: The number of checkpoints to keep; None: all.
+        keep_checkpoint_every_n_hours: Keeps one of the checkpoints to delete every so many hours.
         checkpoint_name: The beginning of the files' names.
         step_counter: A variable that counts steps, for `checkpoint_interval`.
         checkpoint_interval: The least number of steps between two checkpoints.
@@ -72,7 +72,7 @@ class CheckpointManager:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The checkpoint that is saved."""
         return self._checkpoint
 
     @property

@@ -16,9 +16,9 @@ class Node(NamedTuple):
     """An object in the graph.
 
     Attributes:
-        object: It.
+        object: The object.
         path: The names from the root to it, by the shortest way.
-        edges: The number of the node below each name.
+        edges: The index of the child node, by the attribute's name.
     """
 
     object: Any
@@ -43,7 +43,7 @@ def walk(root: Any) -> list[Node]:
 
 
 def states(nodes: Iterable[Node]) -> list[Node]:
-    """Those whose own value is saved."""
+    """Returns the nodes whose own value is saved."""
     return [node for node in nodes if is_state(node.object)]
 
 

@@ -28,7 +28,7 @@ class CheckpointReader:
         return name in self._values
 
     def get_tensor(self, name: str) -> Any:
-        """The value: a NumPy array of its own, a NumPy scalar for rank 0.
+        """The value: a new NumPy array, a NumPy scalar for rank 0.
 
         Raises:
             NotFoundError: There is no value of this name.
@@ -82,7 +82,7 @@ def checkpoints_iterator(
 
     Args:
         checkpoint_dir: The folder.
-        min_interval_secs: Seconds between two checkpoints at least.
+        min_interval_secs: The smallest time between two checkpoints, in seconds.
         timeout: Seconds to wait for a checkpoint; None: without end.
         timeout_fn: Called after that time; if it returns True, the iterator ends. Without it, it ends too.
     """

@@ -1,4 +1,4 @@
-"""Restoring: the saved graph laid over the program's objects, by the names on the way from the root."""
+"""Restoring: matches the saved graph with the program's objects, by the names that lead from the root to each."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from teletape.variables.trackable import WAITING, AutoTrackable, children, is_st
 
 
 class Restoration:
-    """One checkpoint that is being restored: which object has which saved values, and what waits."""
+    """A checkpoint that is being restored: the saved node of each object, and the values that wait for objects."""
 
     def __init__(self, prefix: str, root: Any) -> None:
         self.prefix = prefix
         self.graph: SavedGraph = read_index(prefix)
         self.values = read_values(prefix, self.graph)
         self.root = root
-        self.objects: dict[int, Any] = {}  # by the number of the saved node; keeps them alive, so that ids stay theirs
-        self.numbers: dict[int, int] = {}  # of the saved node, by the object's id
+        self.objects: dict[int, Any] = {}  # by the saved node's index; keeps the objects alive, and so their ids valid
+        self.numbers: dict[int, int] = {}  # the index of the saved node, by the object's id
         self.match(root, 0)
 
     def match(self, value: Any, number: int) -> None:
-        """Gives an object, and what is below it, the values of a saved node and of those below."""
+        """Restores the values of a saved node, and of the nodes below it, into an object and the objects below it."""
         queue = deque([(value, number)])
         while queue:
             value, number = queue.popleft()
@@ -49,14 +49,14 @@ class Restoration:
                 object.__setattr__(value, WAITING, _Attributes(self, number))
 
     def _replace_containers(self, value: AutoTrackable, edges: Mapping[str, int]) -> None:
-        """Replaces attributes that are lists or dicts with fewer items than were saved by such as restore into more."""
-        trackers = hasattr(value, "_tracker")  # of a Keras object, which hold its lists too: they stay
+        """Replaces lists and dicts among the attributes that have fewer items than were saved by waiting containers."""
+        trackers = hasattr(value, "_tracker")  # of a Keras object, which has its lists elsewhere too: they stay
         for name, edge in edges.items():
             if name in value.__dict__ and not trackers:
                 object.__setattr__(value, name, self._waiting(value.__dict__[name], edge))
 
     def _waiting(self, value: Any, number: int) -> Any:
-        """Returns a container that restores into items that come later, or the value itself if none are to come."""
+        """Returns a container that restores into later items, or the value itself if all items exist."""
         kind = WAITING_CLASSES.get(type(value))
         if kind is None or children(value).keys() >= self.graph.nodes[number].edges.keys():
             return value
@@ -73,7 +73,7 @@ class Restoration:
                 set_item(container, key, self._waiting(item, edges[str(key)]))
 
     def _match_items(self, container: Any, number: int) -> None:
-        """Restores into the items of a container that have come since."""
+        """Restores into the items that a container got since."""
         self._replace_items(container, number)
         below = children(container)
         for name, edge in self.graph.nodes[number].edges.items():
@@ -81,14 +81,14 @@ class Restoration:
                 self.match_instead(below[name], edge)
 
     def match_instead(self, value: Any, number: int) -> None:
-        """Matches an object with a saved node that an earlier value of the same attribute may have taken."""
+        """Matches an object with a saved node, even if an earlier value of the same attribute was matched with it."""
         replaced = self.objects.get(number)
         if replaced is not None and replaced is not value:
             del self.objects[number], self.numbers[id(replaced)]
         self.match(value, number)
 
     def match_again(self) -> None:
-        """Restores into what has come below the matched objects since."""
+        """Restores into the objects that the matched objects got since."""
         for number, value in list(self.objects.items()):
             below = children(value)
             for name, edge in self.graph.nodes[number].edges.items():
@@ -111,7 +111,7 @@ class Restoration:
 
     # ------------------------------------------------------------------------------------------- what is not restored
     def unmatched_values(self) -> list[str]:
-        """The saved variables that no object has taken, as `(root).net.kernel`."""
+        """The saved variables without a matching object, as `(root).net.kernel`."""
         paths: dict[int, tuple[str, ...]] = {0: ()}
         for number, node in enumerate(self.graph.nodes):  # nearer nodes come first
             for name, edge in node.edges.items():
@@ -123,7 +123,7 @@ class Restoration:
         ]
 
     def unmatched_objects(self) -> list[Any]:
-        """The variables below the root that the checkpoint has no value for."""
+        """The variables below the root for which the checkpoint has no value."""
         return [node.object for node in states(walk(self.root)) if id(node.object) not in self.numbers]
 
 

@@ -11,7 +11,7 @@ from teletape.program.remedies import remedy
 
 __all__ = ["contains_saved_model", "load", "save"]
 
-_FILES: Final = ("saved_model.pb", "saved_model.pbtxt")  #: Those of which TensorFlow's folders have one.
+_FILES: Final = ("saved_model.pb", "saved_model.pbtxt")  #: TensorFlow's folders have one of these files.
 
 
 def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
@@ -24,7 +24,7 @@ def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
 
 
 def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None, options: Any = None) -> NoReturn:
-    """Refuses: functions are data of an engine here, and no graphs that TensorFlow could load.
+    """Refuses: functions here are no graphs that TensorFlow could load.
 
     Raises:
         UnimplementedError: Always; it says what to use instead.
@@ -37,7 +37,7 @@ def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None, o
 
 
 def load(export_dir: str | os.PathLike[str], tags: Any = None, options: Any = None) -> NoReturn:
-    """Refuses: what TensorFlow has saved are graphs of its own ops.
+    """Refuses: TensorFlow saves graphs of its own ops.
 
     Raises:
         UnimplementedError: Always; it says what to use instead.

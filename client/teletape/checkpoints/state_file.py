@@ -14,7 +14,7 @@ _LINE: Final = re.compile(r'^(\w+): (?:"((?:[^"\\]|\\.)*)"|(\S+))$')
 
 
 class CheckpointState(NamedTuple):
-    """What a folder's file `checkpoint` says: the paths as TensorFlow gives them, absolute if the folder is."""
+    """The content of a folder's file `checkpoint`: paths as in TensorFlow, absolute if the folder's path is."""
 
     model_checkpoint_path: str
     all_model_checkpoint_paths: list[str]
@@ -30,7 +30,7 @@ def write(
     last_preserved: float = 0.0,
     name: str | None = None,
 ) -> None:
-    """Names the latest checkpoint and all that are kept; paths in the folder are written relative to it."""
+    """Writes the paths of the latest checkpoint and of all that are kept; paths in the folder become relative to it."""
 
     def quoted(path: str) -> str:
         relative = os.path.relpath(path, folder or ".") if os.path.dirname(path) == folder else path
@@ -45,7 +45,7 @@ def write(
 
 
 def read(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
-    """`tf.train.get_checkpoint_state`: what the folder's file says; None if there is none."""
+    """`tf.train.get_checkpoint_state`: returns the content of the folder's file; None if there is none."""
     try:
         with open(os.path.join(checkpoint_dir, latest_filename or NAME), encoding="utf-8") as file:
             lines = file.read().splitlines()
@@ -72,6 +72,6 @@ def read(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointS
 
 
 def latest(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """`tf.train.latest_checkpoint`: the path of the folder's latest checkpoint; None if there is none."""
+    """`tf.train.latest_checkpoint`: returns the path of the folder's latest checkpoint; None if there is none."""
     state = read(checkpoint_dir, latest_filename)
     return state.model_checkpoint_path if state and files.exists(state.model_checkpoint_path) else None

@@ -1,4 +1,4 @@
-"""What `Checkpoint.restore` returns: assertions about how the checkpoint and the program's objects fit."""
+"""The result of `Checkpoint.restore`: assertions that the checkpoint and the program's objects fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _logger = logging.getLogger("teletape")
 
 
 class CheckpointLoadStatus:
-    """A restored checkpoint. Without assertions, what does not fit is left as it is."""
+    """The status of a restored checkpoint. Without assertions, mismatches are ignored."""
 
     def __init__(self, restoration: Restoration) -> None:
         self._restoration = restoration
@@ -42,7 +42,7 @@ class CheckpointLoadStatus:
         return self
 
     def expect_partial(self) -> Self:
-        """Accepts that not all is restored."""
+        """Accepts that some values are not restored."""
         return self
 
     def initialize_or_restore(self, session: Any = None) -> None:
@@ -62,7 +62,7 @@ class CheckpointLoadStatus:
 
 
 class InitializationOnlyStatus:
-    """What `restore(None)` returns: there is no checkpoint, and the variables keep their initial values."""
+    """The result of `restore(None)`: there is no checkpoint, and the variables keep their initial values."""
 
     def assert_consumed(self) -> Self:
         """Raises AssertionError: nothing was restored."""

@@ -1,4 +1,4 @@
-"""Lists and dicts that a restore has reached before they were filled: what is put into them later is restored."""
+"""Lists and dicts that a restore meets before they are filled: later items are restored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Filled = Callable[[], None]
 
 
 def _filling(name: str, base: type) -> Any:
-    """Returns the method of a list or dict that puts items in, and then restores into them."""
+    """Wraps a method of a list or dict that adds items: the items are then restored."""
     method = getattr(base, name)
 
     def fill(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -22,7 +22,7 @@ def _filling(name: str, base: type) -> Any:
 
 
 class WaitingList(list[Any]):
-    """A list with a function that restores into items that come later. A copy is a plain list."""
+    """A list with a function that restores into later items. A copy is a plain list."""
 
     filled: Filled
 
@@ -45,5 +45,5 @@ class WaitingDict(dict[Any, Any]):
         return dict, (dict(self),)
 
 
-#: By the class of a container the one that takes its place while values wait for its items.
+#: The waiting class for each class of containers.
 WAITING_CLASSES: dict[type, Any] = {list: WaitingList, dict: WaitingDict}

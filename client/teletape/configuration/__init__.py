@@ -1,1 +1,1 @@
-"""`tf.config` and `tf.version`: what a program says of its devices before it computes, and how ops run."""
+"""`tf.config` and `tf.version`: settings about devices and about the way in which ops run."""

@@ -1,6 +1,6 @@
-"""`tf.device`, accepted and checked as TensorFlow's, and the devices that there are.
+"""`tf.device`, accepted and checked as in TensorFlow, and the list of devices.
 
-Where a session computes is chosen when it is made (tf.connect).
+The device of a session is chosen when the session is made (tf.connect).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ _TYPES: Final = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU")
 
 
 class device:
-    """A context manager in which tensors would be placed on a device; without effect here, whatever it names.
+    """A context manager that names a device for tensors; without effect.
 
     Args:
         device_name: "/GPU:0", "CPU", "/job:localhost/replica:0/task:0/device:CPU:0" …; None or "": any.
 
     Raises:
         RuntimeError: A function.
-        ValueError: At entering: what is no device name.
+        ValueError: At entering: it is no device name.
     """
 
     def __init__(self, device_name: str | None) -> None:
@@ -36,7 +36,7 @@ class device:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing was changed."""
+        """Does nothing."""
 
 
 def _check(name: str) -> None:
@@ -72,10 +72,10 @@ class LogicalDevice(NamedTuple):
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The CPU: a program sees one device, wherever its session computes."""
+    """Returns the CPU: a program sees one device, wherever its session computes."""
     return [] if device_type not in (None, "CPU") else [PhysicalDevice("/physical_device:CPU:0", "CPU")]
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """As `list_physical_devices`."""
+    """Returns the CPU: a program sees one device, wherever its session computes."""
     return [] if device_type not in (None, "CPU") else [LogicalDevice("/device:CPU:0", "CPU")]

@@ -1,4 +1,4 @@
-"""`tf.config`: how ops run. The settings are kept so that a program can read them back; none changes a result.
+"""`tf.config`: settings of the execution of ops. A program can read them back; none changes a result.
 
 An op gives the same numbers on one host whenever it runs, and float32 is computed as float32.
 """
@@ -39,7 +39,7 @@ def get_inter_op_parallelism_threads() -> int:
 
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Is kept for the getter; ops of a session run one after the other."""
+    """Stores the setting, without effect: ops of a session run one after the other."""
     _set("inter_op_parallelism_threads", num_threads)
 
 
@@ -50,7 +50,7 @@ def get_intra_op_parallelism_threads() -> int:
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Is kept for the getter; the host's libraries choose their threads."""
+    """Stores the setting, without effect: the host's libraries choose their threads."""
     _set("intra_op_parallelism_threads", num_threads)
 
 
@@ -60,7 +60,7 @@ def get_soft_device_placement() -> bool:
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Is kept for the getter; every op runs where its session computes."""
+    """Stores the setting, without effect: every op runs where its session computes."""
     _set("soft_device_placement", bool(enabled))
 
 
@@ -70,7 +70,7 @@ def get_log_device_placement() -> bool:
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Is kept for the getter. Instead of a line for each op, the log says once where all ops run."""
+    """Stores the setting. The log names the device once, because all ops run there."""
     _set("log_device_placement", bool(enabled))
     if enabled:
         text = "All ops of a session run on its device: print tf.session()"
@@ -83,17 +83,17 @@ def get_synchronous_execution() -> bool:
 
 
 def set_synchronous_execution(enable: bool) -> None:
-    """Is kept for the getter; over HTTP ops are sent in batches, and reading a value waits for it."""
+    """Stores the setting, without effect: over HTTP ops are sent in batches, and reading a value waits for it."""
     _set("synchronous_execution", bool(enable))
 
 
 def get_device_policy() -> str:
-    """Returns what the program has chosen for inputs on another device."""
+    """Returns the program's policy for inputs on another device."""
     return str(_settings["device_policy"])
 
 
 def set_device_policy(device_policy: str | None) -> None:
-    """Is kept for the getter; a session has one device.
+    """Stores the setting, without effect: a session has one device.
 
     Raises:
         ValueError: Neither "explicit", "silent", "silent_for_int32", "warn" nor None.
@@ -109,7 +109,7 @@ def tensor_float_32_execution_enabled() -> bool:
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Is kept for the getter; the host of a session decides about TensorFloat-32."""
+    """Stores the setting, without effect: the host of a session decides about TensorFloat-32."""
     _set("tensor_float_32", bool(enabled))
 
 
@@ -129,7 +129,7 @@ def get_jit() -> str:
 
 
 def set_jit(enabled: bool | str) -> None:
-    """Is kept for the getter; a traced function is planned by the engine, without XLA."""
+    """Stores the setting, without effect: the engine plans a traced function, without XLA."""
     _set("jit", "autoclustering" if enabled in (True, "autoclustering") else "")
 
 
@@ -139,7 +139,7 @@ def get_experimental_options() -> dict[str, Any]:
 
 
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Is kept for the getter; there is no graph optimizer."""
+    """Stores the setting, without effect: there is no graph optimizer."""
     _set("options", {**_settings["options"], **options})
 
 

@@ -21,7 +21,7 @@ TELETAPE_VERSION: Final = "0.1.0"
 VERSION: Final = f"{TENSORFLOW}+teletape{TELETAPE_VERSION}"
 GIT_VERSION: Final = f"v{VERSION}"
 COMPILER_VERSION: Final = "none: Teletape is Python and NumPy"
-#: Of the format of graphs; there are no graphs here, programs only compare the numbers.
+#: Versions of TensorFlow's format of graphs. There are no graphs here; programs only compare the numbers.
 GRAPH_DEF_VERSION: Final = 2474
 GRAPH_DEF_VERSION_MIN_CONSUMER: Final = 0
 GRAPH_DEF_VERSION_MIN_PRODUCER: Final = 0

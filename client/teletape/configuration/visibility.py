@@ -1,4 +1,4 @@
-"""`tf.config`: which devices a program sees, and how their memory is divided. A program sees one device, its session's.
+"""`tf.config`: the visible devices and the division of their memory. A program sees one device, its session's.
 
 Programs call these functions for the GPUs that `list_physical_devices` returns, which is the CPU alone.
 """
@@ -21,7 +21,7 @@ class LogicalDeviceConfiguration(NamedTuple):
 
 
 class _Choices:
-    """What the program has chosen for its devices."""
+    """The program's settings for its devices."""
 
     def __init__(self) -> None:
         self.visible = set(list_physical_devices())
@@ -44,7 +44,7 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Hides all devices of a type except these from `get_visible_devices`; the session computes where it did before.
+    """Hides all devices of a type except these from `get_visible_devices`; the session's device does not change.
 
     Args:
         devices: A physical device or a list of them.
@@ -91,7 +91,7 @@ def set_logical_device_configuration(device: Any, logical_devices: list[LogicalD
 
 
 def set_memory_growth(device: Any, enable: bool) -> None:
-    """Has nothing to do: the host of a session decides about its memory, and the devices listed here are no GPUs.
+    """Has no effect: the host of a session decides about its memory, and the devices listed here are no GPUs.
 
     Raises:
         ValueError: A device that does not exist, or the CPU, as in TensorFlow.
@@ -111,7 +111,7 @@ def get_memory_growth(device: Any) -> bool:
 
 
 def get_device_details(device: Any) -> dict[str, Any]:
-    """Returns what is known about a physical device: of the CPU nothing."""
+    """Returns the details of a physical device; the CPU has none."""
     _checked(device)
     return {}
 
@@ -123,7 +123,7 @@ def _check_name(device: str) -> None:
 
 
 def get_memory_info(device: str) -> dict[str, int]:
-    """Returns the bytes in use and their peak: of the CPU 0. What a session uses is in `tf.session().summary()`.
+    """Returns the bytes in use and their peak, 0 for the CPU; `tf.session().summary()` has the session's bytes.
 
     Raises:
         ValueError: A device that does not exist.

@@ -24,7 +24,7 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """As `tf.cond`; unless `strict`, a list or tuple of one result is that result. `fn1` and `fn2` are older names.
+    """Like `tf.cond`; unless `strict`, a list or tuple of one result becomes that result. `fn1`, `fn2` are older names.
 
     Raises:
         TypeError: A function is missing, given under both names, or cannot be called.
@@ -48,7 +48,7 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """As `tf.while_loop`; with one loop variable the body may return it without a list, and then the result has none.
+    """Like `tf.while_loop`; the body of a single loop variable may return it without a list, as the result then is.
 
     Raises:
         TypeError, ValueError: As `tf.while_loop`.

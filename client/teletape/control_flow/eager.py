@@ -1,6 +1,6 @@
 """Control flow as functions: while_loop, cond, case, switch_case, with the meaning of TensorFlow's eager ones.
 
-A condition is a value that is read. The branch or iteration that Python would run is run, and tapes record only that.
+A condition is read. Only the branch or iteration that Python would run is run and recorded.
 Long because all of them check their arguments with TensorFlow's messages.
 """
 
@@ -100,7 +100,7 @@ def _scalar(maximum_iterations: Any) -> Tensor:
 
 
 def _counted_loop_step(cond: Callable[..., Any], body: Callable[..., Any], values: Any, most: Tensor) -> Any:
-    """Returns the loop as one step that counts its iterations, up to a number that is not known in the trace."""
+    """Returns the loop as one step that counts its iterations; their limit is not known in the trace."""
 
     def goes_on(count: Tensor, loop_values: Any) -> Tensor:
         return call(ops.logical_and, (count < most, convert_to_tensor(cond(*loop_values))))
@@ -114,7 +114,7 @@ def _counted_loop_step(cond: Callable[..., Any], body: Callable[..., Any], value
 def _unrolled_loop(
     cond: Callable[..., Any], body: Callable[..., Any], values: Any, most: Tensor | None, error: Unbounded
 ) -> Any:
-    """Returns the loop written down iteration by iteration, as it cannot be one step."""
+    """Returns the loop unrolled into its iterations, because it cannot be one step."""
     if most is not None and known_elements(most) is None:
         ask_for(most, error.why)
         raise error
@@ -165,7 +165,7 @@ def _loop_step(cond: Callable[..., Any], body: Callable[..., Any], values: Any, 
 def _loop_command(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
     """Runs the loop as one command if each iteration would otherwise ask the server; None: it cannot be one.
 
-    It can if its functions only compute, shapes stay, and no tensor is read: then it makes no difference.
+    It can be one if its functions only compute, shapes stay, and no tensor is read: then the result is the same.
     """
 
     def step(*loop_values: Any) -> list[Tensor]:
@@ -197,11 +197,11 @@ def _spec_of(leaf: Any) -> Any:
 
 
 def _loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit: int | None) -> Any:
-    counts = limit is not None and not runs_through()  # as TensorFlow's eager loop, which compares with a count
+    counts = limit is not None and not runs_through()  # as in TensorFlow's eager loop, which compares with a count
     pattern = nest.map_structure(_spec_of, [0, values] if counts else list(values))
     iteration, tried = 0, current().local
     while True:
-        condition = cond(*values)  # called even if the count has decided, as TensorFlow's eager loop does
+        condition = cond(*values)  # called even if the count has decided, as in TensorFlow's eager loop
         if not tried and _is_unknown(condition) and (limit is None or condition.dtype is dtypes.bool):
             tried = True
             results = _loop_command(cond, body, values, None if limit is None else max(limit - iteration, 0))
@@ -391,7 +391,7 @@ def _at_most(count: int, predicates: Sequence[Any], what: str) -> None:
 def switch_case(
     branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
 ) -> Any:
-    """Calls the function of a number; without one `default`, and without that the last function.
+    """Calls the function with this number; if there is none, `default`, and without a default the last function.
 
     Args:
         branch_index: A scalar integer tensor.

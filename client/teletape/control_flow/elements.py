@@ -1,4 +1,4 @@
-"""The elements of tensors along axis 0 cut out, and results stacked: what TensorFlow's loops use TensorArrays for."""
+"""Cuts tensors into elements along axis 0, and stacks results; TensorFlow's loops use TensorArrays for it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Results:
 
 
 def elements_of(tensor: Any) -> list[Any]:
-    """Returns the elements along axis 0, cut so that the gradient of all of them takes time n log n; the rows."""
+    """Returns the elements along axis 0; they are cut in halves, so that their gradient takes time n log n."""
     if isinstance(tensor, RaggedValue):
         return list(tensor)  # type: ignore[call-overload,no-any-return]  # a ragged tensor is iterated over its rows
     if tensor.dtype is dtypes.string:
@@ -77,7 +77,7 @@ def _cut(tensor: Tensor, index: Any) -> Tensor:
 
 
 def check_callable(fn: Any, text: str = "{} is not callable. Please provide a callable function.") -> None:
-    """TypeError unless `fn` can be called; TensorFlow's AttributeError if it has no name."""
+    """Raises TypeError unless `fn` can be called; TensorFlow's AttributeError if it has no name."""
     if not callable(fn):
         raise TypeError(text.format(fn.__name__))
 

@@ -39,7 +39,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Stacks all values of an accumulator that takes in the elements along axis 0 one after the other.
+    """Stacks the values of an accumulator that a function updates with each element along axis 0.
 
     Args:
         fn: From (accumulator, element) to the next accumulator, of the same structure.
@@ -96,7 +96,7 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Returns the last value of an accumulator that takes in the elements along axis 0 from the first to the last.
+    """Returns the last value of an accumulator that a function updates with each element, from the first to the last.
 
     Args:
         fn: From (accumulator, element) to the next accumulator, of the same structure. Shapes may change.
@@ -126,7 +126,7 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As `foldl`, from the last element to the first.
+    """Like `foldl`, from the last element to the first.
 
     Example:
         tf.foldr(lambda total, x: 2.0 * total + x, tf.constant([1.0, 2.0, 3.0]))
@@ -167,7 +167,7 @@ def _fold(
 def _rows(
     tensors: Sequence[Tensor], length: int, reverse: bool, starts_with_element: bool
 ) -> tuple[list[list[Tensor]], list[int], list[Tensor]]:
-    """Returns the elements of each tensor, the order of their indices, and the first row if the loop starts with it."""
+    """Returns the elements of each tensor, the order of the indices, and the first row if the loop starts with it."""
     columns = [elements_of(tensor) for tensor in tensors]
     order = list(range(length))[:: -1 if reverse else 1]
     if starts_with_element and not order:

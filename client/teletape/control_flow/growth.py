@@ -1,4 +1,4 @@
-"""TensorArrays that grow in a loop of a traced function: how many elements they may get, and those that they have got.
+"""TensorArrays that grow in a loop of a traced function: the largest number of elements, and the elements afterwards.
 
 The shapes of a function's values are known when it is traced. So such an array has room for what the loop may write,
 and a length; outside of the function it is cut to that length.
@@ -31,24 +31,24 @@ from teletape_engine.recording.values import Literal
 from teletape_engine.spec import INTEGER, Spec
 
 MOST_ELEMENTS: Final = 1 << 16  #: Iterations of a loop in which an array may grow.
-MOST_UNROLLED: Final = 1024  #: Iterations of a loop on tensors that are written down one by one.
-#: What to write for a loop whose number of iterations depends on values.
+MOST_UNROLLED: Final = 1024  #: The largest number of iterations that are unrolled.
+#: Advice for a loop whose number of iterations depends on values.
 REMEDY: Final = (
     "`for i in tf.range(N)` with a Python number N of iterations at most and a `break` where it ends, and in it a "
     "TensorArray of dynamic size, or one whose size is a Python number"
 )
-#: What to write for a loop that computes with all elements.
+#: Advice for a loop that computes with all elements.
 _WITH_MASK: Final = (
     "a TensorArray whose size is a Python number, and a mask: `stack` has zeros for the elements that are not written"
 )
 
 
 class Unbounded(NotTraceable):
-    """A loop does what needs its number of iterations, which is not known.
+    """A loop needs its number of iterations, which is not known.
 
     Args:
-        why: As in NotTraceable.
-        unrolled: Whether the loop must be written down iteration by iteration, so that a bound is not enough.
+        why: The reason, as in NotTraceable.
+        unrolled: Whether the loop must be unrolled, so that a bound on the iterations is not enough.
     """
 
     def __init__(self, why: str, *, unrolled: bool = False) -> None:
@@ -57,22 +57,22 @@ class Unbounded(NotTraceable):
 
 
 def ask_for(tensor: Tensor, why: str) -> None:
-    """Has the function traced again for the values of integers among its arguments, if a number follows from them.
+    """Requests that the function be traced again for the values of its integer arguments, if they decide the number.
 
     Raises:
-        NeedsValues: It does.
+        NeedsValues: They do.
     """
     owner: Any = current()
     owner.ask_for(tensor.operand(), why, REMEDY)
 
 
 def unrolled(test: Callable[[], Any], body: Callable[[], None], limit: int | None, error: Unbounded) -> None:
-    """Writes a loop down iteration by iteration, as its condition is known in each.
+    """Unrolls a loop whose condition is known in each iteration.
 
     Args:
         test: Returns the condition.
         body: Runs an iteration.
-        limit: The number of iterations at most; None: there is no limit.
+        limit: The largest number of iterations; None: there is no limit.
         error: Why the loop is no command; it is raised again if a condition is not known, or the loop is too long.
 
     Raises:
@@ -93,7 +93,7 @@ def unrolled(test: Callable[[], Any], body: Callable[[], None], limit: int | Non
     error.withdraw()
 
 
-#: Ops on integers by which the index of a write is computed from the number of the iteration.
+#: Ops on integers that may compute the index of a write from the number of the iteration.
 _FOLLOWED: Final = frozenset("add sub mul neg cast identity floordiv floormod maximum minimum".split())
 
 
@@ -133,7 +133,7 @@ class Grown(RaggedValue):
 
     @property
     def dtype(self) -> DType:
-        """Of the elements."""
+        """The dtype of the elements."""
         return self.structure().spec([part.recorded.spec for part in self._parts]).dtype
 
     @property
@@ -146,11 +146,11 @@ class Grown(RaggedValue):
         return self._parts
 
     def structure(self) -> GrownStructure:
-        """What it is without them."""
+        """The structure without its tensors."""
         return GrownStructure(self._postponed)
 
     def applied(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Grown:
-        """What an op gives, which is postponed.
+        """Returns the result of an op, which is postponed.
 
         Raises:
             NotTraceable: The op takes several such values.
@@ -240,13 +240,13 @@ class GrownStructure:
 
 
 def numbers_of(before: Sequence[Any], values: Sequence[Any], after: Sequence[Any], count: int) -> dict[Any, Any]:
-    """Returns what scalar integers of a loop are in each iteration, by their symbols, if each adds the same to them.
+    """Returns scalar integers of a loop in each iteration, by their symbols, if every iteration adds the same number.
 
     Args:
         before: The loop's variables before it.
-        values: Those of one iteration that is traced.
-        after: Those after the iteration.
-        count: How many iterations there are at most.
+        values: The variables in one iteration that is traced.
+        after: The variables after that iteration.
+        count: The largest number of iterations.
     """
     numbers: dict[Any, Any] = {}
     for first, value, last in zip(before, values, after, strict=True):
@@ -264,7 +264,7 @@ def numbers_of(before: Sequence[Any], values: Sequence[Any], after: Sequence[Any
 
 
 def followed(tensor: Tensor, numbers: Mapping[Any, Any]) -> Any:
-    """Returns the values of a scalar for given values of others, by their symbols; None: it depends on what else."""
+    """Returns the values of a scalar for given values of others, by their symbols; None: it depends on more."""
     key = key_of(tensor)
     if key in numbers:
         return numbers[key]

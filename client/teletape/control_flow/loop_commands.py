@@ -36,12 +36,12 @@ DRAWS_IN_A_LOOP: Final = "draws random numbers in a loop or a branch"
 ASSIGNS_IN_SCAN: Final = "assigns to a variable in a function over elements"
 _UNKNOWN: Final = 2**44  #: Blocks that a loop of unknown length takes.
 _WORTH: Final = 16  #: Elements from which on one command is worth the tracing.
-#: What a body may raise while it is traced, or as one command, and that should rather be raised in its own iteration.
+#: Errors of a body, traced or as one command, after which the loop runs by iterations to raise them in the right one.
 _TRACE_ERRORS: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 
 
 def as_one_command(functions: Sequence[Callable[..., Any]], length: int | None, command: Callable[[bool], Any]) -> Any:
-    """Runs a loop as one command if that makes no difference but speed; the first time it logs why, or why not.
+    """Runs a loop as one command if only the speed differs; the first time it logs why, or why not.
 
     Args:
         functions: The user's functions.
@@ -85,7 +85,7 @@ def as_one_command(functions: Sequence[Callable[..., Any]], length: int | None, 
 
 
 def _log(functions: Sequence[Callable[..., Any]], text: str) -> None:
-    """Logs at INFO what becomes of a loop, once for each body."""
+    """Logs at INFO whether a loop is one command, and why, once for each body."""
     message = f"The loop with the body {_name(functions)} {text}"
     logs.log_first_n(logging.INFO, message, 1, message)
 
@@ -132,7 +132,7 @@ def repeated(
 
 
 def _repeated_with_draws(traces: Sequence[Traced], values: Leaves, most: int | None) -> list[Tensor]:
-    """Runs a loop as `repeated`; the number of the iteration is a loop variable more, and decides what is drawn."""
+    """Runs a loop like `repeated`; the iteration's number is another loop variable, on which random numbers depend."""
     cond, body = traces
     states = _states(traces, most)
 
@@ -151,7 +151,7 @@ def _draws(traced: Traced) -> bool:
 
 
 def _states(traces: Sequence[Traced], count: int | None) -> dict[int, Tensor]:
-    """Returns the state of each draw of the functions in the first iteration, by the symbol's uid.
+    """Returns the state of each random draw of the functions in the first iteration, by the symbol's uid.
 
     Args:
         traces: The functions.
@@ -207,7 +207,7 @@ def chosen(selector: Tensor, branches: Sequence[Callable[[], Leaves]]) -> list[T
 
 
 def _chosen_with_prints(selector: Tensor, traces: Sequence[Traced]) -> list[Tensor]:
-    """Runs a branch as `chosen`; what it prints leaves it as further results, zeros if it is not taken."""
+    """Runs a branch like `chosen`; values that it prints become further results, which are zeros if it is not taken."""
 
     def widened(taken: Traced) -> list[Tensor]:
         owner = current()
@@ -234,7 +234,7 @@ def _chosen_with_prints(selector: Tensor, traces: Sequence[Traced]) -> list[Tens
 
 
 def _print_if_taken(owner: Any, selector: Tensor, number: int, traced: Traced, values: Sequence[Tensor]) -> None:
-    """Makes each call of the function print what a branch prints, if that branch was taken."""
+    """Makes each call of the function print the values of a branch, if that branch was taken."""
 
     def action(structure: Any) -> None:
         chooser, *printed = structure
@@ -291,7 +291,7 @@ def scanned(
 def _scanned_with_draws(
     traced: Traced, carry: Leaves, elements: Leaves, *, reverse: bool, vectorize: bool
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Runs a body as `scanned`; the number of the iteration is an element more, and decides what is drawn."""
+    """Runs a body like `scanned`; the iteration's number is another element, on which random numbers depend."""
     count = elements[0].recorded.spec.shape[0]
     states = _states([traced], count)
     numbers = np.arange(count, dtype=np.int32)
@@ -306,7 +306,7 @@ def _scanned_with_draws(
 
 
 def joined(traces: Sequence[Traced], *, draws: bool = False) -> tuple[list[Function], list[Any]]:
-    """Returns functions that all take the same inputs after their arguments, and these inputs: all captures.
+    """Returns the functions with the captures of all as inputs after their arguments, and these inputs.
 
     Args:
         traces: The functions.
@@ -332,7 +332,7 @@ def joined(traces: Sequence[Traced], *, draws: bool = False) -> tuple[list[Funct
 
 
 def _with_inputs(traced: Traced, keys: Sequence[Any]) -> Function:
-    """Returns the function with one input for each key after its arguments; it does not use all of them."""
+    """Returns the function with one more input for each key; it does not use all of them."""
     function = traced.function
     arguments = len(function.inputs) - len(traced.captures)
     captures = zip(traced.captures, function.inputs[arguments:], strict=True)

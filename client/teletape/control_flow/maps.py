@@ -112,7 +112,7 @@ class RaggedResults:
     """Tensors or ragged tensors of one dtype and rank, which become the rows of a ragged tensor.
 
     Args:
-        spec: Of each; a ragged rank of 0 is that of a tensor.
+        spec: The spec of each; for tensors its ragged rank is 0.
     """
 
     def __init__(self, spec: RaggedTensorSpec) -> None:
@@ -226,7 +226,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
 
 
 def _at_once(step: Callable[..., Any], columns: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Returns the results of all rows, computed together. Outside of a function, a step that draws becomes one.
+    """Returns the results of all rows, computed together. Outside of a function, a step with random draws becomes one.
 
     Raises:
         NotTraceable: The step cannot be traced.

@@ -42,7 +42,7 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
 
     Args:
         tensors: Tensors, slices or None; one of them at least is no None.
-        control_inputs: What has run already.
+        control_inputs: Without effect: they have run already.
         name: Without effect.
 
     Raises:

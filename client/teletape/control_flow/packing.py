@@ -1,4 +1,4 @@
-"""The tensors of what a loop carries or a branch returns, and how to put them back into it.
+"""Takes the tensors out of the state that a loop carries or a branch returns, and puts them back into it.
 
 A state is any nested Python value. Its tensors, numbers and arrays become values of a command, also those of its
 TensorArrays; everything else (an object, None) stays as it is.
@@ -32,8 +32,8 @@ class Whole(NamedTuple):
     """Marks a leaf that is a composite.
 
     Attributes:
-        structure: What it is without its tensors.
-        tensors: How many those are.
+        structure: The composite's structure, without its tensors.
+        tensors: The number of its tensors.
     """
 
     structure: Structure
@@ -41,11 +41,11 @@ class Whole(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """How the leaves of a state are put together again.
+    """Puts tensors back into the structure of a state.
 
     Attributes:
         structure: The state with None in the place of each leaf.
-        leaves: For each leaf a TensorArray, `_VALUE` for a tensor, `Whole` for a composite, or what stays.
+        leaves: For each leaf a TensorArray, `_VALUE` for a tensor, `Whole` for a composite, or the leaf itself.
     """
 
     structure: Any
@@ -78,7 +78,7 @@ def tensor_of(leaf: Any) -> Tensor:
 
 
 def tensors_of(state: Any) -> tuple[list[Tensor], Packing]:
-    """Returns the tensors of a state, and how to put them back."""
+    """Returns the tensors of a state, and the packing that puts them back."""
     tensors: list[Tensor] = []
     leaves: list[Any] = []
     for leaf in nest.flatten(state):
@@ -102,12 +102,12 @@ def has_unknown_elements(state: Any) -> bool:
 
 
 def with_room(state: Any, body: Callable[[Any], Any], count: int | None) -> Any:
-    """Returns a state whose TensorArrays of dynamic size have room for what a loop may write.
+    """Returns a state whose TensorArrays of dynamic size have room for all writes of a loop.
 
     Args:
         state: The loop variables before the loop.
         body: Returns them after an iteration; it is traced once more.
-        count: The number of iterations at most; None: not known.
+        count: The largest number of iterations; None: not known.
 
     Raises:
         NotTraceable: It is not known what the index of a write may be.
@@ -137,7 +137,7 @@ def _may_grow(leaf: Any) -> bool:
 
 
 def with_known_elements(state: Any, body: Callable[[Any], Any]) -> Any:
-    """Returns a state whose TensorArrays know the shape of their elements: what one iteration writes.
+    """Returns a state whose TensorArrays know the shape of their elements: that of the elements an iteration writes.
 
     Args:
         state: The loop variables before the loop.
@@ -155,9 +155,9 @@ def with_known_elements(state: Any, body: Callable[[Any], Any]) -> Any:
 def _iterated(
     state: Any, body: Callable[[Any], Any], look: Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 ) -> list[Any]:
-    """Traces one iteration, and returns what `look` says of each leaf of the state, from those before and after it.
+    """Traces one iteration, and returns `look` of each leaf of the state before and after it.
 
-    Empty if the body returns another number of leaves.
+    The result is empty if the body returns another number of leaves.
     """
     tensors, packing = tensors_of(state)
     seen: list[Any] = []
@@ -173,7 +173,7 @@ def _iterated(
 
 
 def _adapted(state: Any, facts: Sequence[Any], adapt: Callable[[TensorArray, Any], TensorArray]) -> Any:
-    """Returns a state whose TensorArrays are adapted to what is known of them; None: nothing."""
+    """Returns a state with each TensorArray adapted to the fact about it, if there is one."""
     leaves = nest.flatten(state)
     if len(leaves) != len(facts):
         return state

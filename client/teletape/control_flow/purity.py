@@ -1,8 +1,9 @@
-"""Whether a Python function only computes, so that running it once shows what every run does.
+"""Whether a Python function only computes, so that one run of it shows every run.
 
-Read off its bytecode, without running it. A function is pure if it consists of instructions that are known to change
-nothing outside it, and uses only Teletape's ops, methods of tensors, some builtins, plain values, and pure functions.
-Everything else is impure: an unknown instruction, and every function under a Python version that is not in `_ALLOWED`.
+The answer follows from the bytecode, without running it. A function is pure if it consists of instructions that are
+known to change nothing outside it, and uses only Teletape's ops, methods of tensors, some builtins, plain values, and
+pure functions. Everything else is impure: an unknown instruction, and every function under a Python version that is not
+in `_ALLOWED`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _ALLOWED: Final = {
         """.split()
     ),
 }
-_INTRINSICS: Final = frozenset((5, 6))  #: Of CALL_INTRINSIC_1: +x, and a list as a tuple.
+_INTRINSICS: Final = frozenset((5, 6))  #: Allowed operands of CALL_INTRINSIC_1: +x, and a list as a tuple.
 #: Instructions between a load and the load of its attribute that do not change what was loaded.
 _TRANSPARENT: Final = frozenset(("CACHE", "PRECALL", "PUSH_NULL", "NOP", "RESUME", "COPY_FREE_VARS", "EXTENDED_ARG"))
 
@@ -78,7 +79,7 @@ _FUNCTIONS: Final = frozenset(
 #: Attributes of tensors, shapes and dtypes that only compute.
 _ATTRIBUTES: Final = frozenset("as_list device dtype get_shape is_floating is_integer ndim rank shape".split())
 _VALUES: Final = (TensorLike, TensorShape, DType, bool, int, float, complex, str, np.generic, ModuleType)
-_DEPTH: Final = 8  #: Functions that call functions, at most.
+_DEPTH: Final = 8  #: The deepest nesting of calls that is followed.
 _UNKNOWN: Final = object()
 
 
@@ -88,7 +89,7 @@ def pure(function: Any) -> bool:
 
 
 def impurity(function: Any, depth: int = _DEPTH) -> str | None:
-    """Why calling `function` may have another effect than its result; None: it is certain that it has none."""
+    """Returns why calling `function` may have an effect besides its result; None: it certainly has none."""
     if not isinstance(function, FunctionType):
         return "it is no function written in Python"
     allowed = _ALLOWED.get(sys.version_info[:2])
@@ -104,10 +105,10 @@ def impurity(function: Any, depth: int = _DEPTH) -> str | None:
 
 
 def _impurity_of_code(code: CodeType, function: FunctionType, depth: int, allowed: frozenset[str]) -> str | None:
-    """As `impurity`, of a function's code, or of code inside it."""
+    """Returns the `impurity` of a function's code, or of code inside it."""
     containers = not _updates_in_place(code)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
-    loaded: Any = None  # the value of the last loads: a module or a function; None: it does not matter
+    loaded: Any = None  # the values of the last loads: modules and functions; None: the value does not matter
     for instruction in dis.get_instructions(code):
         opcode, argument = instruction.opname, instruction.argval
         reason: str | None = None
@@ -137,7 +138,7 @@ def _impurity_of_code(code: CodeType, function: FunctionType, depth: int, allowe
 
 
 def _text_of(opcode: str, argument: Any) -> str:
-    """What an instruction that is not allowed does."""
+    """Returns the words for an instruction that is not allowed."""
     if opcode.startswith(("STORE_", "DELETE_")):
         return f"it changes {argument!r}" if isinstance(argument, str) else "it changes an element of something"
     return f"it has the instruction {opcode}"
@@ -164,7 +165,7 @@ def _updates_in_place(code: CodeType) -> bool:
 
 
 def _impurity_of_value(name: str, value: Any, depth: int, *, containers: bool = False) -> str | None:
-    """Why using a value may have an effect; None: it is immutable, a tensor, or a function that only computes.
+    """Returns why using a value may have an effect; None: it is immutable, a tensor, or a function that only computes.
 
     `containers`: lists and dicts of such values count too.
     """

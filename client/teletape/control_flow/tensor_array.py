@@ -1,8 +1,8 @@
 """`tf.TensorArray`: tensors under the numbers 0, 1, 2, …, written one by one and read or stacked later.
 
-Outside loops on tensors it is a list. A number that is not known while a function is traced makes it one tensor of all
+Outside loops on tensors it is a list. An index that is not known while a function is traced makes it one tensor of all
 elements, which a loop carries; a write replaces a row of it. An array of dynamic size has room for what the loop may
-write then, and a length (growth.py). Long because each method works on the three of them.
+write then, and a length (growth.py). Long because each method works on these three forms.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = ["TensorArray"]
 
 
 class TensorArray:
-    """Tensors of one dtype by number. Outside functions a write changes it; inside it returns a new one.
+    """Tensors of one dtype by index. Outside functions a write changes the array; inside it returns a new one.
 
     Args:
         dtype: The dtype of each element.
-        size: The number of elements, at first.
+        size: The initial number of elements.
         dynamic_size: Whether a write beyond the end makes it longer.
         clear_after_read: Whether an element can be read once only. Inside functions it has no effect.
         tensor_array_name: Accepted, without effect.
@@ -75,9 +75,9 @@ class TensorArray:
         self._elements: list[Tensor | None] = [None] * _number(0 if size is None else size, "size")
         self._cleared: set[int] = set()
         self._rows: Tensor | None = None  # all elements as one tensor: then `_elements` is empty
-        self._length: Tensor | None = None  # how many of the rows are elements; None: all
+        self._length: Tensor | None = None  # the number of rows that are elements; None: all
         self._writes: list[Tensor] | None = None  # the indices of writes that are only noted, to find the room for them
-        self._trace: Any = None  # that to which the room belongs
+        self._trace: Any = None  # the array to which the room belongs
 
     # ------------------------------------------------------------------------------------------------------ properties
     @property
@@ -102,7 +102,7 @@ class TensorArray:
 
     @property
     def handle(self) -> None:
-        """None: it has no handle."""
+        """Always None: a TensorArray has no handle."""
         return None
 
     def identity(self) -> TensorArray:
@@ -121,7 +121,7 @@ class TensorArray:
         self._elements, self._rows, self._length = [], None, None
 
     def grad(self, source: Any, flow: Any = None, name: str | None = None) -> Any:
-        """Not supported: the gradient of what is read or stacked is computed by a tape.
+        """Not supported: a tape computes the gradients of elements that are read or stacked.
 
         Raises:
             NotImplementedError: Always.
@@ -277,7 +277,7 @@ class TensorArray:
         return int(self.elements_are_known) + (self._length is not None)
 
     def parts(self) -> list[Tensor]:
-        """Returns its tensors: all elements as one, if their shape is known, and how many they are if they may grow."""
+        """Returns its tensors: all elements as one, if their shape is known, and their number if the array may grow."""
         rows = [self._as_rows(None)] if self.elements_are_known else []
         return rows if self._length is None else [*rows, self._length]
 
@@ -292,7 +292,7 @@ class TensorArray:
 
     @property
     def may_grow(self) -> bool:
-        """Whether a loop of the current trace may need room in it: it is dynamic, and no outer loop has made room."""
+        """Whether a loop of this trace may need room in it: its size is dynamic, and no outer loop has made room."""
         return self._dynamic and self._writes is None and self._trace in (None, current())
 
     @property
@@ -308,11 +308,11 @@ class TensorArray:
         return array
 
     def room(self, before: TensorArray, numbers: Mapping[Any, Any], count: int) -> int:
-        """Returns how many elements it may get by the writes that it has noted.
+        """Returns the number of elements that it may have after the writes that it has noted.
 
         Args:
             before: The array at the beginning of the iteration.
-            numbers: What is known of scalars in each iteration; see `growth.numbers_of`.
+            numbers: The known values of scalars in each iteration; see `growth.numbers_of`.
             count: The number of iterations.
 
         Raises:
@@ -352,11 +352,11 @@ class TensorArray:
         return array
 
     def _target(self) -> TensorArray:
-        """Returns what a write changes: this object outside functions, a new one inside."""
+        """Returns the array to write to: this object outside functions, a new one inside."""
         return self._copy() if current().tracing else self
 
     def _checked(self, value: Any, infers: bool = True) -> Tensor:
-        """Returns a value as an element; its shape becomes known if `infers`. Raises as `write`."""
+        """Returns a value as an element; raises as `write`. The shape of elements becomes known if `infers`."""
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if tensor.dtype is not self._dtype:
             raise InvalidArgumentError(
@@ -390,9 +390,9 @@ class TensorArray:
         return array
 
     def _can_be_rows(self, like: Tensor | None = None) -> bool:
-        """Whether an index may stay unknown here, so that all elements become one tensor.
+        """Whether an index that is not known is allowed here, so that all elements become one tensor.
 
-        Outside functions only if no element would be missed, and none must be refused that was cleared.
+        Outside functions every element must have been written, and none cleared.
 
         Args:
             like: An element of their shape, before a write.
@@ -419,7 +419,7 @@ class TensorArray:
         return call(ops.stack, [self._element(number) for number in range(len(self._elements))])
 
     def _with_more(self, at: Tensor, tensor: Tensor) -> TensorArray:
-        """Returns the TensorArray, which may grow, with an element more or another one."""
+        """Returns the TensorArray, which may grow, with an element added or replaced."""
         assert self._length is not None
         if self._writes is not None:
             self._writes.append(at)
@@ -438,7 +438,7 @@ class TensorArray:
         return self
 
     def _with_row(self, index: Any, tensor: Tensor) -> TensorArray:
-        """Returns the TensorArray as one tensor, with another element at an index that is not known."""
+        """Returns the TensorArray as one tensor, with the element at an unknown index replaced."""
         if self._dynamic:
             why = "writes to a TensorArray of dynamic size in a loop without a known number of iterations at most"
             ask_for(convert_to_tensor(index), why)
@@ -451,7 +451,7 @@ class TensorArray:
 
     @staticmethod
     def _position(index: Tensor, rows: Tensor, what: str) -> Tensor:
-        """Returns an index that only the server knows; it refuses one without an element."""
+        """Returns an index that only the server knows, and which it refuses without an element there."""
         length = rows.shape.as_list()[0]
         message = f"Trying to {what} element {{index}} in a list with {length} elements."
         return call(ops.element_index, (index,), length=length, wraps=False, message=message)
@@ -472,7 +472,7 @@ def _padded(rows: Tensor, count: int) -> Tensor:
 
 
 def _value(index: Any) -> int | None:
-    """Returns an index as a number, and reads it if it is not known; None while a function is traced."""
+    """Returns an index as a number, read if it is not known; None if it is not known while a function is traced."""
     return _known(index) if current().tracing else int(index)
 
 
@@ -487,7 +487,7 @@ def _number(size: Any, what: str) -> int:
 
 
 class TensorArraySpec(TypeSpec):
-    """What the elements of a TensorArray have in common.
+    """The spec of a TensorArray: the dtype and shape of its elements, and whether it grows.
 
     Args:
         element_shape: The shape of each element: anything that TensorShape takes.
@@ -526,5 +526,5 @@ class TensorArraySpec(TypeSpec):
 
     @property
     def value_type(self) -> type[TensorArray]:
-        """TensorArray."""
+        """The type of the values: TensorArray."""
         return TensorArray

@@ -1,4 +1,4 @@
-"""Logs the tensors of a branch that was not called, so that explanations can name them: no op records their use."""
+"""Notes the tensors of a branch that was not called, so that explanations can name them: no op records their use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def unused(event: Event, function: Callable[..., Any], result: T) -> T:
-    """Logs that `result` (tensors, nested) was made without a call of `function`, and returns it."""
+    """Notes that `result` (tensors, nested) was computed without a call of `function`, and returns it."""
     uids = tuple([value.recorded.uid for value in _references(function)])
     if uids:
         recorder = current().recorder()

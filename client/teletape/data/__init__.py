@@ -1,6 +1,6 @@
 """`tf.data`: datasets over arrays, generators and files.
 
-What comes from arrays is shuffled and batched by numbers; on a server the arrays are sent once and each batch is taken
+Elements of arrays are shuffled and batched by their indices; a server gets the arrays once, and gathers each batch
 there. As in TensorFlow, no gradient passes through a dataset: its elements are constants.
 """
 

@@ -1,7 +1,7 @@
-"""Elements prepared ahead of their use, by a thread of their own: what `prefetch` does for generators and files.
+"""Prepares elements ahead of their use in another thread: the `prefetch` of generators and files.
 
-The thread runs only what needs no session: Python's generators, files, and the stacking of arrays. What a function
-computes is recorded in the program's own thread, so that each of a program's steps stays the same batch.
+The thread runs only work that needs no session: Python's generators, files, and the stacking of arrays. Functions of
+elements are recorded in the program's own thread, so that each of a program's steps stays the same batch.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class _Failure:
 
 
 class Ahead:
-    """An iterator over what a thread prepares.
+    """An iterator over elements that a thread prepares.
 
     Args:
         start: Returns the iterator that the thread runs.
         size: The number of elements that may wait.
 
-    Any threads may take elements: each of them comes to the end.
+    Several threads may take elements; each of them sees the end.
     """
 
     def __init__(self, start: Callable[[], Iterator[Any]], size: int) -> None:
@@ -56,14 +56,14 @@ class Ahead:
         element = _END if self._ended else self._ready.get()
         if element is _END or isinstance(element, _Failure):
             self._ended = True
-            with suppress(queue.Full):  # then another thread that waits has one to take
+            with suppress(queue.Full):  # so that another thread that waits sees the end too
                 self._ready.put_nowait(_END)
             raise element.error if isinstance(element, _Failure) else StopIteration
         return element
 
 
 def _prepare(start: Callable[[], Iterator[Any]], ready: queue.Queue[Any], stop: threading.Event) -> None:
-    """Puts each element into the queue, until the iterator over it is gone."""
+    """Puts each element into the queue, until the program's iterator is gone."""
     last: Any = _END
     try:
         for element in start():

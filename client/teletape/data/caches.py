@@ -1,4 +1,4 @@
-"""What `Dataset.cache` keeps: elements in memory, or the values of elements in a file."""
+"""Stores of `Dataset.cache`: elements in memory, or the values of elements in a file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from teletape.data.elements.mapped import Element, Mapped, leaves_of
 
 
 class MemoryStore:
-    """Elements as they are: those on a server stay there."""
+    """Stores elements in memory; those on a server stay there."""
 
     def __init__(self) -> None:
         self._elements: list[Element] | None = None
 
     def elements(self, start: Callable[[], Iterator[Element]]) -> Iterator[Element]:
-        """The elements that are kept, or those of an iteration, which are kept if it is complete."""
+        """Yields the stored elements, or those of an iteration, which are stored if it is complete."""
         if self._elements is not None:
             yield from self._elements
             return
@@ -34,7 +34,7 @@ class MemoryStore:
 
 
 class FileStore:
-    """Values in a file of NumPy's, `<path>.npz`.
+    """Stores values in a file of NumPy's, `<path>.npz`.
 
     Args:
         path: The path.
@@ -44,7 +44,7 @@ class FileStore:
         self._path = Path(f"{path}.npz")
 
     def elements(self, start: Callable[[], Iterator[Element]]) -> Iterator[Element]:
-        """The elements in the file, or those of an iteration, which are written if it is complete."""
+        """Yields the elements in the file, or those of an iteration, which are written if it is complete."""
         if self._path.exists():
             with np.load(self._path) as file:
                 for i in range(int(file["elements"])):

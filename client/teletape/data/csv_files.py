@@ -59,7 +59,7 @@ def make_csv_dataset(
             (alone or in a list); None: the dtypes are those of the first rows.
         label_name: The column that is the label.
         select_columns: Names or numbers of the columns that are used; None: all.
-        field_delim: What separates fields.
+        field_delim: The separator of fields.
         use_quote_delim: Whether a field may be quoted.
         na_value: A field that counts as empty.
         header: Whether the first line of a file has names.
@@ -169,7 +169,7 @@ def _selected(names: Sequence[str], select_columns: Sequence[Any] | None) -> lis
 
 
 def _parser(default: Any) -> _Parser:
-    """Returns how a column is read, of its entry in `column_defaults`."""
+    """Returns the parser of a column, from its entry in `column_defaults`."""
     if isinstance(default, DType | type):
         return dtypes.as_dtype(default), None
     if isinstance(default, list | tuple):
@@ -185,7 +185,7 @@ def _inferred(
     na_value: str,
     limit: int | None,
 ) -> list[_Parser]:
-    """Returns how columns are read, of their first values: the first dtype that all of them fit."""
+    """Returns the parsers of columns: each for the first dtype that all first values of the column fit."""
     order = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string)
     ranks: list[int] = [-1] * len(at)
     count = 0

@@ -1,6 +1,6 @@
-"""`tf.data.Dataset`: a sequence of elements, which every iteration makes anew.
+"""`tf.data.Dataset`: a sequence of elements, computed anew in every iteration.
 
-Long because TensorFlow's class has this many methods; what they do to elements is in sources.py and transforms.py.
+Long because TensorFlow's class has this many methods; their work on elements is in sources.py and transforms.py.
 """
 
 from __future__ import annotations
@@ -95,14 +95,14 @@ class Dataset:
         traits: Traits | None = None,
         options: Options | None = None,
     ) -> None:
-        """Used by the functions that make datasets.
+        """Makes a dataset; programs use the functions that return one.
 
         Args:
-            start: Begins an iteration; its argument is the number of elements to prepare ahead.
+            start: Starts an iteration; its argument is the number of elements to prepare ahead.
             spec: The spec of the elements, or a function that returns it.
             cardinality: The number of elements, or INFINITE_CARDINALITY or UNKNOWN_CARDINALITY.
             kind: TensorFlow's name for such a dataset.
-            traits: What an iteration needs; None: nothing.
+            traits: The needs of an iteration; None: it needs nothing.
             options: The options that were set.
         """
         self._begin, self._spec, self._cardinality, self._kind = start, spec, cardinality, kind
@@ -110,16 +110,16 @@ class Dataset:
         self._resolved: Any = None
 
     def _start(self, ahead: int) -> PythonIterator[Element]:
-        """Begins an iteration, of which a thread prepares that number of elements ahead if it takes time."""
+        """Starts an iteration; if it is slow, a thread prepares `ahead` elements."""
         if ahead and self._traits.host and self._traits.slow:
             return Ahead(lambda: self._begin(0), ahead)
         return self._begin(ahead)
 
     def _start_for_session(self, ahead: int) -> PythonIterator[Element]:
-        """Begins an iteration whose elements a session uses.
+        """Starts an iteration whose elements a session uses.
 
-        If that is on a server, a thread also sends them ahead: those that are prepared ahead, and rows of arrays that
-        are too large to stay there.
+        For a session on a server a thread also sends elements ahead: those that are prepared ahead, and rows of arrays
+        that are too large to stay on the server.
         """
         traits, home = self._traits, current().home
         if traits.host and not home.local:
@@ -182,7 +182,7 @@ class Dataset:
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
-        """Returns one element: `tensors` whole. The argument is `from_tensor_slices`'s, scalars allowed."""
+        """Returns a dataset of one element, `tensors`: as for `from_tensor_slices`, also scalars."""
         spec, arrays = sources.arrays_of(tensors)
         return Dataset(lambda ahead: sources.whole(arrays), spec, 1, "_TensorDataset")
 
@@ -195,10 +195,10 @@ class Dataset:
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """Returns what a Python generator yields. With `prefetch` it runs ahead of its use, in a thread of its own.
+        """Returns the values that a Python generator yields. With `prefetch` the generator runs in another thread.
 
         Args:
-            generator: Returns an iterable; called anew by each iteration.
+            generator: Returns an iterable; each iteration calls it again.
             output_types: The dtypes of an element, in its structure.
             output_shapes: The shapes, in the same structure; None: not known.
             args: Arguments of the generator, which it gets as arrays.
@@ -278,7 +278,7 @@ class Dataset:
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Returns the elements of several datasets together, as many as the shortest has.
+        """Returns tuples of the elements of several datasets, as many as the shortest has.
 
         Args:
             *args: Datasets; or one tuple or dict of them, whose structure the elements have.
@@ -519,10 +519,10 @@ class Dataset:
         reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Returns the elements in random order: each is drawn from a buffer that the following ones refill.
+        """Returns the elements in random order: each is drawn from a buffer, which the following elements refill.
 
         Args:
-            buffer_size: Elements held back; shuffles evenly if it is at least the size of the dataset.
+            buffer_size: The number of elements in the buffer; at least the dataset's size for a uniform shuffle.
             seed: For the same order in every run, TensorFlow's. None: the same after `tf.random.set_seed` only.
             reshuffle_each_iteration: False for the same order in every iteration of this dataset.
             name: Without effect.
@@ -603,7 +603,7 @@ class Dataset:
         return function
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """Returns the elements that can be computed, each of which is read for that; the others are left out.
+        """Returns the elements that can be computed, without the others. Each element is read to find out.
 
         Args:
             log_warning: Whether a line in the log says why an element is left out.
@@ -617,11 +617,11 @@ class Dataset:
         )
 
     def unique(self, name: str | None = None) -> Dataset:
-        """Returns each element once, as it comes first."""
+        """Returns the elements without repetitions, in the order of their first occurrence."""
         return self._derived(transforms.unique, "_UniqueDataset", UNKNOWN_CARDINALITY, host=False)
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """Returns this dataset, which is run once: later iterations repeat what the first complete one gave.
+        """Returns this dataset, which is computed once: later iterations repeat the elements of the first complete one.
 
         Args:
             filename: A file that keeps the elements, also for later runs of the program; "": in memory. The format is
@@ -635,7 +635,7 @@ class Dataset:
     def _derived_lazily(
         self, elements: Callable[[Callable[[], PythonIterator[Element]]], PythonIterator[Element]], kind: str
     ) -> Dataset:
-        """Returns a dataset that may not need this one in every iteration."""
+        """Returns a dataset whose iterations may start without starting this one."""
         return Dataset(
             lambda ahead: elements(lambda: self._start(ahead)),
             lambda: self.element_spec,
@@ -646,10 +646,10 @@ class Dataset:
         )
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
-        """Returns this dataset, of which a thread prepares `buffer_size` elements ahead of their use.
+        """Returns this dataset; a thread prepares `buffer_size` elements ahead of their use.
 
-        The thread runs generators and reads files; what is in memory already needs none. Large elements it also sends
-        ahead to a session on a server.
+        The thread runs generators and reads files; a dataset of elements in memory has no thread. The thread also sends
+        large elements ahead to a session on a server.
         """
         wanted = _count(buffer_size)
         size = _MOST_AHEAD if wanted < 0 else max(wanted, 1)
@@ -708,7 +708,7 @@ class Dataset:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Returns batches of elements that were padded to one shape.
+        """Returns batches of elements that are padded to one shape.
 
         Args:
             batch_size: At least 1.
@@ -782,12 +782,12 @@ class Dataset:
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
-        """Returns datasets of `size` elements each; of elements with several leaves, a dataset for each leaf.
+        """Returns datasets of `size` elements each; elements with several leaves give a dataset for each leaf.
 
         Args:
             size: Elements in a window.
             shift: Elements from the beginning of one window to that of the next; None: `size`.
-            stride: Elements from one of a window to its next.
+            stride: Elements from one element of a window to the next.
             drop_remainder: Whether smaller windows at the end are left out.
             name: Without effect.
 
@@ -829,8 +829,8 @@ class Dataset:
         """Returns `map_func` of every element; a tuple is passed as several arguments.
 
         The function is traced once, as by `tf.function`. If it cannot be traced (it takes strings, reads values, calls
-        `tf.py_function`), it runs as Python on every element. What it computes belongs to the program's session, and is
-        not connected to any tape; it is computed when it is needed, a batch at once if that is possible.
+        `tf.py_function`), it runs as Python on every element. The results belong to the program's session, and are not
+        connected to any tape; they are computed when they are needed, a batch at once if that is possible.
 
         Args:
             map_func: Returns tensors, or what becomes tensors, in tuples and dicts; a list counts as a tuple.
@@ -869,7 +869,7 @@ class Dataset:
         return function.result if function.result is not None else NoneTensorSpec()
 
     def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Dataset:
-        """Returns what a function makes of a state and each element.
+        """Returns the results of a function of a state and each element.
 
         Args:
             initial_state: Tensors, or what becomes tensors, in tuples and dicts.
@@ -894,7 +894,7 @@ class Dataset:
         return function.result or (None, NoneTensorSpec())
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
-        """Returns the last state of a function that makes the next one of a state and each element.
+        """Returns the last state: a function computes each state from the one before and an element.
 
         Args:
             initial_state: Tensors, or what becomes tensors, in tuples and dicts.
@@ -996,7 +996,7 @@ class Dataset:
         window_size_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Returns the elements of datasets that a function makes of windows of elements with one key.
+        """Groups elements by key into windows, and returns the elements of a function's dataset for each window.
 
         Args:
             key_func: From an element to its key, an int64 scalar.
@@ -1103,7 +1103,7 @@ class Dataset:
         seed: int | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Returns pairs of a class and an element, of which some are left out so that classes come as often as wanted.
+        """Returns (class, element) pairs, without some elements, so that the classes have the target distribution.
 
         Args:
             class_func: From an element to its class, an int32 scalar.
@@ -1246,7 +1246,7 @@ def _with_state(
 
 
 def _bucket_of(length: Tensor, boundaries: Any) -> Tensor:
-    """Returns the number of the bucket for elements of a length."""
+    """Returns the index of the bucket for elements of a length."""
     bounds = constant(boundaries.astype(length.dtype.np))
     reached = call(ops.cast, (call(ops.greater_equal, (length, bounds)),), dtype=dtypes.int64.np)
     return call(ops.reduce_sum, (reached,), axis=None, keepdims=False)
@@ -1268,7 +1268,7 @@ def _positive(value: Any, name: str) -> int:
 
 
 def _root(seed: Any) -> int:
-    """Returns a seed; without one the program's next draw, which `tf.random.set_seed` makes repeatable."""
+    """Returns the seed, or the program's next random draw, which `tf.random.set_seed` makes repeatable."""
     if seed is not None:
         return _count(seed)
     seeds = current().draws("dataset", None).seeds

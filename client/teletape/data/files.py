@@ -21,7 +21,7 @@ from teletape.tensors import dtypes
 
 
 def _paths(filenames: Any) -> Callable[[], Iterator[str]]:
-    """Returns a function that returns the paths of files: of a string, a list or tensor of them, or a dataset.
+    """Returns a function that returns the paths of files, from a string, a list or tensor of strings, or a dataset.
 
     Raises:
         TypeError: Something else.
@@ -49,7 +49,7 @@ def _decoded(value: Any) -> list[str]:
 
 
 class _Files(Dataset):
-    """The strings in files, one file after the other, or as many at a time as may be read in parallel."""
+    """The strings in files: one file after the other, or from several files in turn."""
 
     def __init__(
         self, filenames: Any, strings: Callable[[str], Iterator[bytes]], kind: str, num_parallel_reads: Any

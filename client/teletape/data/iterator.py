@@ -1,4 +1,4 @@
-"""What iterates a dataset: `tf.data.Iterator` with tensors, and `tf.data.NumpyIterator` with arrays."""
+"""Iterators over a dataset: `tf.data.Iterator` with tensors, and `tf.data.NumpyIterator` with arrays."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Iterator(Trackable):
         self._pattern: Any = None
         self._position = Position()
         self._session = current()
-        self._next: list[Any] = []  # an element that was looked at and not taken
+        self._next: list[Any] = []  # an element that `peek` returned and nothing has taken
 
     @property
     def element_spec(self) -> Any:
@@ -60,7 +60,7 @@ class Iterator(Trackable):
         return element
 
     def _taken(self) -> Any:
-        """Returns the next element, which is not counted."""
+        """Returns the next element, without counting it."""
         if self._position.is_restored:
             self._skip()
         if self._next:
@@ -71,7 +71,7 @@ class Iterator(Trackable):
         return structure.pack(self._pattern, leaves)
 
     def _next_at_each_call(self, tracing: Any) -> Any:
-        """Returns the next element of a function's call, as symbols of its trace.
+        """Returns the next element at each call of the function that is traced, as symbols of its trace.
 
         Raises:
             NotTraceable: Its sizes are not known before, or it has other leaves than numbers.
@@ -94,7 +94,7 @@ class Iterator(Trackable):
         return self._next[0]
 
     def _skip(self) -> None:
-        """Begins anew, and skips the elements that were taken when the position was saved."""
+        """Starts from the beginning, and skips the elements that were taken when the position was saved."""
         self._position.is_restored = False
         self._next.clear()
         self._elements = self._dataset._start_for_session(0)
@@ -124,9 +124,9 @@ class Iterator(Trackable):
 
 
 class Position(Trackable):
-    """How many elements of an iterator were taken: what a checkpoint saves of it.
+    """The number of elements that were taken from an iterator: its state in a checkpoint.
 
-    It does not know the iterator, whose threads end when it is gone.
+    It has no reference to the iterator, whose threads end when the iterator is gone.
     """
 
     dtype, shape, name = dtypes.int64, TensorShape([]), "position"
@@ -147,7 +147,7 @@ class _Next:
 
     Args:
         iterator: The iterator.
-        specs: Of the element's tensors.
+        specs: The specs of the element's tensors.
     """
 
     def __init__(self, iterator: Iterator, specs: list[Spec]) -> None:

@@ -1,4 +1,4 @@
-"""`tf.data.Options`: accepted and kept, so that programs can set and read them. None changes the elements."""
+"""`tf.data.Options`: programs can set and read them. None changes the elements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How a distributed dataset is divided among workers; here there is one."""
+    """Ways to divide a distributed dataset among workers; without effect, because there is one worker."""
 
     OFF = -1
     AUTO = 0
@@ -17,7 +17,7 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class ExternalStatePolicy(enum.Enum):
-    """What happens to state outside a dataset that is saved."""
+    """Ways to treat state outside a dataset that is saved; without effect."""
 
     WARN = 0
     IGNORE = 1
@@ -25,7 +25,7 @@ class ExternalStatePolicy(enum.Enum):
 
 
 class AutotuneAlgorithm(enum.Enum):
-    """How TensorFlow tunes a pipeline."""
+    """Ways to tune a pipeline in TensorFlow; without effect."""
 
     DEFAULT = 0
     HILL_CLIMB = 1

@@ -1,4 +1,4 @@
-"""Where elements come from: arrays, ranges, random numbers, Python generators. None of them uses a session."""
+"""Sources of elements: arrays, ranges, random numbers, Python generators. None of them uses a session."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from teletape.tensors.tensor_shape import TensorShape
 
 # -------------------------------------------------------------------------------------------------------------- arrays
 def arrays_of(tensors: Any) -> tuple[Any, list[Array | None]]:
-    """Returns the structure of what a program passes, and its arrays; None stays.
+    """Returns the structure of a program's value, and its arrays; None stays None.
 
     Raises:
         ValueError: There are none.
@@ -39,10 +39,10 @@ def arrays_of(tensors: Any) -> tuple[Any, list[Array | None]]:
 
 
 def check_lengths(arrays: Sequence[Array | None]) -> int:
-    """Returns the length along the first axis, which is that of all arrays.
+    """Returns the length of all arrays along the first axis.
 
     Raises:
-        ValueError: It is not, or there is a scalar.
+        ValueError: The lengths differ, or there is a scalar.
     """
     columns = [array for array in arrays if array is not None]
     if any(not array.spec.shape.rank for array in columns):
@@ -60,7 +60,7 @@ def slices(arrays: Sequence[Array | None], size: int) -> Iterator[Element]:
 
 
 def whole(arrays: Sequence[Array | None]) -> Iterator[Element]:
-    """One element: the arrays as they are."""
+    """One element: all arrays."""
     yield [None if array is None else Whole(array) for array in arrays]
 
 
@@ -120,7 +120,7 @@ def _shapes(types: Any, shapes: Any) -> list[Any]:
 
 
 def generated(generator: Callable[..., Any], arguments: Sequence[Any], signature: Any) -> Iterator[Element]:
-    """What a generator yields, checked against a signature.
+    """The values that a generator yields, checked against a signature.
 
     Raises:
         InvalidArgumentError: An element does not fit; the generator raised a TypeError or ValueError.

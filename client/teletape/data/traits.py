@@ -1,4 +1,4 @@
-"""What the iterations of a dataset need, and what is worth preparing before it is used."""
+"""Traits of datasets: whether an iteration needs a session, and whether it is worth preparing ahead."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from teletape.data.elements.leaves import Array
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What is known of a dataset before it is iterated.
+    """Facts about a dataset that are known before it is iterated.
 
     Attributes:
         host: Whether an iteration needs no session.
         slow: Whether it is worth a thread of its own: it runs Python generators, or reads files.
         ahead: The number of elements that the program wants prepared before it uses them.
-        arrays: What its elements are rows of.
+        arrays: The arrays of which its elements are rows.
     """
 
     host: bool = True

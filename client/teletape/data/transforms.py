@@ -1,4 +1,4 @@
-"""What the methods of datasets do to a sequence of elements, each as an iterator over an iterator."""
+"""The transformations of datasets, each as an iterator over an iterator of elements."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def padded_batches(
     values: Sequence[Any],
     drop_remainder: bool,
 ) -> Iterator[Element]:
-    """As `batched`, after each leaf was padded: to the largest in the batch along axes that have no size."""
+    """Like `batched`, with each leaf padded; along axes without a size to the largest in the batch."""
     while taken := [leaves_of(element) for element in itertools.islice(elements, size)]:
         if len(taken) < size and drop_remainder:
             return
@@ -59,7 +59,7 @@ def unbatched(elements: Iterator[Element]) -> Iterator[Element]:
 
 
 def shuffled(elements: Iterator[Element], size: int | None, words: Iterator[int]) -> Iterator[Element]:
-    """Elements drawn from a buffer that the following ones refill, in TensorFlow's order.
+    """Elements drawn from a buffer, which the following elements refill, in TensorFlow's order.
 
     Args:
         elements: The elements.
@@ -68,7 +68,7 @@ def shuffled(elements: Iterator[Element], size: int | None, words: Iterator[int]
     """
     buffer: list[Element | None] = list(itertools.islice(elements, size))
     size = filled = len(buffer)
-    begin = 0  # of what is left; the buffer is a ring
+    begin = 0  # among the rest; the buffer is a ring
     ended = object()
     while filled:
         at = (begin + next(words) % filled) % size
@@ -88,14 +88,14 @@ def repeated(start: Start, count: int) -> Iterator[Element]:
         for element in start():
             empty = False
             yield element
-        if empty:  # and so would every later round be
+        if empty:  # and so would be every later round
             return
 
 
 def windows(
     elements: Iterator[Element], size: int, shift: int, stride: int, drop_remainder: bool
 ) -> Iterator[list[Element]]:
-    """Lists of `size` elements, every `stride`th, of which each begins `shift` elements after the one before."""
+    """Lists of `size` elements, `stride` apart; each list begins `shift` elements after the one before."""
     span = (size - 1) * stride + 1
     buffer: deque[Element] = deque()
     ended = False
@@ -132,7 +132,7 @@ def _true(predicate: ElementFunction, element: Element) -> bool:
 
 
 def scanned(elements: Iterator[Element], state: Sequence[Any], function: ElementFunction) -> Iterator[Element]:
-    """What a function makes of each element and the state, which it also renews."""
+    """The results of a function of the state and each element; the function also returns the next state."""
     count = len(state)
     for element in elements:
         results = function([*state, *leaves_of(element)])
@@ -227,7 +227,7 @@ def grouped(
     window_size_of: Callable[[Any], int],
     reduce: Callable[[Any, list[Element]], Iterator[Element]],
 ) -> Iterator[Element]:
-    """Elements of one key together, up to the size of its window, through a function of key and window."""
+    """The elements of the datasets that a function of a key and a window returns; a window has elements of one key."""
     groups: dict[int, list[Element]] = {}
     sizes: dict[int, int] = {}
     for element in elements:

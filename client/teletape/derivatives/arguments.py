@@ -24,14 +24,14 @@ from teletape_engine.suggestions import with_nearest
 
 
 class UnconnectedGradients(enum.Enum):
-    """What `gradient` returns for a source that the target does not depend on."""
+    """The value that `gradient` returns for a source on which the target does not depend."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 class AggregationMethod:
-    """How TensorFlow's graphs add gradients: names for an argument without effect."""
+    """Ways to add gradients in TensorFlow's graphs; accepted, without effect."""
 
     ADD_N = 0
     DEFAULT = 0
@@ -40,7 +40,7 @@ class AggregationMethod:
 
 
 def wants_zeros(unconnected: Any) -> bool:
-    """Whether an unconnected source gets zeros; ValueError for what is no `UnconnectedGradients`."""
+    """Returns whether an unconnected source gets zeros; ValueError unless it is an `UnconnectedGradients`."""
     try:
         return UnconnectedGradients(unconnected) is UnconnectedGradients.ZERO
     except ValueError:
@@ -51,7 +51,7 @@ def wants_zeros(unconnected: Any) -> bool:
 
 # ------------------------------------------------------------------------------------------------ targets and sources
 def as_target(value: Any) -> Any:
-    """A target: a tensor or variable, or the values of slices or of a ragged tensor, which are differentiated.
+    """Returns a target: a tensor or variable, or the values of IndexedSlices or of a ragged tensor.
 
     Raises:
         TypeError: Anything else; None and strings with TensorFlow's text.
@@ -61,7 +61,7 @@ def as_target(value: Any) -> Any:
 
 
 def as_source(value: Any) -> Any:
-    """A source: a tensor, a variable or IndexedSlices, or the flat values of a ragged tensor.
+    """Returns a source: a tensor, a variable or IndexedSlices, or the flat values of a ragged tensor.
 
     Raises:
         TypeError: Anything else; None and strings with TensorFlow's text.
@@ -100,19 +100,19 @@ def sources_of(structure: Any) -> list[Any]:
 
 
 def in_rows(source: Any, gradient: Any) -> Any:
-    """The gradient of a source in its form: that of a ragged tensor has the same rows."""
+    """Returns the gradient of a source in the source's form: that of a ragged tensor has the same rows."""
     if gradient is None or not isinstance(source, RaggedValue):
         return gradient
     return source.with_flat_values(dispatch.as_tensor(gradient))
 
 
 def is_text(value: Any) -> bool:
-    """Whether a target or source holds strings, which have no derivatives and never leave the program."""
+    """Whether a target or source has strings, which have no derivatives and are never sent to a server."""
     return value.dtype is dtypes.string
 
 
 def recorded_values(values: Sequence[TensorLike | IndexedSlices], owner: Session) -> list[Any]:
-    """The recorded values or engine variables by which the tape knows targets or sources.
+    """Returns the engine's values of targets or sources: recorded values, or engine variables.
 
     Raises:
         InvalidArgumentError: One belongs to another session than `owner`, the tape's.
@@ -136,7 +136,7 @@ def recorded_values(values: Sequence[TensorLike | IndexedSlices], owner: Session
 
 # ---------------------------------------------------------------------------------------------------------- cotangents
 def cotangents_for(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
-    """The cotangent of each target, None for ones; ValueError for another number of them."""
+    """Returns the cotangent of each target, None for ones; ValueError unless there is one for each target."""
     gradients = nest.flatten(output_gradients)
     if len(gradients) != len(targets):
         raise ValueError(
@@ -150,7 +150,7 @@ def cotangents_for(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
 
 
 def _cotangent(gradient: Any, target: TensorLike) -> Any:
-    """A cotangent as a recorded value, of the target's dtype if it has none of its own."""
+    """Returns a cotangent as a recorded value; Python numbers take the target's dtype."""
     if isinstance(gradient, RaggedValue):
         gradient = gradient.flat_values
     tensor = dispatch.convert_to_tensor(gradient, dtype_hint=target.dtype)
@@ -161,13 +161,13 @@ def _cotangent(gradient: Any, target: TensorLike) -> Any:
 
 
 def operands_like(values: Any, likes: Sequence[Any], structure: Any, name: str) -> list[Any]:
-    """A recorded value, or None, for each target or source.
+    """Returns a recorded value, or None, for each target or source.
 
     Args:
-        values: In the structure of the targets or sources; for a single one it may be a list of numbers.
+        values: The program's values, in the structure of the targets or sources; for one target also a list of numbers.
         likes: The targets or sources, whose dtypes Python numbers take.
         structure: The same, as the program gave them.
-        name: Of the argument, for the error.
+        name: The argument's name, for the error.
 
     Raises:
         ValueError: Another number of values than of targets or sources.
@@ -185,7 +185,7 @@ def operands_like(values: Any, likes: Sequence[Any], structure: Any, name: str) 
 
 
 def checked_bound(max_bytes: Any) -> int | None:
-    """The bytes that rows of cotangents may take, or None for as many as there are.
+    """Returns the largest number of bytes for rows of cotangents, or None for no limit.
 
     Raises:
         TypeError: No integer.
@@ -205,10 +205,10 @@ class Vectorization:
     """The arguments of `jacobian` and `batch_jacobian` that say how many rows of cotangents go back at once.
 
     Attributes:
-        method: Which of the two.
-        unconnected_gradients: The program's argument; like it the three that follow.
-        parallel_iterations: Rows at once; None: as many as fit.
-        experimental_use_pfor: Whether rows go at once at all.
+        method: "jacobian" or "batch_jacobian".
+        unconnected_gradients: The program's argument, as are the next three.
+        parallel_iterations: The number of rows in one pass; None: as many as fit.
+        experimental_use_pfor: Whether one pass may take several rows.
         max_bytes: Bytes of the cotangents of a chunk.
     """
 
@@ -219,7 +219,7 @@ class Vectorization:
     max_bytes: int | None
 
     def fields(self, rows: int, *, persistent: bool) -> dict[str, Any]:
-        """The fields of a `GradientQuery`.
+        """Returns the fields of a `GradientQuery`.
 
         Args:
             rows: How many rows there are.

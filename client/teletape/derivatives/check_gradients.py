@@ -33,7 +33,7 @@ def check_gradients(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Report:
-    """Compares the gradients of `f` with central differences of it.
+    """Compares the gradients of `f` with central differences of `f`.
 
     It runs in float64 (complex128) if `f` takes that, else in the inputs' own dtypes. Each result is weighted by a
     random cotangent, so that a wrong element of the Jacobian shows. Each entry that is compared takes two calls of `f`,
@@ -69,7 +69,7 @@ def check_gradients(
 
 
 def _subject(f: Callable[..., Any], structure: list[Any]) -> _Function:
-    """The function in float64, or in the inputs' dtypes if it does not take that."""
+    """Returns the function in float64, or in the inputs' dtypes if it does not take float64."""
     flat = map(unwrapped, nest.flatten(structure))
     leaves = [leaf if isinstance(leaf, Variable) else convert_to_tensor(leaf) for leaf in flat]
     if not any(leaf.dtype.np in DIFFERENTIABLE for leaf in leaves):
@@ -105,7 +105,7 @@ class _Function:
         self._cts: list[Any] = []
 
     def _run(self, leaves: Sequence[Any]) -> list[Any]:
-        """The results that have gradients."""
+        """Returns the results that have gradients."""
         results = nest.flatten(self._f(*nest.pack_sequence_as(self._structure, list(leaves))))
         tensors = [convert_to_tensor(result) for result in results if result is not None]
         return [tensor for tensor in tensors if tensor.dtype.np in DIFFERENTIABLE]
@@ -117,7 +117,7 @@ class _Function:
         return cts
 
     def gradients(self, cts: Sequence[HostArray]) -> list[list[HostArray | None]]:
-        """For each result the gradient of each argument, dense."""
+        """Returns for each result the gradient with respect to each argument, dense."""
         sources = [self._leaves[i] for i in self._free]
         rows: list[list[Any]] = []
         for result, ct in zip(self._results, cts, strict=True):
@@ -127,7 +127,7 @@ class _Function:
         return [[None if gradient is None else next(arrays) for gradient in row] for row in rows]
 
     def weighted(self, points: Sequence[tuple[int, HostArray]]) -> HostArray:
-        """⟨ct, result⟩ at each point; nothing is read before all are computed, unless the function reads."""
+        """Returns ⟨ct, result⟩ at each point; nothing is read before all are computed, unless the function reads."""
         rows = []
         try:
             for i, value in points:
@@ -145,7 +145,7 @@ class _Function:
         return stacked.reshape(len(points), len(self._cts))
 
     def _projected(self, results: Sequence[Any]) -> list[Any]:
-        """The real part of ⟨ct, result⟩ for each result."""
+        """Returns the real part of ⟨ct, result⟩ for each result."""
         projections = []
         for result, ct in zip(results, self._cts, strict=True):
             weighted = cast(result, ct.dtype)
@@ -158,6 +158,6 @@ class _Function:
 
 
 def _fetch(tensors: Sequence[Any]) -> list[HostArray]:
-    """The values of tensors, variables and slices, in one round trip."""
+    """Returns the values of tensors, variables and slices, in one round trip."""
     operands = [convert_to_tensor(tensor).operand() for tensor in tensors]
     return [np.array(array) for array in current().fetch_all(operands)]

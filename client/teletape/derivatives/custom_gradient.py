@@ -37,7 +37,7 @@ def custom_gradient(
     f: None = None,
 ) -> Callable[[Callable[P, tuple[R, Callable[..., Any]]]], Callable[P, R]]: ...
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
-    """A decorator: `f` returns its result, and the function that computes the gradient of the result.
+    """Decorates a function `f` that returns its result, and a function that computes the result's gradient.
 
     Args:
         f: A function, lambda or method `f(*args, **kwargs) -> (result, grad_fn)`. Its positional arguments and its
@@ -62,7 +62,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
 
 class _Custom:
-    """The decorated function. Got from an object, it is bound to that like a method."""
+    """The decorated function; as an attribute of a class it is bound to the object, as a method is."""
 
     def __init__(self, f: Callable[..., Any], shown: Callable[..., Any] | None = None) -> None:
         functools.update_wrapper(self, f if shown is None else shown)
@@ -110,12 +110,12 @@ def _call(f: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
 
 
 def _copy(value: Any) -> Tensor:
-    """A tensor of its own, which no other name of the program refers to."""
+    """Returns a new tensor with the same value, to which the program has no other reference."""
     return dispatch.call(ops.identity, (dispatch.convert_to_tensor(value),))
 
 
 def _check_grad_fn(grad_fn: Any, variables: Sequence[Variable]) -> None:
-    """Raises TypeError if it cannot be called, or takes no `variables` and there are some."""
+    """Raises TypeError if `grad_fn` cannot be called, or takes no `variables` although there are some."""
     if not callable(grad_fn):
         raise TypeError(f"unsupported callable: the second value that the function returns, {grad_fn!r}")
     if not variables:
@@ -138,7 +138,7 @@ def _gradient_function(
     specs: Sequence[Spec],
     differentiable: Sequence[int],
 ) -> Callable[[Sequence[Any]], list[Any]]:
-    """`grad_fn` as the engine calls it: from recorded cotangents to one, or None, for each differentiable input.
+    """Returns `grad_fn` as the engine calls it: from recorded cotangents to those of the differentiable inputs.
 
     It holds no argument of the call: a backward pass needs only what `grad_fn` closes over.
     """
@@ -164,7 +164,7 @@ def _gradient_function(
 
 
 def as_cotangent(gradient: Any, spec: Spec) -> Any:
-    """A gradient that the program's function returned for an input of that spec, as a recorded value; None stays.
+    """Returns a gradient of the program's function, for an input of this spec, as a recorded value; None stays None.
 
     Raises:
         TypeError: It is neither a tensor nor a number or array that the input's dtype can hold.
@@ -188,7 +188,7 @@ def as_cotangent(gradient: Any, spec: Spec) -> Any:
 
 
 def recompute_grad(f: Callable[P, R]) -> Callable[P, R]:
-    """`f`, whose intermediate results are not kept for the backward pass: it runs again when a gradient is computed.
+    """Returns `f` without its intermediate results on the tape: it runs again when a gradient is computed.
 
     Args:
         f: A function of tensors, or nested structures of them, that returns a tensor or a sequence of them. Keyword
@@ -241,7 +241,7 @@ def _refuse_forward(f: Callable[..., Any], args: Sequence[Any]) -> None:
 
 
 def grad_pass_through(f: Callable[P, R]) -> Callable[P, R]:
-    """`f` with the gradient of an identity: the cotangents of its result become those of its arguments, unchanged.
+    """Returns `f` with the gradient of an identity: the cotangents of its result become those of its arguments.
 
     Args:
         f: A function with as many tensors in its result as among its positional arguments.

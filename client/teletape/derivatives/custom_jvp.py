@@ -23,7 +23,7 @@ def set_tangents(
 ) -> None:
     """Gives each accumulator the tangents of the results of a custom gradient.
 
-    As in TensorFlow, a result that has a tangent by the ops that made it keeps that.
+    A result whose ops have computed a tangent already keeps that tangent, as in TensorFlow.
 
     Args:
         owner: The session.
@@ -68,7 +68,7 @@ def paused(
     contexts: Sequence[Any],
     pairs: Mapping[Accumulator, Sequence[tuple[Any, Any]]] = MappingProxyType({}),
 ) -> Iterator[None]:
-    """A block of which some active tapes and accumulators of this thread see nothing.
+    """A block in which some active tapes and accumulators of this thread record nothing.
 
     After it all are active again, in the order in which they were opened.
 

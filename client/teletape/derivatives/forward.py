@@ -48,7 +48,7 @@ class ForwardAccumulator:
             seen.add(id(primal))
         self._session = current()
         self._accumulator = Accumulator(self._session.declarations.no_gradient, surfaces=True)
-        self._pairs: dict[int, tuple[Any, Any]] = {}  # (primal, tangent) that it is opened with, by uid
+        self._pairs: dict[int, tuple[Any, Any]] = {}  # the (primal, tangent) pairs at the beginning, by uid
         self._opened = False
         self._recording = False
         nest.map_structure(self._set_tangent, primals, tangents)
@@ -71,7 +71,7 @@ class ForwardAccumulator:
                 f"a tangent of shape {shape_text(operand.spec.shape)} for a primal of shape "
                 f"{shape_text(recorded.spec.shape)}: a tangent has the shape and dtype of its primal"
             )
-        if recorded.uid in self._pairs:  # the same variable by two objects
+        if recorded.uid in self._pairs:  # two objects of the same variable
             before = EagerTensor(self._pairs[recorded.uid][1], self._session)
             operand = (before + EagerTensor(operand, self._session)).operand()
         self._pairs[recorded.uid] = (recorded, operand)
@@ -102,7 +102,7 @@ class ForwardAccumulator:
 
     @reports
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
-        """The tangents of results that were computed inside; they are looked up, not computed.
+        """Returns the tangents of results that were computed inside; they are looked up, not computed.
 
         Args:
             primals: A tensor or variable, or a nested structure of them. For IndexedSlices the result is the tangent of
@@ -128,7 +128,7 @@ class ForwardAccumulator:
         return nest.pack_sequence_as(primals, [in_rows(*pair) for pair in zip(leaves, results, strict=True)])
 
     def _wrapped(self, primal: Any, tangent: Any, zeros: bool) -> Any:
-        """A tangent as the program sees it: like its primal, or None."""
+        """Returns a tangent in the form of its primal, or None."""
         sparse = isinstance(primal, IndexedSlices)
         if tangent is not None:
             tensor: Tensor = EagerTensor(tangent, self._session)
@@ -140,7 +140,7 @@ class ForwardAccumulator:
 
 
 def _recorded(primal: Tensor | Variable) -> Any:
-    """The recorded value or engine variable by which an accumulator knows a primal."""
+    """Returns a primal's recorded value or engine variable."""
     if isinstance(primal, Variable):
         primal.check_session()
         return primal.recorded

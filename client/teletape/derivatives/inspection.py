@@ -25,7 +25,7 @@ class TapeMemory(NamedTuple):
     Attributes:
         ops: Number of recorded calls.
         bytes: Bytes of the arrays that it keeps for its gradients.
-        frees: Bytes that its end would free: of those arrays, and of variables that it alone keeps alive.
+        frees: Bytes that ending the tape would free: of those arrays, and of variables that only the tape keeps alive.
     """
 
     ops: int
@@ -80,30 +80,31 @@ class TapeGraph:
 
 
 class TapeInspection:
-    """The part of `GradientTape` with these methods."""
+    """The methods of `GradientTape` that inspect it."""
 
     _tape: Tape | None
     _past: Tape | None
 
     def _of_session(self) -> Session:
-        """The tape's session; see `GradientTape`."""
+        """Returns the tape's session; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     @reports
     def graph(self, target: Any = None, sources: Any = None, *, nodes: int = MAX_NODES) -> TapeGraph:
-        """The tape's graph as a picture: what it watched, the calls it recorded, and what each keeps.
+        """Returns the tape's graph as a picture: what it watched, the calls it recorded, and what each keeps.
 
         It can be drawn while the tape records, and after it has computed gradients.
 
         Args:
             target: With `sources`: the path of the gradient is marked, and if there is none, what cuts it. A tensor or
                 variable, or a nested structure of them.
-            sources: The same.
-            nodes: Nodes at most; a longer tape is folded: what repeats is drawn once, then neighbours are joined.
+            sources: Tensors or variables, likewise.
+            nodes: The largest number of nodes. In a longer tape repeated parts are drawn once, then neighbours are
+                joined.
 
         Raises:
             RuntimeError: The tape was never entered.
-            TypeError: What is no tensor among targets or sources; only one of the two.
+            TypeError: A target or source that is no tensor; only one of `target` and `sources`.
         """
         tape = self._entered_tape("draw")
         if (target is None) is not (sources is None):
@@ -114,7 +115,7 @@ class TapeInspection:
 
     @reports
     def memory(self) -> TapeMemory:
-        """The bytes that the tape keeps, and those that its end would free. Over HTTP this is a round trip.
+        """Returns the bytes that the tape keeps, and those that its end would free. Over HTTP this is a round trip.
 
         Raises:
             RuntimeError: The tape was never entered.
@@ -134,7 +135,7 @@ class TapeInspection:
         rtol: float | None = None,
         atol: float | None = None,
     ) -> Report:
-        """Compares the tape's gradients with finite differences of what it recorded, run again.
+        """Compares the tape's gradients with finite differences: the recorded ops run again at moved points.
 
         The tape has to be `replayable`; it stays as it is. `tf.debugging.check_gradients` checks a function.
 
@@ -167,7 +168,7 @@ class TapeInspection:
         return report
 
     def _entered_tape(self, verb: str) -> Tape:
-        """The tape, also if it is used up."""
+        """Returns the tape, also if it is used up."""
         tape = self._tape if self._tape is not None else self._past
         if tape is None:
             raise RuntimeError(f"this tape was never entered, so it has nothing to {verb}: use it with `with` first")

@@ -1,4 +1,4 @@
-"""What a tape computes in addition to the gradient: Jacobians, stacks of gradients, second derivatives.
+"""The derivatives of a tape in addition to the gradient: Jacobians, stacks of gradients, second derivatives.
 
 `jacobian` and `batch_jacobian` are TensorFlow's; the others are Teletape's own. `GradientTape` inherits them.
 """
@@ -40,12 +40,12 @@ NONE = UnconnectedGradients.NONE
 
 
 class Jacobians:
-    """The part of `GradientTape` with these methods."""
+    """The methods of `GradientTape` that compute them."""
 
     _persistent: bool
 
     def _begin(self, *, jacobian: bool = False) -> tuple[Session, Tape]:
-        """The tape's session and the tape, at the beginning of a question; see `GradientTape`."""
+        """Returns the tape's session and the tape, at the beginning of a question; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def _computing(self, *, retain_tape: bool = False) -> AbstractContextManager[None]:
@@ -55,25 +55,25 @@ class Jacobians:
     def _gradient(
         self, target: Any, sources: Any, output_gradients: Any, unconnected_gradients: Any, *, retain_tape: bool = False
     ) -> Any:
-        """One gradient; see `GradientTape`."""
+        """Returns one gradient; see `GradientTape`."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     @reports
     def gradients(self, questions: Sequence[Any], unconnected_gradients: Any = NONE) -> list[Any]:
-        """Several gradients, one after the other; a tape that is not persistent answers all of them. Teletape's own.
+        """Returns several gradients; a tape that is not persistent answers all of them. Teletape's own.
 
         Args:
-            questions: For each the arguments of `gradient` in their order: (target, sources), or (target, sources,
+            questions: For each gradient its arguments in their order: (target, sources), or (target, sources,
                 output_gradients).
             unconnected_gradients: As for `gradient`, for all of them.
 
         Returns:
-            What `gradient` gives for each.
+            The result of `gradient` for each question.
 
         Raises:
             RuntimeError: As for `gradient`.
             TypeError: As for `gradient`.
-            ValueError: A question with other parts than two or three; as for `gradient`.
+            ValueError: A question that has neither two nor three parts; as for `gradient`.
             LookupError: As for `gradient`.
         """
         for question in questions:
@@ -92,11 +92,11 @@ class Jacobians:
 
     @reports
     def gradient_statistics(self, target: Any, sources: Any, output_gradients: Any = None) -> Any:
-        """A few numbers about each gradient in place of its elements. Teletape's own.
+        """Returns a few numbers about each gradient in place of its elements. Teletape's own.
 
         Norm, largest magnitude, mean, and the shares of elements that are not finite and that are zero. Through a
-        server it is one request, and no gradient is sent; one that passes a gradient function of the program is. The
-        tape stays: `gradient` may follow.
+        server it is one request, and no gradient is sent, except for those that pass a gradient function of the
+        program. The tape is not used up: `gradient` may follow.
 
         Args:
             target: As for `gradient`.
@@ -124,14 +124,14 @@ class Jacobians:
     def estimate(
         self, target: Any, sources: Any, question: str = "gradient", *, max_bytes: int | None = None
     ) -> Estimate:
-        """What a derivative would take, before it is computed: bytes, ops, about how many seconds. Teletape's own.
+        """Estimates the cost of a derivative without computing it: bytes, ops, seconds. Teletape's own.
 
-        The backward passes are followed by shapes alone; through a server that is one request. The tape stays:
-        `gradient` may follow.
+        The backward passes run on shapes, without values; through a server that is one request. The tape is not used
+        up: `gradient` may follow.
 
         Args:
-            target: As for the derivative.
-            sources: As for the derivative.
+            target: The target of the derivative.
+            sources: The sources of the derivative.
             question: "gradient", "jacobian", "batch_jacobian", "hessian" or "hvp".
             max_bytes: As for `jacobian`.
 
@@ -143,7 +143,8 @@ class Jacobians:
             TypeError: As for `gradient`.
             ValueError: As for `gradient`.
             LookupError: As for `gradient`.
-            teletape.errors.InvalidArgumentError: Another question; targets or sources that it does not take.
+            teletape.errors.InvalidArgumentError: An unknown question; targets or sources that the question does not
+                take.
         """
         owner, tape = self._begin()
         targets, flat = _numeric_targets(target), _numeric_sources(sources)
@@ -162,17 +163,18 @@ class Jacobians:
         *,
         max_bytes: int | None = None,
     ) -> Any:
-        """The derivative of each element of `target` with respect to each element of each source.
+        """Returns the derivative of each element of `target` with respect to each element of each source.
 
         One backward pass goes over a stack of cotangents, in chunks that bound the memory.
 
         Args:
             target: A tensor or variable.
             sources: A tensor or variable, or a nested structure of them; the answer has its structure.
-            unconnected_gradients: What a source gets that the target does not depend on: NONE or ZERO.
+            unconnected_gradients: The result for a source on which the target does not depend: NONE or ZERO.
             parallel_iterations: How many rows go at once, 2 or more; None: as many as `max_bytes` allows.
             experimental_use_pfor: False: one row at a time, or `parallel_iterations`; for a persistent tape.
-            max_bytes: What the cotangents of a chunk may take; None: 64 MiB, or what is left of the session's memory.
+            max_bytes: The bytes that the cotangents of a chunk may take; None: 64 MiB, or the rest of the session's
+                memory.
 
         Returns:
             For each source a tensor [*target.shape, *source.shape], or None.
@@ -184,7 +186,8 @@ class Jacobians:
             TypeError: What is no tensor among the sources.
             ValueError: A bad `unconnected_gradients` or `parallel_iterations`.
             LookupError: An op without a gradient lies between the target and what the tape watched.
-            teletape.errors.ResourceExhaustedError: One row does not fit under the bound, or the answer nowhere.
+            teletape.errors.ResourceExhaustedError: A single row takes more than `max_bytes`, or the answer does not fit
+                into the memory.
         """
         owner, tape = self._begin(jacobian=True)
         rows = target.shape.num_elements() if hasattr(target.shape, "num_elements") else 1
@@ -214,7 +217,7 @@ class Jacobians:
         *,
         max_bytes: int | None = None,
     ) -> Any:
-        """The Jacobian of each example, where target[i] depends on source[i] alone.
+        """Returns the Jacobian of each example, where target[i] depends on source[i] alone.
 
         Args:
             target: A tensor or variable [b, *y].
@@ -228,7 +231,7 @@ class Jacobians:
             A tensor [b, *y, *x].
 
         Raises:
-            ValueError: Not both of rank 2 or more with one first dimension; a bad argument as for `jacobian`.
+            ValueError: A rank below 2, or different first dimensions; a bad argument as for `jacobian`.
             RuntimeError: As for `jacobian`; also fewer `parallel_iterations` than rows on a non-persistent tape.
             AttributeError: As for `jacobian`.
             TypeError: As for `jacobian`.
@@ -260,12 +263,12 @@ class Jacobians:
         *,
         max_bytes: int | None = None,
     ) -> Any:
-        """The gradients for several output gradients at once, in one backward pass. Teletape's own.
+        """Returns the gradients for several output gradients, computed in one backward pass. Teletape's own.
 
         Args:
             target: A tensor or variable, or a nested structure of them, which are summed.
             sources: The same; the answer has its structure.
-            output_gradients: For each target a stack [k, *target.shape]; None: ones. One at least is given.
+            output_gradients: For each target a stack [k, *target.shape]; None: ones. At least one of them is a stack.
             unconnected_gradients: What a source gets that the target does not depend on: NONE or ZERO.
             max_bytes: As for `jacobian`.
 
@@ -293,12 +296,12 @@ class Jacobians:
     def hessian(
         self, target: Any, sources: Any, unconnected_gradients: Any = NONE, *, max_bytes: int | None = None
     ) -> Any:
-        """The second derivatives of `target`, summed over all its parts, without an outer tape. Teletape's own.
+        """Returns the second derivatives of `target`, summed over all its parts, without an outer tape. Teletape's own.
 
         Args:
             target: A tensor or variable, or a nested structure of them.
             sources: The same.
-            unconnected_gradients: What a pair of sources gets that is not connected: NONE or ZERO.
+            unconnected_gradients: The block of two sources that are not connected: NONE or ZERO.
             max_bytes: As for `jacobian`.
 
         Returns:
@@ -323,13 +326,15 @@ class Jacobians:
 
     @reports
     def hvp(self, target: Any, sources: Any, vectors: Any, unconnected_gradients: Any = NONE) -> Any:
-        """The Hessian of `target`, summed over all its parts, times a vector: about two gradients. Teletape's own.
+        """Returns the Hessian of `target`, summed over all its parts, times a vector. Teletape's own.
+
+        It costs about two gradients.
 
         Args:
             target: A tensor or variable, or a nested structure of them.
             sources: The same; the answer has its structure.
             vectors: The vector: for each source a tensor of its shape.
-            unconnected_gradients: What a source gets that is not connected: NONE or ZERO.
+            unconnected_gradients: The result for a source that is not connected: NONE or ZERO.
 
         Returns:
             For each source a tensor of its shape and dtype, or None.
@@ -348,14 +353,14 @@ class Jacobians:
         return nest.pack_sequence_as(sources, self._ask(HVP, owner, query))
 
     def _ask(self, question: Question, owner: Session, query: GradientQuery) -> list[Any]:
-        """The derivatives, flat, as the program sees them."""
+        """Returns the derivatives as the program's tensors, flat."""
         with self._computing():
             derivatives = ask(owner, question, query)
         return [wrap(derivative, owner) for derivative in derivatives]
 
 
 def _query(owner: Session, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], **fields: Any) -> GradientQuery:
-    """The question about these tensors and variables."""
+    """Returns the question about these tensors and variables."""
     return GradientQuery(
         tape,
         recorded_values(targets, owner),
@@ -366,12 +371,12 @@ def _query(owner: Session, tape: Tape, targets: Sequence[Any], sources: Sequence
 
 
 def _numeric_targets(target: Any) -> list[Any]:
-    """The targets that are not strings."""
+    """Returns the targets that are not strings."""
     return [value for value in targets_of(target) if not is_text(value)]
 
 
 def _numeric_sources(sources: Any) -> list[Any]:
-    """The sources; TypeError for strings, which have no derivatives here."""
+    """Returns the sources; TypeError for strings, which have no derivatives here."""
     flat = sources_of(sources)
     for source in flat:
         if is_text(source):

@@ -1,6 +1,6 @@
-"""Questions over many cotangents at once, as a table: how each is computed, sent to a server, and computed row by row.
+"""A table of the questions over many cotangents: how each is computed, sent to a server, and computed row by row.
 
-`jacobians.py` has the methods that ask them. A question is asked here and on the server by the same engine function.
+`jacobians.py` has the methods that ask them. The same engine function answers a question here and on the server.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Question:
     """One kind of question.
 
     Attributes:
-        command: What asks a server.
-        compute: The engine's function, on a recorder with arrays or without.
-        per_row: Computes it with one backward pass a row, or raises why it cannot.
+        command: The command for a server.
+        compute: The engine's function; it takes a recorder with arrays or without.
+        per_row: Computes the answer with one backward pass a row; raises if that is not possible.
     """
 
     command: type[Command]
@@ -51,12 +51,12 @@ class Question:
 
 # --------------------------------------------------------------------------------------------------------- row by row
 def _refuse(name: str, owner: Session, query: GradientQuery, reason: NotBatchable) -> Any:
-    """Raises that the question `name` needs what cannot be traced."""
+    """Raises: the question `name` needs a function that cannot be traced."""
     raise UnimplementedError(f"{name}: {reason}; or differentiate a gradient with an outer tape") from None
 
 
 def _by_element(owner: Session, query: GradientQuery, reason: NotBatchable) -> list[Any]:
-    """The Jacobians [*target.shape, *source.shape], one pass for each element of the target."""
+    """Returns the Jacobians [*target.shape, *source.shape], one pass for each element of the target."""
     [target] = query.targets
     rows, unit = _units(target.spec)
     stacks = _stacks(owner, query, unit, rows, reason)
@@ -67,7 +67,7 @@ def _by_element(owner: Session, query: GradientQuery, reason: NotBatchable) -> l
 
 
 def _by_example(owner: Session, query: GradientQuery, reason: NotBatchable) -> list[Any]:
-    """The Jacobian of each example [b, *y, *x], one pass for each element of an example's target."""
+    """Returns the Jacobian of each example [b, *y, *x], one pass for each element of an example's target."""
     [target], [source] = query.targets, query.sources
     rows, unit = _units(target.spec, 1)
     [stack] = _stacks(owner, query, unit, rows, reason)
@@ -79,7 +79,7 @@ def _by_example(owner: Session, query: GradientQuery, reason: NotBatchable) -> l
 
 
 def _by_cotangent(owner: Session, query: GradientQuery, reason: NotBatchable) -> list[Any]:
-    """The gradients [k, *source.shape] for k cotangents, one pass for each."""
+    """Returns the gradients [k, *source.shape] for k cotangents, one pass for each."""
     cotangents = query.output_gradients or ()
     rows = next(stack.spec.shape[0] for stack in cotangents if stack is not None)
 
@@ -94,7 +94,7 @@ def _by_cotangent(owner: Session, query: GradientQuery, reason: NotBatchable) ->
 
 
 def _shaped(owner: Session, stack: Any, shape: tuple[int, ...], zeros: Spec | None) -> Any:
-    """A stack in its final shape; if there is none, zeros of that spec's dtype, or None."""
+    """Returns a stack in its final shape; without one zeros of the spec's dtype, or None."""
     if stack is None:
         return None if zeros is None else dispatch.constant(0, zeros.dtype.name, shape).operand()
     return dispatch.call(ops.reshape, (EagerTensor(stack, owner),), shape=shape).operand()
@@ -107,7 +107,7 @@ def _stacks(
     rows: int,
     reason: NotBatchable,
 ) -> list[Any]:
-    """For each source the stack [rows, *source.shape] of its gradients, or None: one backward pass for each row."""
+    """Returns for each source the stack [rows, *source.shape] of its gradients, or None: one backward pass a row."""
     query = replace(query, output_gradients=None, zeros=False)
     if not rows:  # one pass says which sources are connected
         gradients = owner.gradient(query)
@@ -133,7 +133,7 @@ def _stacks(
 
 
 def _units(spec: Spec, axes: int = 0) -> tuple[int, Callable[[int], list[Tensor]]]:
-    """The number of elements of a target after its first `axes`, and the cotangent that is 1 at the i-th of them."""
+    """Returns how many elements a target has after its first `axes`, and for each i the cotangent that is 1 there."""
     size = math.prod(spec.shape[axes:])
 
     def unit(i: int) -> list[Tensor]:
@@ -161,12 +161,12 @@ HVP: Final = Question(commands.Hvp, second_order.hvp, partial(_refuse, "hvp"))
 
 
 def ask(owner: Session, question: Question, query: GradientQuery, *, vectorize: bool = True) -> Derivatives:
-    """The derivatives, flat, whatever gradient functions of the program lie on the way.
+    """Returns the derivatives, flat, also through gradient functions of the program.
 
     Args:
         owner: The tape's session.
-        question: From the table.
-        query: To which tape, about what.
+        question: An entry of the table.
+        query: The tape, the targets and the sources.
         vectorize: Whether gradient functions may be traced and run over all rows at once; otherwise they are called
             for each row, with real values.
     """
@@ -192,7 +192,7 @@ def _command(
     kinds: tuple[str, ...] | None,
     custom_gradients: tuple[int, ...],
 ) -> Command:
-    """The command that asks a server: of these fields those that it has."""
+    """Returns the command for a server, with those of the fields that it has."""
     weights = query.output_gradients or ()
     fields = {
         "tape": query.tape.name.id,

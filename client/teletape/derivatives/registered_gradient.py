@@ -18,11 +18,11 @@ from teletape_engine.recording.values import Literal
 
 
 class RegisterGradient:
-    """A decorator: the function is the gradient of ops of a type that has none, in the current session from now on.
+    """Decorates a function that becomes the gradient of a type of ops, in the current session from now on.
 
-    The function takes `(op, *upstream)` and returns a cotangent, or None, for each input of the op (a single one as it
-    is). `op` has `type`, `inputs`, `outputs` (tuples of tensors) and `get_attr(name)`. It is called in each backward
-    pass that comes to such an op, also to one that ran before the registration.
+    The function takes `(op, *upstream)` and returns a cotangent, or None, for each input of the op; for an op of one
+    input that cotangent alone. `op` has `type`, `inputs`, `outputs` (tuples of tensors) and `get_attr(name)`. It is
+    called in each backward pass that comes to such an op, also to one that ran before the registration.
 
     Args:
         op_type: TensorFlow's op type, as `gradient registry has no entry for: …` names it.
@@ -69,7 +69,7 @@ class _Op:
         self._bound = stop.bound
 
     def get_attr(self, name: str) -> Any:
-        """The op's attribute; `T` is the dtype of its first input.
+        """Returns the op's attribute; `T` is the dtype of its first input.
 
         Raises:
             InvalidArgumentError: It has no attribute of that name.

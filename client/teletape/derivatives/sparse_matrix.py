@@ -40,14 +40,14 @@ NONE = UnconnectedGradients.NONE
 
 
 class CooMatrix(NamedTuple):
-    """A sparse matrix by coordinates, row by row and within a row from left to right; no coordinates twice.
+    """A sparse matrix by coordinates, sorted by row and then by column; no coordinates occur twice.
 
     Attributes:
         rows: [n], the row of each entry; int32, or int64 for more than 2³¹ elements.
         cols: [n], its column.
-        values: [n], of the source's dtype; zeros among them where the derivative happens to be zero.
+        values: [n], of the source's dtype; some may be zero.
         shape: (rows, columns).
-        vector_products: How many products with vectors the values took.
+        vector_products: The number of products with vectors that were computed.
     """
 
     rows: Tensor
@@ -79,7 +79,7 @@ class CsrMatrix(NamedTuple):
         indices: [n], the column of each entry, ascending within a row.
         values: As those of `CooMatrix`.
         shape: (rows, columns).
-        vector_products: How many products with vectors the values took.
+        vector_products: The number of products with vectors that were computed.
     """
 
     indptr: Tensor

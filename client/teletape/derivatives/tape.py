@@ -73,7 +73,7 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
         self._replayable = replayable
         self._watch_accessed_variables = watch_accessed_variables
         self._tape: Tape | None = None
-        self._past: Tape | None = None  # the structure of a tape that has answered
+        self._past: Tape | None = None  # the structure that remains of a tape that has answered
         self._session: Session | None = None
         self._recording = False
         self._watched: tuple[Variable, ...] = ()
@@ -125,10 +125,10 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
 
     @reports
     def watch(self, tensor: Any) -> None:
-        """Follows `tensor` (a tensor, a variable, a composite, or a nested structure of them) from now on.
+        """Watches `tensor` (a tensor, a variable, a composite, or a nested structure of them) from now on.
 
         Raises:
-            ValueError: Something else in it.
+            ValueError: The structure has something else in it.
             AttributeError: The tape was never entered (TensorFlow's own text).
         """
         for leaf in map(unwrapped, nest.flatten(tensor)):
@@ -155,7 +155,7 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """A `with` block in which this tape does not record.
+        """Returns a `with` block in which this tape does not record.
 
         Raises:
             RuntimeError: The tape was never entered.
@@ -181,18 +181,18 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
         self._of_session().reset_tape(self._tape)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables watched so far, in the order in which they were made."""
+        """Returns the variables watched so far, in the order in which they were made."""
         if self._tape is not None:
             slots = sorted(self._tape.variables.values(), key=lambda slot: slot.uid)
             self._watched = tuple(Variable.of(slot) for slot in slots)
         return self._watched
 
     def _begin(self, *, jacobian: bool = False) -> tuple[Session, Tape]:
-        """The session and the tape, at the beginning of a question. A tape that is not persistent stops recording.
+        """Returns the session and the tape of a question. A tape that is not persistent stops recording.
 
         Args:
-            jacobian: Whether it is one: inside the tape's context, as in TensorFlow, all Jacobians together warn once,
-                and gradients once for each line of the program.
+            jacobian: Whether the question is a Jacobian. Inside the tape's context a question warns, as in TensorFlow:
+                all Jacobians together once, gradients once for each line of the program.
 
         Raises:
             RuntimeError: It has answered, or was never entered.
@@ -212,7 +212,7 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
 
     @contextlib.contextmanager
     def _computing(self, *, retain_tape: bool = False) -> Iterator[None]:
-        """The block that computes an answer; after it a tape that is not persistent is used up.
+        """A block that computes an answer; after it a tape that is not persistent is used up.
 
         Args:
             retain_tape: Whether another question follows, for which the tape stays.
@@ -225,19 +225,19 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
             self._answered(retain_tape)
 
     def _answered(self, retain_tape: bool) -> None:
-        """Ends a tape that is not persistent, unless another question follows; what it watched stays known."""
+        """Ends a tape that is not persistent, unless another question follows; its watched variables stay known."""
         if not self._persistent and not retain_tape:
             self.watched_variables()
             self._past, self._tape = self._tape, None
 
     @reports
     def explain(self, target: Any, sources: Any) -> Any:
-        """Why the gradient of `target` with respect to each of `sources` is what it is.
+        """Explains the gradient of `target` with respect to each of `sources`: why it is None, zero or not finite.
 
         For a None, an exact zero, a NaN or an infinity: a reason code, the op to blame, the line of the program, and
         what to do; docs/explain.md lists them. It can be called before `gradient` and after it. A tape that is not
-        persistent knows no numbers any more once it has answered: the reasons of a None stay, those of a zero or NaN
-        are gone. Over HTTP a None is explained without a round trip.
+        persistent forgets its numbers when it answers: then it explains a None, but no zero or NaN. Over HTTP a None is
+        explained without a round trip.
 
         Args:
             target: A tensor or variable, or a nested structure of them: their sum, as in `gradient`.
@@ -291,13 +291,13 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
         output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
     ) -> Any:
-        """The gradient of `target`, summed over all its parts, with respect to each of `sources`.
+        """Returns the gradient of `target`, summed over all its parts, with respect to each of `sources`.
 
         Args:
             target: A tensor or variable, or a nested structure of them.
             sources: The same; the answer has its structure.
             output_gradients: For each target the cotangent to start from; None: ones.
-            unconnected_gradients: What a source gets that the target does not depend on: NONE or ZERO.
+            unconnected_gradients: The result for a source on which the target does not depend: NONE or ZERO.
 
         Returns:
             For each source a tensor of its shape and dtype, IndexedSlices, or None; for a ragged tensor one with its
@@ -373,12 +373,12 @@ def gradients(
     Args:
         ys: A tensor, or a list of them.
         xs: A tensor or variable, or a list of them.
-        grad_ys: What flows into each of `ys`; None: ones.
+        grad_ys: The cotangent of each of `ys`; None: ones.
         name: Accepted, without effect.
         gate_gradients: Accepted, without effect.
         aggregation_method: Accepted, without effect.
         stop_gradients: Tensors that count as constants.
-        unconnected_gradients: What an `x` gets on which no `y` depends: None or zeros.
+        unconnected_gradients: The result for an `x` on which no `y` depends: None or zeros.
 
     Returns:
         For each of `xs` a tensor, IndexedSlices, or None.
@@ -426,7 +426,7 @@ def _unconnected(sources: list[EagerTensor], unconnected: Any) -> list[Any]:
 
 
 def _listed(argument: Any) -> list[Any]:
-    """Returns a list or tuple of tensors as a list of them; None: an empty one."""
+    """Returns a list or tuple of tensors, or a single one, as a list; None becomes an empty list."""
     if argument is None:
         return []
     entries = list(argument) if isinstance(argument, list | tuple) else [argument]

@@ -22,7 +22,7 @@ from teletape_engine.recording.values import Literal
 
 
 class NotBatchable(Exception):
-    """There is no form over rows; the message says why. Without a message: none is wanted."""
+    """A gradient function cannot run over rows; the message says why. Without a message: the program wants none."""
 
 
 class TracedGradients:
@@ -36,7 +36,7 @@ class TracedGradients:
         any: Whether there are such calls.
 
     Raises:
-        NotBatchable: A gradient function cannot be traced, or does what has no form over rows.
+        NotBatchable: A gradient function cannot be traced, or has an op or a loop that cannot run over rows.
     """
 
     def __init__(self, owner: Session, query: GradientQuery) -> None:
@@ -62,11 +62,11 @@ class TracedGradients:
         return tuple([name.id for name in self._names if name is not None])
 
     def over_rows(self, stop: Stop) -> InputCotangents:
-        """The cotangents of the inputs of a call at which a pass over rows stops."""
+        """Returns the cotangents of the inputs of a call at which a pass over rows stops."""
         return over_rows(self._owner.recorder(), self._of, stop)
 
     def over_values(self, stop: Stop) -> InputCotangents:
-        """The cotangents of the inputs of a call at which a pass without rows stops."""
+        """Returns the cotangents of the inputs of a call at which a pass without rows stops."""
         return over_values(self._owner.recorder(), self._of, stop)
 
     def _of(self, stop: Stop) -> tuple[FunctionGradient, list[Any]] | None:
@@ -100,7 +100,7 @@ class TracedGradients:
 
 
 def _check_functions(query: GradientQuery, *, recorded: bool) -> None:
-    """Raises NotBatchable if the gradient of a call is a function without a form over rows: there is a loop in it."""
+    """Raises NotBatchable if the gradient of a call is a function with a loop in it, which cannot run over rows."""
     for _, _, _, residuals, _ in query.tape.nodes:
         first = residuals[0] if residuals else None
         if isinstance(first, FunctionGradient):
@@ -111,5 +111,5 @@ def _check_functions(query: GradientQuery, *, recorded: bool) -> None:
 
 
 def _value(bound: Any) -> Any:
-    """A capture of a traced function as a recorded value; a variable stays one, and is read when the function runs."""
+    """Returns a capture of a traced function as a recorded value; a variable is read when the function runs."""
     return dispatch.constant(bound.array).operand() if isinstance(bound, Literal) else bound

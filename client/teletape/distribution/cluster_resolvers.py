@@ -1,4 +1,4 @@
-"""`tf.distribute.cluster_resolver`: no program finds a cluster here. A program that looks for a TPU goes on without."""
+"""`tf.distribute.cluster_resolver`: resolvers that find no cluster. A program that looks for a TPU goes on without."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ClusterResolver:
 
 
 class TFConfigClusterResolver(ClusterResolver):
-    """Would read the environment variable TF_CONFIG; there is one host.
+    """The resolver of the environment variable TF_CONFIG, which is not read: there is one host.
 
     Args:
         task_type: Without effect.

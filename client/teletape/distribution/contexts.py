@@ -1,4 +1,4 @@
-"""Which strategy is in effect in a thread, and whether code runs in a replica or across all replicas of it."""
+"""The strategy in effect in a thread, and whether code runs in a replica or across all replicas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 
 class Place(NamedTuple):
-    """The strategy in effect, and the replica's context; None: across replicas."""
+    """The strategy in effect, and the replica's context, or None across replicas."""
 
     strategy: Any
     replica: Any

@@ -1,4 +1,4 @@
-"""How values of several replicas are combined: enumerations and options, which have one replica to be about."""
+"""Enumerations and options for the combination of several replicas' values; here there is one replica."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class ReduceOp(enum.Enum):
-    """How values are combined: added, or averaged."""
+    """Ways to combine values: the sum, or the mean."""
 
     SUM = "SUM"
     MEAN = "MEAN"
@@ -23,7 +23,7 @@ class ReduceOp(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How the updates of a variable by several replicas are combined."""
+    """Ways to combine the updates of a variable by several replicas."""
 
     NONE = 0
     SUM = 1
@@ -32,7 +32,7 @@ class VariableAggregation(enum.Enum):
 
 
 class VariableSynchronization(enum.Enum):
-    """When the copies of a variable on several replicas are combined."""
+    """Times at which the copies of a variable on several replicas are combined."""
 
     AUTO = 0
     NONE = 1
@@ -41,7 +41,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class CommunicationImplementation(enum.Enum):
-    """How hosts exchange values."""
+    """Ways in which hosts exchange values."""
 
     AUTO = "AUTO"
     RING = "RING"
@@ -59,9 +59,9 @@ class CommunicationOptions:
     """Options of the exchange between hosts; without effect.
 
     Args:
-        bytes_per_pack: How much is sent at once; 0: chosen by the library.
-        timeout_seconds: How long an exchange may take.
-        implementation: How values are exchanged.
+        bytes_per_pack: The bytes that are sent at once; 0: chosen by the library.
+        timeout_seconds: The time limit of an exchange, in seconds.
+        implementation: The way in which values are exchanged.
 
     Raises:
         ValueError: A negative size.
@@ -103,7 +103,7 @@ class RunOptions(NamedTuple):
 
 
 class CrossDeviceOps:
-    """How a strategy combines values of several devices; without effect, because there is one device."""
+    """A way to combine values of several devices; without effect, because there is one device."""
 
 
 class ReductionToOneDevice(CrossDeviceOps):

@@ -12,7 +12,7 @@ from teletape.logs import log_first_n
 
 
 class MirroredStrategy(Strategy):
-    """Would copy the variables to each device; a program has one device here.
+    """The strategy that copies variables to each device; a program has one device here.
 
     Args:
         devices: The devices; at most one.
@@ -59,7 +59,7 @@ _device = device
 
 
 class CentralStorageStrategy(Strategy):
-    """Would keep the variables on one device and compute on others; a program has one device here.
+    """The strategy with the variables on one device and the computation on others; a program has one device here.
 
     Args:
         compute_devices: Without effect.
@@ -71,7 +71,7 @@ class CentralStorageStrategy(Strategy):
 
 
 class MultiWorkerMirroredStrategy(Strategy):
-    """Would copy the variables to several hosts; without a cluster it has one replica, as in TensorFlow.
+    """The strategy that copies variables to several hosts; without a cluster it has one replica, as in TensorFlow.
 
     Args:
         cluster_resolver: Without effect if its cluster has one host.

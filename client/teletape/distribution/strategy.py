@@ -16,7 +16,7 @@ from teletape.tensors import nest
 
 
 class StrategyExtended:
-    """What libraries use of a strategy.
+    """The part of a strategy for libraries.
 
     Args:
         container_strategy: The strategy.
@@ -85,7 +85,7 @@ class Strategy:
 
     @property
     def extended(self) -> StrategyExtended:
-        """What libraries use of the strategy."""
+        """The part of the strategy for libraries."""
         return self._extended
 
     @property
@@ -133,12 +133,12 @@ class Strategy:
             return fn(*args, **(kwargs or {}))
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | Sequence[int] | None) -> Any:
-        """Combines the values of all replicas, and of axes of theirs.
+        """Combines the values of all replicas, and along an axis.
 
         Args:
             reduce_op: ReduceOp.SUM or MEAN, or its name.
-            value: What `run` returned: a tensor or a structure of them.
-            axis: Combined too; None: only replicas are, so that the result is the value.
+            value: The result of `run`: a tensor or a structure of them.
+            axis: The axis along which values are combined too; None: the result is the value.
 
         Raises:
             ValueError: No such op.
@@ -196,7 +196,7 @@ class ReplicaContext:
 
     Args:
         strategy: The strategy that runs it.
-        replica_id_in_sync_group: Which replica it is: 0.
+        replica_id_in_sync_group: The index of the replica: 0.
     """
 
     def __init__(self, strategy: Strategy, replica_id_in_sync_group: int) -> None:
@@ -209,7 +209,7 @@ class ReplicaContext:
 
     @property
     def replica_id_in_sync_group(self) -> int:
-        """Which replica it is."""
+        """The index of the replica."""
         return self._id
 
     @property
@@ -255,5 +255,5 @@ def get_replica_context() -> ReplicaContext | None:
 
 
 def experimental_set_strategy(strategy: Strategy | None) -> None:
-    """Makes a strategy that of all code outside scopes; None: the one that has no effect."""
+    """Sets the strategy of all code outside scopes; None: the one that has no effect."""
     contexts.set_global(None if strategy is None else Place(strategy, None))

@@ -1,4 +1,4 @@
-"""What the functions of a distributed dataset get, and classes of values that only several replicas have."""
+"""Arguments of the functions of a distributed dataset, and classes for values of several replicas."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Final
 
 
 class InputContext:
-    """What a function that makes a dataset knows of the replicas.
+    """The argument of a function that makes a dataset for replicas.
 
     Args:
-        num_input_pipelines: How many datasets are made.
-        input_pipeline_id: Which of them this is.
-        num_replicas_in_sync: How many replicas share a step.
+        num_input_pipelines: The number of datasets.
+        input_pipeline_id: The index of this dataset.
+        num_replicas_in_sync: The number of replicas.
     """
 
     def __init__(self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1) -> None:
@@ -19,17 +19,17 @@ class InputContext:
 
     @property
     def num_input_pipelines(self) -> int:
-        """How many datasets are made."""
+        """The number of datasets."""
         return self._pipelines
 
     @property
     def input_pipeline_id(self) -> int:
-        """Which of the datasets this is."""
+        """The index of this dataset."""
         return self._pipeline
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas share a step."""
+        """The number of replicas that share a step."""
         return self._replicas
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
@@ -47,11 +47,11 @@ class InputContext:
 
 
 class ValueContext:
-    """What a function that makes the value of a replica knows of it.
+    """The argument of a function that makes the value of a replica.
 
     Args:
-        replica_id_in_sync_group: Which replica it is.
-        num_replicas_in_sync: How many replicas there are.
+        replica_id_in_sync_group: The index of the replica.
+        num_replicas_in_sync: The number of replicas in total.
     """
 
     def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
@@ -59,12 +59,12 @@ class ValueContext:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas."""
         return self._replicas
 
     @property
     def replica_id_in_sync_group(self) -> int:
-        """Which replica it is."""
+        """The index of the replica."""
         return self._replica
 
 

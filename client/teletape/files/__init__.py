@@ -1,1 +1,1 @@
-"""`tf.io` and what reads the bytes of files: paths, contents, images and sound, all in this process."""
+"""`tf.io`, and functions that read and write files: paths, contents, images and sound, all in this process."""

@@ -17,7 +17,7 @@ __all__ = ["decode_wav", "encode_wav"]
 
 
 class DecodeWav(NamedTuple):
-    """Samples from -1 to 1, [samples, channels], and how many of them a second has."""
+    """Samples from -1 to 1, [samples, channels], and the number of samples a second."""
 
     audio: Tensor
     sample_rate: Tensor
@@ -30,8 +30,8 @@ def decode_wav(
 
     Args:
         contents: A string.
-        desired_channels: So many: cut, or copies of the last one; -1: those of the file.
-        desired_samples: So many: cut, or filled with zeros; -1: those of the file.
+        desired_channels: The number of channels, cut, or filled with copies of the last one; -1: those of the file.
+        desired_samples: The number of samples, cut, or filled with zeros; -1: those of the file.
         name: Without effect.
 
     Raises:

@@ -51,7 +51,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Writes a string to a file of this machine; makes the folders that it is in."""
+    """Writes a string to a file of this machine; makes the folders in its path."""
     path = bytes_of(os.fspath(filename) if isinstance(filename, os.PathLike) else filename, "filename")
     folder = os.path.dirname(path)
     if folder:
@@ -80,14 +80,14 @@ def decode_raw(
         input_bytes: Strings of one length.
         out_type: The dtype of the numbers.
         little_endian: Whether the first byte of a number is its lowest.
-        fixed_length: Cut or fill with zeros to so many bytes; None: as they are.
+        fixed_length: The number of bytes to which strings are cut or filled with zeros; None: they stay.
         name: Without effect.
 
     Returns:
-        The shape of the strings, and one axis more.
+        A tensor of the shape of the strings, with one more axis.
 
     Raises:
-        InvalidArgumentError: Another number of bytes than whole numbers have, or strings of several lengths.
+        InvalidArgumentError: The bytes are no whole number of elements, or the strings have several lengths.
     """
     strings, dtype = strings_of(input_bytes, "input_bytes"), dtypes.as_dtype(out_type)
     size = dtype.np.itemsize
@@ -146,7 +146,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
 
     Raises:
         InvalidArgumentError: Another kind of compression.
-        DataLossError: A string is not compressed so.
+        DataLossError: A string is not compressed in this way.
     """
     kinds = {"": lambda text: text, "GZIP": gzip.decompress, "ZLIB": zlib.decompress}
     if compression_type not in kinds:
@@ -175,7 +175,7 @@ def decode_csv(
         records: Strings, each one line.
         record_defaults: For each column a list of its default, whose dtype is that of the column; an empty tensor: the
             column is required.
-        field_delim: What is between fields.
+        field_delim: The separator of fields.
         use_quote_delim: Whether double quotes enclose fields.
         na_value: Another text for a field without value.
         select_cols: Numbers of the columns to return, ascending; None: all.

@@ -64,7 +64,7 @@ class GFile:
 
     @property
     def mode(self) -> str:
-        """How it is opened."""
+        """The mode in which it is opened."""
         return self._mode
 
     def _opened(self) -> Any:
@@ -75,7 +75,7 @@ class GFile:
         return self._file
 
     def read(self, n: int = -1) -> Any:
-        """Returns `n` bytes, or characters of text; -1: all that follow.
+        """Returns the next `n` bytes, or characters of text; -1: the rest.
 
         Raises:
             NotFoundError: There is no such file.
@@ -88,7 +88,7 @@ class GFile:
         return self._used("reading", lambda file: file.readline())
 
     def readlines(self) -> list[Any]:
-        """Returns the lines that follow."""
+        """Returns the remaining lines."""
         lines: list[Any] = self._used("reading", lambda file: file.readlines())
         return lines
 
@@ -107,7 +107,7 @@ class GFile:
             raise PermissionDeniedError(f"File isn't open for {purpose}") from None
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Moves to a place; `position` is the older name of `offset`."""
+        """Moves to an offset; `position` is the older name of `offset`."""
         place = position if offset is None else offset
         if place is None:
             raise TypeError("seek(): offset argument required")
@@ -118,7 +118,7 @@ class GFile:
         return True
 
     def tell(self) -> int:
-        """Returns the place in the file."""
+        """Returns the offset in the file."""
         place: int = self._opened().tell()
         return place
 
@@ -127,7 +127,7 @@ class GFile:
         return stat(self._name).length
 
     def flush(self) -> None:
-        """Writes what is buffered."""
+        """Writes buffered contents to the file."""
         if self._file is not None:
             self._file.flush()
 
@@ -210,7 +210,7 @@ def glob(pattern: Any) -> list[str]:
 
 
 def join(path: Any, *paths: Any) -> Any:
-    """Returns a path of parts."""
+    """Joins the parts of a path."""
     return os.path.join(path, *paths)
 
 
@@ -226,7 +226,7 @@ def mkdir(path: Any) -> None:
 
 
 def makedirs(path: Any) -> None:
-    """Makes a folder and those that it is in."""
+    """Makes a folder and its parents."""
     with errors_of(path):
         os.makedirs(text_of(path), exist_ok=True)
 
@@ -293,5 +293,5 @@ def walk(
 
 
 def get_registered_schemes() -> list[str]:
-    """Returns the kinds of addresses that paths may have: only local ones."""
+    """Returns the schemes that paths may have: only local ones."""
     return [""]

@@ -74,7 +74,7 @@ def bytes_of(value: Any, name: str) -> bytes:
 
 
 def array_of(tensor: Tensor) -> Any:
-    """Returns the value of a tensor as an array; a function that is traced is called op by op from now on.
+    """Returns the value of a tensor as an array. A function that is traced then runs op by op.
 
     Raises:
         NotTraceable: In a trace, also if the value is known there: a file may have changed at the next call.
@@ -99,7 +99,7 @@ def strings_of(value: Any, name: str) -> Any:
 
 
 def each_string(function: Callable[[bytes], bytes], strings: Any) -> Tensor:
-    """Returns a tensor of what a function makes of each string."""
+    """Returns a tensor of a function's result for each string."""
     results = np.empty(strings.shape, object)
     for place in np.ndindex(strings.shape):
         results[place] = function(strings[place])

@@ -33,7 +33,7 @@ __all__ = [
     "is_jpeg",
 ]
 
-#: What libpng makes of red, green and blue in TensorFlow, in parts of 2¹⁵.
+#: The weights of red, green and blue in libpng's gray, as TensorFlow uses it, in parts of 2¹⁵.
 _LUMA: Final = np.array([9798, 19235, 3735], np.int32)
 _PNG: Final = b"\x89PNG"
 _MODES: Final = {1: "L", 3: "RGB", 4: "RGBA"}
@@ -71,7 +71,7 @@ def _check_channels(channels: int | None, allowed: tuple[int, ...]) -> None:
 
 
 def _array(image: Any, channels: int | None) -> Any:
-    """The samples of an image, [height, width, channels]; 0 channels: those of the image."""
+    """Returns the samples of an image, [height, width, channels]; 0 channels: those of the image."""
     deep = image.mode in ("I;16", "I;16B", "I;16L", "I")
     if deep and channels in (None, 0, 1):
         return np.asarray(image).astype(np.uint16)[..., None]
@@ -91,7 +91,7 @@ def _array(image: Any, channels: int | None) -> Any:
 
 
 def _levels(samples: Any, dtype: np.dtype[Any]) -> Any:
-    """Samples of 8 or 16 bits as the other, or as fractions of the highest."""
+    """Converts samples of 8 or 16 bits to the other, or to fractions of the highest."""
     if samples.dtype == dtype:
         return samples
     if dtype == np.uint8:
@@ -112,7 +112,7 @@ def decode_image(
 
     Args:
         contents: A string.
-        channels: 1: gray, 3: RGB, 4: with transparency; 0 or None: as the image has them.
+        channels: 1: gray, 3: RGB, 4: RGBA; 0 or None: those of the image.
         dtype: uint8, uint16, or a floating dtype for numbers from 0 to 1.
         name: Without effect.
         expand_animations: Whether a GIF has an axis for its frames.
@@ -222,10 +222,10 @@ def decode_jpeg(
 
     Args:
         contents: A string.
-        channels: 1: gray, 3: RGB; 0: as the image has them.
-        ratio: 1, 2, 4 or 8: the image is reduced so many times.
+        channels: 1: gray, 3: RGB; 0: those of the image.
+        ratio: 1, 2, 4 or 8: height and width are divided by it.
         fancy_upscaling: Without effect.
-        try_recover_truncated: Without effect: an image that is cut is refused.
+        try_recover_truncated: Without effect: a truncated image is refused.
         acceptable_fraction: Without effect.
         dct_method: Without effect.
         name: Without effect.
@@ -350,8 +350,8 @@ def encode_jpeg(
         image: [height, width, channels] of uint8; 1 or 3 channels.
         format: "grayscale", "rgb" or "": by the channels.
         quality: 0 to 100.
-        progressive: Whether it can be shown before all of it has come.
-        optimize_size: Whether it takes longer to be smaller.
+        progressive: Whether it can be shown before all of it is loaded.
+        optimize_size: Whether the encoder takes longer to make it smaller.
         chroma_downsampling: Whether colors have half the resolution.
         density_unit: Without effect.
         x_density: Without effect.

@@ -1,4 +1,4 @@
-"""`tf.image.…_jpeg_quality`: images as JPEG leaves them, through Pillow, in this process. No gradients."""
+"""`tf.image.…_jpeg_quality`: encodes images as JPEG and decodes them, by Pillow, in this process. No gradients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["adjust_jpeg_quality", "random_jpeg_quality", "stateless_random_jpeg_
 def adjust_jpeg_quality(
     image: to.TensorInput, jpeg_quality: to.IntInput, dct_method: str = "", name: str | None = None
 ) -> Tensor:
-    """An image as it is after it was encoded as JPEG: what is lost is lost. No gradient passes through it.
+    """Encodes an image as JPEG and decodes it, with the loss of that quality. No gradient passes through it.
 
     Args:
         image: [height, width, channels] of any numbers; 1 or 3 channels. Floats are in [0, 1].
@@ -45,7 +45,7 @@ def adjust_jpeg_quality(
 def random_jpeg_quality(
     image: to.TensorInput, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
-    """adjust_jpeg_quality by a quality in [min_jpeg_quality, max_jpeg_quality).
+    """Applies adjust_jpeg_quality with a random quality in [min_jpeg_quality, max_jpeg_quality).
 
     Example:
         tf.image.random_jpeg_quality(np.zeros([8, 8, 3], np.uint8), min_jpeg_quality=60, max_jpeg_quality=90)
@@ -56,7 +56,7 @@ def random_jpeg_quality(
 def stateless_random_jpeg_quality(
     image: to.TensorInput, min_jpeg_quality: int, max_jpeg_quality: int, seed: to.TensorInput
 ) -> Tensor:
-    """As random_jpeg_quality; the draw follows from the seed, two integers.
+    """Like random_jpeg_quality; the quality follows from the seed, two integers.
 
     Example:
         tf.image.stateless_random_jpeg_quality(np.zeros([8, 8, 3], np.uint8), 60, 90, seed=[1, 2])

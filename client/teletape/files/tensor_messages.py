@@ -26,7 +26,7 @@ __all__ = ["parse_tensor", "serialize_tensor"]
 
 _DTYPES: Final = {dtype.as_datatype_enum: dtype for dtype in dtypes.ALL}
 _DTYPE, _SHAPE, _CONTENT, _STRING = 1, 2, 4, 8
-#: Fields with numbers one by one: those of a fixed length, with their dtypes, and whole numbers.
+#: Fields with single numbers: those of a fixed length, with their dtypes, and varints.
 _FIXED: Final = {5: "<f4", 6: "<f8", 9: "<c8", 12: "<c16"}
 _VARINTS: Final = frozenset((7, 10, 11, 13, 16, 17))
 
@@ -62,7 +62,7 @@ def array_of_message(message: bytes) -> HostArray:
     """Returns the array of a TensorProto's bytes.
 
     Raises:
-        InvalidArgumentError: The bytes are no TensorProto, of a dtype that is not here, or too many for its shape.
+        InvalidArgumentError: The bytes are no TensorProto, have an unknown dtype, or are too many for its shape.
     """
     try:
         fields = list(_fields(message))
@@ -106,7 +106,7 @@ def _elements(fields: list[tuple[int, Any]], dtype: DType, count: int) -> HostAr
 
 
 def _numbers(fields: list[tuple[int, Any]], dtype: DType) -> HostArray:
-    """The numbers that a message has one by one."""
+    """Returns the numbers in a message's field of single numbers."""
     parts: list[HostArray] = [np.zeros(0, np.uint64)]
     for field, value in fields:
         if field in _FIXED:

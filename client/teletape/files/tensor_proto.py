@@ -23,7 +23,7 @@ from teletape_engine.spec import KERNEL_NAMES
 __all__ = ["make_ndarray", "make_tensor_proto"]
 
 _HALVES: Final = ("float16", "bfloat16")
-#: The field for numbers one by one, its number and kind, and the dtypes in it.
+#: The fields for single numbers: name, number and kind of the field, and the dtypes in it.
 _FIELDS: Final = (
     ("float_val", 5, "TYPE_FLOAT", ("float32",)),
     ("double_val", 6, "TYPE_DOUBLE", ("float64",)),
@@ -37,7 +37,8 @@ _FIELDS: Final = (
     ("uint32_val", 16, "TYPE_UINT32", ("uint32",)),
     ("uint64_val", 17, "TYPE_UINT64", ("uint64",)),
 )
-_ONE_BY_ONE: Final = frozenset(("bool", "complex64", "complex128", "string", "uint16"))  #: Also when there are many.
+#: Dtypes of which also many elements are single numbers.
+_ONE_BY_ONE: Final = frozenset(("bool", "complex64", "complex128", "string", "uint16"))
 
 
 @functools.cache
@@ -67,14 +68,14 @@ def make_tensor_proto(
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Any:
-    """Returns a TensorProto of `values`, which `SerializeToString` makes bytes of.
+    """Returns a TensorProto of `values`; its `SerializeToString` returns the bytes.
 
     Args:
         values: Numbers, strings, lists of them, an array or a tensor.
         dtype: Its dtype; None: that of `tf.constant(values)`.
-        shape: Its shape; None: that of `values`. One with more elements repeats the last.
-        verify_shape: Refuse another shape than that of `values`.
-        allow_broadcast: Refuse more elements than one, unless there are as many as in the shape.
+        shape: Its shape; None: that of `values`. If the shape has more elements, the last one is repeated.
+        verify_shape: Whether another shape than that of `values` is refused.
+        allow_broadcast: Whether only a single element may be repeated.
 
     Raises:
         TypeError: `values` of another dtype or shape.
@@ -114,7 +115,7 @@ def make_tensor_proto(
 
 
 def _plain(flat: HostArray, dtype: dtypes.DType) -> list[Any]:
-    """The elements as Python values of a field."""
+    """Returns the elements as Python values of a field."""
     if dtype.name in _HALVES:
         flat = flat.view(np.uint16)
     elif dtype.is_complex:

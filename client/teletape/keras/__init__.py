@@ -1,6 +1,6 @@
 """`tf.keras`: the real Keras 3 on Teletape. This module replaces itself with Keras's own when it is first imported.
 
-Its submodules, such as `teletape.keras.layers`, are Keras's too: the same objects, whichever way they are imported.
+Its submodules, such as `teletape.keras.layers`, are Keras's too: the same objects under both names.
 """
 
 import sys
@@ -13,10 +13,10 @@ if mount.installed():
 
 
 def __getattr__(name: str) -> NoReturn:
-    """Says that a name of Keras needs Keras.
+    """Raises: a name of Keras needs Keras.
 
     Raises:
-        ModuleNotFoundError: Always, but for names that no program asks for.
+        ModuleNotFoundError: Always, except for names that only Python looks up.
     """
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
 """Mounts Keras 3 from PyPI, unmodified: its backend for TensorFlow gets the public names of `teletape` instead.
 
-What is here is Keras's seam alone. A public name of TensorFlow that Keras needs is public in `teletape`.
+This package has only the seam to Keras. A public name of TensorFlow that Keras needs is public in `teletape`.
 """

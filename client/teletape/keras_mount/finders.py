@@ -1,6 +1,6 @@
 """Finders of two ways to import Keras: `import teletape.keras.layers`, and `import keras` after `import teletape`.
 
-They are in `sys.meta_path` from the import of `teletape` on, and import nothing of Keras before they are needed.
+They are in `sys.meta_path` after the import of `teletape`, and import nothing of Keras before they are needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gives Keras's modules an `import tensorflow` of their own, and the replacements of a few of their functions.
+"""Gives Keras's modules a private `import tensorflow`, and replaces a few of their functions.
 
 `__import__` is looked up in a module's builtins. Keras's modules get builtins in which it returns Teletape for
 TensorFlow, so that nothing named `tensorflow` is in `sys.modules`, and a real TensorFlow can be imported too.
@@ -38,7 +38,7 @@ _BUILTINS: Final[dict[str, Any]] = {**vars(builtins), "__import__": _import}
 
 
 def make_private(module: ModuleType) -> None:
-    """Makes a module that has not been executed yet import Teletape for TensorFlow."""
+    """Makes a module, before it is executed, import Teletape for TensorFlow."""
     module.__dict__["__builtins__"] = _BUILTINS
 
 

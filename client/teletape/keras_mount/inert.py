@@ -1,4 +1,4 @@
-"""What Keras imports from TensorFlow outside its public names, or what only has to exist: inert replacements.
+"""Inert replacements: names that Keras imports from TensorFlow's private modules, or that only have to exist.
 
 To Keras, sparse tensors are a class without instances: its layers take dense ones here.
 """
@@ -22,7 +22,7 @@ from teletape.variables.trackable import AutoTrackable, Trackable
 
 # ------------------------------------------------------------------------------------------------------ sparse tensors
 class _Absent:
-    """A class of TensorFlow that Keras does not get here: nothing is an instance of it."""
+    """A class of TensorFlow that does not exist here: nothing is an instance of it."""
 
     reason: ClassVar[str]
 
@@ -42,7 +42,7 @@ def _refused(name: str, instead: str) -> Callable[..., NoReturn]:
 
 
 class _RefusingModule(ModuleType):
-    """A module of TensorFlow that Keras does not get here: its functions may be named, and refuse to be called."""
+    """A module of TensorFlow that does not exist here: its functions can be named, and raise when they are called."""
 
     def __init__(self, name: str, instead: str) -> None:
         super().__init__(f"tensorflow.{name}")
@@ -59,7 +59,7 @@ _DENSE: Final = "its layers take dense tensors; make one by tf.sparse.to_dense(x
 
 # ----------------------------------------------------------------------------------------------------------- internals
 class KerasTrackable(AutoTrackable):
-    """The base of Keras's layers, models and optimizers.
+    """The base class of Keras's layers, models and optimizers.
 
     A model's layers are saved in the order of `model.layers`, which is the same before and after it is built; its
     private lists of layers are not.

@@ -1,4 +1,4 @@
-"""Imports Keras with Teletape in the place of TensorFlow; refuses, in words, what cannot work."""
+"""Imports Keras with Teletape in place of TensorFlow; raises an error that explains why it cannot work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _lock: Final = ReentrantLock()
 
 
 def installed() -> bool:
-    """Whether Keras is installed; nothing of it is imported."""
+    """Whether Keras is installed; Keras is not imported."""
     return "keras" in sys.modules or PathFinder.find_spec("keras") is not None
 
 
@@ -98,5 +98,5 @@ def _import_keras() -> None:
             importlib.import_module(PUBLIC)
     except BaseException:
         for name in [name for name in sys.modules if name == "keras" or name.startswith("keras.")]:
-            del sys.modules[name]  # the next attempt starts again
+            del sys.modules[name]  # so that the next attempt starts again
         raise

@@ -1,4 +1,4 @@
-"""What an optimizer of Keras says when it gets None for a gradient: also why the tape returned it."""
+"""The message of Keras's optimizers for a gradient that is None, extended by the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from teletape.errors import TeletapeError
 from teletape.variables import none_gradients
 
-_MOST: Final = 3  #: Variables whose explanation is in a message; each costs a request on a server.
+_MOST: Final = 3  #: The largest number of explanations in a message; each costs a request on a server.
 
 
 def filter_empty_gradients(module: ModuleType) -> Callable[..., Any]:

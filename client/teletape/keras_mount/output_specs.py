@@ -1,7 +1,7 @@
-"""Keras's `compute_output_spec`: shapes and dtypes of what a function returns, without computing and without a request.
+"""Keras's `compute_output_spec`: shapes and dtypes of a function's results, without computing and without a request.
 
-TensorFlow builds a graph with unknown sizes. Teletape traces the function with numbers in their place, twice: a size of
-the result that differs between the two is unknown.
+TensorFlow builds a graph with unknown sizes. Teletape traces the function twice, with different numbers for unknown
+sizes: a size of the result that differs between the traces is unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from teletape.tensors.dtypes import as_dtype
 from teletape.tensors.tensor import EagerTensor, TensorLike
 from teletape_engine.spec import Spec
 
-#: What an unknown size is in the first and in the second trace. All have many divisors: functions split and reshape.
+#: Substitutes for an unknown size in the two traces. All have many divisors: functions split and reshape.
 #: The second pair is used if the function raises an error with the first; each number up to 15 divides it.
 _SIZES: Final = ((120, 168), (360360, 720720))
 

@@ -1,4 +1,4 @@
-"""Reads values together: where Keras reads several tensors one after another, one round trip brings them all."""
+"""Reads values together: if Keras reads several tensors one after another, one round trip brings all of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def get_weights(self: Any) -> list[Any]:
 def pythonify_logs(module: ModuleType) -> Callable[[Any], Any]:
     """Returns `pythonify_logs` of Keras's module python_utils, which raises the error of a failed step.
 
-    Keras's own reads each metric and drops whatever that raises.
+    Keras's own function reads each metric and ignores every exception.
     """
     original = module.__dict__["pythonify_logs"]
 
@@ -78,7 +78,7 @@ def batch_end(module: ModuleType, name: str) -> Callable[..., None]:
 
 
 def save_state(module: ModuleType) -> Callable[..., None]:
-    """Returns `_save_state` of Keras's module saving_lib: what is saved of a model is read in one round trip."""
+    """Returns `_save_state` of Keras's module saving_lib: all values of a model are read in one round trip."""
     original = module.__dict__["_save_state"]
 
     @functools.wraps(original)

@@ -21,7 +21,7 @@ from teletape.tensors.tensor import Tensor, TensorLike
 
 
 def rnn(module: ModuleType) -> Callable[..., Any]:
-    """Returns `rnn` of Keras's backend; its own one runs a cell that cannot be traced, one step after another."""
+    """Returns `rnn` for Keras's backend; Keras's own runs a cell that cannot be traced, one step after another."""
     original = module.__dict__["rnn"]
     tree = module.__dict__["tree"]
 
@@ -78,9 +78,9 @@ class _Loop:
 
     Args:
         tree: Keras's module tree.
-        step_function: From (input, states and constants) to (output, states).
+        step_function: Takes an input, and the states and constants; returns the output and the states.
         states: The first states.
-        constants: What each step gets after the states.
+        constants: The arguments of each step after the states.
         zeros_where_masked: Whether the output of a masked step is zero, rather than the output before.
     """
 
@@ -135,7 +135,7 @@ class _Loop:
         return self._tree.flatten(output), [cast(leaf, old.dtype) for leaf, old in zip(flat, states, strict=True)]
 
     def _first_outputs(self, rows: Any, states: Sequence[Any], elements: Sequence[Any]) -> list[Tensor]:
-        """Returns zeros with the shapes and dtypes of a step's outputs: what is before the first step."""
+        """Returns zeros with the shapes and dtypes of a step's outputs, as the outputs before the first step."""
         specs = [leaf.recorded.spec for leaf in states]
         inputs = [leaf.recorded.spec for leaf in elements]
         traced = trace(
@@ -152,7 +152,7 @@ class _Loop:
 
 
 def _time_first(leaf: Any, time_major: bool) -> Any:
-    """Returns a tensor with its first two axes exchanged, unless time is the first one."""
+    """Returns a tensor with time as its first axis: the first two axes are swapped unless it is."""
     tensor = convert_to_tensor(leaf)
     return tensor if time_major else transpose(tensor, [1, 0, *range(2, tensor.ndim)])
 

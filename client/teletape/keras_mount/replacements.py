@@ -1,6 +1,6 @@
-"""The functions of Keras that are other functions here, looked up by name: an unknown version of Keras fails at import.
+"""Replacements for functions of Keras, by name; a version of Keras without such a name fails at import.
 
-Each is a function of a module's `__dict__` after Keras has executed the module.
+Each replaces a function in a module's `__dict__` after Keras has executed the module.
 """
 
 from __future__ import annotations
@@ -107,16 +107,16 @@ def _trainer(module: ModuleType) -> Mapping[str, Any]:
 
 
 class _Batches:
-    """The batches of an epoch. A step without any raises OutOfRangeError: Keras does not always know their number.
+    """The batches of an epoch. A step without a batch raises OutOfRangeError: Keras does not always know their number.
 
     Args:
         batches: An iterable of batches.
-        count: How many a step takes; the last step may have fewer.
+        count: The number of batches of a step; the last step may have fewer.
     """
 
     def __init__(self, batches: Iterable[Any], count: int) -> None:
         self._batches, self._count = iter(batches), count
-        self._taken = 0  # by this step
+        self._taken = 0  # taken by this step
 
     def __iter__(self) -> _Batches:
         return self
@@ -143,8 +143,8 @@ def _array_adapter(module: ModuleType) -> Mapping[str, Any]:
     def batches(self: Any, slice_and_convert_fn: Callable[..., Any], inputs: Any) -> Iterator[Any]:
         """Yields the batches of an epoch in the order of Keras on TensorFlow.
 
-        There a function of a dataset draws it, by an op whose seeds are the program's and 0, which starts again with
-        each epoch. Keras's own function draws from NumPy's global generator.
+        On TensorFlow a function of a dataset draws the order, by an op with the program's seed and the seed 0, which
+        restarts in each epoch. Keras's own function draws it from NumPy's global generator.
         """
         draws = Draws(seeds_of(current().random_seed(), lambda: 0, None))
 
@@ -165,7 +165,7 @@ def _array_adapter(module: ModuleType) -> Mapping[str, Any]:
 
 
 def _array_columns(adapter: Any) -> Any:
-    """Returns the arrays of an adapter as columns of which batches are rows; None: it has others."""
+    """Returns the arrays of an adapter, of which batches are rows; None: it has other values."""
     from keras.src import tree
     from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
     from keras.src.trainers.data_adapters.array_slicing import NumpySliceable, convert_to_sliceable
@@ -197,7 +197,7 @@ def _data_adapters(module: ModuleType) -> Mapping[str, Any]:
 
 
 def _dataset_utils(module: ModuleType) -> Mapping[str, Any]:
-    return _data_adapters(module) if "is_tf_dataset" in vars(module) else {}  # before 3.15 it asks for the class
+    return _data_adapters(module) if "is_tf_dataset" in vars(module) else {}  # before 3.15 it tests the class
 
 
 def _sparse(module: ModuleType) -> Mapping[str, Any]:
@@ -229,7 +229,7 @@ def _file_utils(module: ModuleType) -> Mapping[str, Any]:
     def get_file(*args: Any, **kwargs: Any) -> Any:
         try:
             return original(*args, **kwargs)
-        except Exception as error:  # what Keras raises has no class of its own
+        except Exception as error:  # Keras's exception has no class of its own
             if not str(error).startswith("URL fetch failure"):
                 raise
             call = parameters.bind(*args, **kwargs)
@@ -251,7 +251,7 @@ def _callback_list(module: ModuleType) -> Mapping[str, Any]:
     return {f"CallbackList._{name}": reading.batch_end(module, name) for name in _BATCH_ENDS}
 
 
-#: By the names of modules: what a module of Keras gets, by its names there.
+#: The replacements of each module of Keras, by their names there.
 _REPLACEMENTS: Final[Mapping[str, Callable[[ModuleType], Mapping[str, Any]]]] = {
     "keras.src.backend.tensorflow.core": _core,
     "keras.src.backend.tensorflow.nn": _nn,

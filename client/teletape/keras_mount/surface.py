@@ -12,11 +12,11 @@ _MISSING: Final = object()
 
 
 class Surface(ModuleType):
-    """A module for Keras: what INERT has by a name, else the public name of `teletape`.
+    """A module for Keras: its names are those of INERT, else the public names of `teletape`.
 
     Args:
         path: Its dotted name without "tensorflow".
-        public: The public module of that name, or None.
+        public: The public module with that name, or None.
     """
 
     def __init__(self, path: str, public: ModuleType | None) -> None:
@@ -52,7 +52,7 @@ _root: Final = Surface("", sys.modules["teletape"])
 
 
 def module(name: str) -> Any:
-    """Returns what Keras gets for `import tensorflow.x.y`.
+    """Returns the module for Keras's `import tensorflow.x.y`.
 
     Raises:
         ModuleNotFoundError: There is no such module.

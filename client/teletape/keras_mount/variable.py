@@ -9,7 +9,7 @@ from teletape.tensors.variable_wrapper import VariableWrapper
 
 
 class KerasVariableBase(VariableWrapper):
-    """What `keras.Variable` inherits in the place of TensorFlow's internal tensor type."""
+    """The base class of `keras.Variable`, in place of TensorFlow's internal tensor type."""
 
     value: Any  # Keras's property: the variable, or its value in the dtype of an autocast scope
 

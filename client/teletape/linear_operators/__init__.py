@@ -1,4 +1,4 @@
-"""`tf.linalg.LinearOperator…`: matrices known by their structure, which multiply and solve as they are."""
+"""`tf.linalg.LinearOperator…`: matrices with a structure, by which they multiply and solve."""
 
 from teletape.linear_operators.algebra import product, quotient
 from teletape.linear_operators.blocks import (

@@ -1,4 +1,4 @@
-"""The product of two operators, and the quotient: one operator where their structures allow it, else a composition."""
+"""The product and the quotient of two operators: one operator if their structures allow it, else a composition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIAGONAL = LinearOperatorDiag | LinearOperatorScaledIdentity
 
 
 def product(left: LinearOperator, right: LinearOperator) -> LinearOperator:
-    """The operator that applies `right`, then `left`.
+    """Returns the operator that applies `right`, then `left`.
 
     Raises:
         ValueError: A zero operator with one that is not square.
@@ -53,7 +53,7 @@ def product(left: LinearOperator, right: LinearOperator) -> LinearOperator:
 
 
 def quotient(left: LinearOperator, right: LinearOperator) -> LinearOperator:
-    """The operator that applies `right`, then the inverse of `left`."""
+    """Returns the operator that applies `right`, then the inverse of `left`."""
     if isinstance(left, LinearOperatorIdentity):
         return right
     if isinstance(right, LinearOperatorIdentity):
@@ -96,7 +96,7 @@ def _circulant(left: _Circulant, right: LinearOperator, spectrum: Any) -> Linear
 
 
 def _pairs(left: LinearOperator, right: LinearOperator) -> list[tuple[LinearOperator, LinearOperator]] | None:
-    """The blocks of two block diagonal operators, if they fit one by one."""
+    """Returns pairs of the blocks of two block diagonal operators, if each pair fits."""
     if not isinstance(left, LinearOperatorBlockDiag) or not isinstance(right, LinearOperatorBlockDiag):
         return None
     if [block.domain_dimension for block in left.operators] != [block.range_dimension for block in right.operators]:
@@ -117,7 +117,7 @@ def _hints(left: LinearOperator, right: LinearOperator) -> dict[str, Any]:
 
 
 def _commuting_hints(left: LinearOperator, right: LinearOperator) -> dict[str, Any]:
-    """Of the product of two operators that commute."""
+    """Returns the hints of the product of two operators that commute."""
     self_adjoint = (left.is_self_adjoint, right.is_self_adjoint)
     both = all(self_adjoint)
     positive = both and left.is_positive_definite and right.is_positive_definite

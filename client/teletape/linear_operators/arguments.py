@@ -1,4 +1,4 @@
-"""What the operators' constructors share: their arguments, batches made equal, hints that combine."""
+"""Functions for the operators' constructors: arguments, common batches, combined hints."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from teletape.variables.variable import Variable
 
 
 def parameters_of(scope: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a constructor, from its `locals()` before it has others."""
+    """Returns the arguments of a constructor, from its `locals()` at its beginning."""
     return {name: value for name, value in scope.items() if name not in ("self", "__class__")}
 
 
 def kept(value: Any) -> Any:
-    """A variable as it is, which every use reads anew; anything else as a tensor."""
+    """Returns a variable unchanged, so that every use reads it anew; anything else as a tensor."""
     return value if isinstance(value, Variable) else convert_to_tensor(value)
 
 
@@ -65,7 +65,7 @@ def batch(value: Any) -> TensorShape:
 
 # ------------------------------------------------------------------------------------------------------------ batches
 def common_batch(shapes: Iterable[TensorShape]) -> TensorShape:
-    """The batch that these broadcast to."""
+    """Returns the batch shape to which these broadcast."""
     common = TensorShape([])
     for shape in shapes:
         common = broadcast_static_shape(common, shape)
@@ -73,7 +73,7 @@ def common_batch(shapes: Iterable[TensorShape]) -> TensorShape:
 
 
 def same_batch(matrices: Iterable[Tensor]) -> list[Tensor]:
-    """The matrices [..., m, n] with the batch axes that all of them broadcast to."""
+    """Returns the matrices [..., m, n], all broadcast to common batch axes."""
     matrices = list(matrices)
     common = common_batch(matrix.shape[:-2] for matrix in matrices)
     return [
@@ -90,10 +90,10 @@ def solved(matrix: Tensor, rhs: Tensor, adjoint: bool = False) -> Tensor:
 
 # -------------------------------------------------------------------------------------------------------------- hints
 def agreed(hint: bool | None, known: bool, message: str) -> bool | None:
-    """The hint, True if the property is known.
+    """Returns the hint; True if the property is known.
 
     Raises:
-        ValueError: It is known, and the hint denies it.
+        ValueError: The property is known, and the hint is False.
     """
     if not known:
         return hint

@@ -1,6 +1,7 @@
 """Operators made of blocks: on the diagonal, on and below it, and multiplied with one another (Kronecker).
 
-Those of the first two kinds also take and give lists of tensors, one for each block. Long because there are three.
+Operators of the first two kinds also take and return lists of tensors, one for each block. Long because there are
+three.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from teletape.tensors.tensor_shape import TensorShape
 
 
 class _Blocks(LinearOperator):
-    """What both kinds share: the blocks on the diagonal, and arguments that are lists of blocks."""
+    """The base class of both kinds: blocks on the diagonal, and arguments that are lists of blocks."""
 
     _diagonal: list[LinearOperator]
 
@@ -32,7 +33,7 @@ class _Blocks(LinearOperator):
         return [block.range_dimension if of_rows else block.domain_dimension for block in self._diagonal]
 
     def _parts(self, x: Any, lengths: list[int], axis: int) -> list[Tensor] | None:
-        """The tensors of a list that has one for each block; None if `x` is no such list."""
+        """Returns the tensors of a list with one for each block; None if `x` is no such list."""
         if not isinstance(x, list | tuple) or len(x) != len(lengths):
             return None
         parts = [convert_to_tensor(part) for part in x]
@@ -124,9 +125,9 @@ class LinearOperatorBlockDiag(_Blocks):
 
     Args:
         operators: The blocks, at least one, of one dtype.
-        is_non_singular: A hint; see LinearOperator, also for the next three. Known if it is of every block.
-        is_self_adjoint: A hint; known if it is of every block.
-        is_positive_definite: A hint; known if it is of every block.
+        is_non_singular: A hint; see LinearOperator, also for the next three. Known if known for every block.
+        is_self_adjoint: A hint; known if known for every block.
+        is_positive_definite: A hint; known if known for every block.
         is_square: A hint.
         name: The blocks' names joined by "_ds_" if None.
 
@@ -211,7 +212,7 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
         is_non_singular: A hint; see LinearOperator, also for the next three. Known if every diagonal block is.
         is_self_adjoint: A hint.
         is_positive_definite: A hint.
-        is_square: A hint; it is.
+        is_square: A hint; always True.
         name: The blocks' names if None.
 
     Raises:
@@ -285,7 +286,7 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
         return results
 
     def _solutions(self, parts: list[Tensor], adjoint: bool) -> list[Tensor]:
-        """By substitution: forward, or backward for the adjoint."""
+        """Solves by substitution: forward, or backward for the adjoint."""
         solutions: dict[int, Tensor] = {}
         for i in reversed(range(len(parts))) if adjoint else range(len(parts)):
             rest = parts[i]
@@ -313,9 +314,9 @@ class LinearOperatorKronecker(LinearOperator):
 
     Args:
         operators: The factors, at least one, of one dtype.
-        is_non_singular: A hint; see LinearOperator, also for the next three. Known if it is of every factor.
-        is_self_adjoint: A hint; known if it is of every factor.
-        is_positive_definite: A hint; known if it is of every factor.
+        is_non_singular: A hint; see LinearOperator, also for the next three. Known if known for every factor.
+        is_self_adjoint: A hint; known if known for every factor.
+        is_positive_definite: A hint; known if known for every factor.
         is_square: A hint.
         name: The factors' names joined by "_x_" if None.
 
@@ -384,7 +385,7 @@ class LinearOperatorKronecker(LinearOperator):
         return LinearOperatorKronecker([operator.cholesky() for operator in self._operators], is_non_singular=True)
 
     def _factor_by_factor(self, x: Any, apply: Callable[[LinearOperator, Tensor], Tensor], axis: int) -> Any:
-        """Applies every factor to its own axis of x, whose rows are those of the product; `axis` of a factor is x's."""
+        """Applies every factor to its own axis of x; `axis` is the axis of a factor that x is multiplied along."""
         columns = x.shape[-1]
         result = matrix_transpose(x)  # [..., R, N]: the rows' index is split from its end
         for operator in reversed(self._operators):
@@ -452,7 +453,7 @@ class LinearOperatorKronecker(LinearOperator):
 
 
 def _of_all(operators: list[LinearOperator], hints: dict[str, Any], message: str) -> dict[str, bool | None]:
-    """The hints, those True that are True of all operators."""
+    """Returns the hints; True for those that are True for all operators."""
     return {
         name: agreed(hints[name], all(getattr(operator, name) for operator in operators), message.format(property_))
         for name, property_ in (

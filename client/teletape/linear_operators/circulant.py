@@ -36,12 +36,12 @@ def _complex(x: Any) -> Any:
 
 
 def _to_dtype(x: Any, dtype: Any) -> Any:
-    """A complex tensor in the operator's dtype: of a real one the real part."""
+    """Returns a complex tensor in the operator's dtype; for a real one its real part."""
     return cast(x if dtype.is_complex else real(x), dtype)
 
 
 class _Circulant(LinearOperator):
-    """What the operators of every depth share. Their last `block_depth` axes of the spectrum are those convolved."""
+    """The base class of all depths. They convolve along the last `block_depth` axes of the spectrum."""
 
     _DEPTH: ClassVar[int]
 
@@ -78,12 +78,12 @@ class _Circulant(LinearOperator):
 
     @property
     def spectrum(self) -> Any:
-        """The eigenvalues: the tensor or the variable that it was made of."""
+        """The eigenvalues: the tensor or variable of the constructor."""
         return self._spectrum
 
     @property
     def block_depth(self) -> int:
-        """Over how many axes it convolves."""
+        """The number of axes along which it convolves."""
         return self._DEPTH
 
     @property
@@ -106,7 +106,7 @@ class _Circulant(LinearOperator):
         return getattr(fourier, name)(x)
 
     def convolution_kernel(self, name: str = "convolution_kernel") -> Any:
-        """What it convolves with: the inverse transform of the spectrum."""
+        """The convolution kernel: the inverse transform of the spectrum."""
         return _to_dtype(self._transformed(_complex(self._spectrum), inverse=True), self.dtype)
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> None:
@@ -145,7 +145,7 @@ class _Circulant(LinearOperator):
         return self._with_spectrum(1.0 / self._spectrum)
 
     def _filtered(self, x: Any, factors: Any) -> Any:
-        """The matrices x [..., N, R] with their columns' transforms multiplied by `factors`."""
+        """Returns the matrices x [..., N, R] with their columns' transforms multiplied by `factors`."""
         depth = self._DEPTH
         vectors = matrix_transpose(cast(x, factors.dtype))
         blocks = reshape(vectors, [*vectors.shape[:-1], *self.block_shape])
@@ -289,12 +289,12 @@ class LinearOperatorToeplitz(LinearOperator):
 
     @property
     def col(self) -> Any:
-        """The first column: the tensor or the variable that it was made of."""
+        """The first column: the tensor or variable of the constructor."""
         return self._col
 
     @property
     def row(self) -> Any:
-        """The first row: the tensor or the variable that it was made of."""
+        """The first row: the tensor or variable of the constructor."""
         return self._row
 
     def _shape(self) -> TensorShape:

@@ -1,4 +1,4 @@
-"""Operators made of others as wholes: their product, the adjoint and the inverse."""
+"""Operators made of whole operators: the product, the adjoint and the inverse."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _inherited_hints(operator: LinearOperator, hints: dict[str, Any], noun: str)
 
 
 class LinearOperatorAdjoint(LinearOperator):
-    """The adjoint of an operator; `operator.adjoint()` makes one only of a structure that has no better.
+    """The adjoint of an operator, for structures whose `operator.adjoint()` has no better form.
 
     Args:
         operator: The operator.
@@ -252,7 +252,7 @@ class LinearOperatorAdjoint(LinearOperator):
 
 
 class LinearOperatorInversion(LinearOperator):
-    """The inverse of an operator; `operator.inverse()` makes one only of a structure that has no better.
+    """The inverse of an operator, for structures whose `operator.inverse()` has no better form.
 
     Args:
         operator: The operator, square and not hinted to be singular.

@@ -46,9 +46,9 @@ def conjugate_gradient(
         operator: A, with the hints that it is self-adjoint and positive definite.
         rhs: The right sides, [..., N].
         preconditioner: An operator near the inverse of A.
-        x: Where to begin, [..., N]; zeros if None.
-        tol: The norm of the residual, as a part of that of rhs, at which it ends.
-        max_iter: At most so many steps.
+        x: The initial solution, [..., N]; zeros if None.
+        tol: It ends when the norm of the residual is this share of the norm of rhs.
+        max_iter: The largest number of steps.
         name: Accepted, without effect.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Operators whose matrix is given: any, and lower triangular."""
+"""Operators of a given matrix: any matrix, and a lower triangular one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     @property
     def matrix(self) -> Any:
-        """The matrix: the tensor or the variable that it was made of."""
+        """The matrix: the tensor or variable of the constructor."""
         return self._matrix
 
     def _shape(self) -> TensorShape:
@@ -75,7 +75,7 @@ class LinearOperatorFullMatrix(LinearOperator):
 
 
 class LinearOperatorLowerTriangular(LinearOperator):
-    """The operator of the lower triangle of a matrix; what is above the diagonal is not read.
+    """The operator of the lower triangle of a matrix; elements above the diagonal are not read.
 
     Args:
         tril: [..., N, N], floating or complex.
@@ -111,7 +111,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     @property
     def tril(self) -> Any:
-        """The matrix: the tensor or the variable that it was made of, also above the diagonal."""
+        """The matrix: the tensor or variable of the constructor, also above the diagonal."""
         return self._tril
 
     def _shape(self) -> TensorShape:

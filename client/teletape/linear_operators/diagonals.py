@@ -1,4 +1,4 @@
-"""Operators with a diagonal alone: any, the identity, a multiple of it, and zero. Nothing here takes more than O(N).
+"""Diagonal operators: any diagonal, the identity, a multiple of it, and zero. Nothing here takes more than O(N).
 
 Long because there are four.
 """
@@ -28,14 +28,14 @@ from teletape.tensors.tensor_shape import TensorShape
 
 
 def with_diagonal_added(x: Tensor, diagonal: Any, operator: LinearOperator) -> Any:
-    """x plus a matrix that has this diagonal and zeros."""
+    """Returns x plus a diagonal matrix with this diagonal."""
     common = common_batch([x.shape, operator.shape])
     x = x if x.shape == common else broadcast_to(x, common.as_list())
     return set_diag(x, diag_part(x) + diagonal)
 
 
 def with_batch_of(operator: LinearOperator, x: Tensor) -> Tensor:
-    """The matrices x, broadcast with the operator's batch."""
+    """Returns the matrices x, broadcast with the operator's batch."""
     common = common_batch([x.shape, operator.batch_shape.concatenate([1, 1])])
     return x if x.shape == common else broadcast_to(x, common.as_list())
 
@@ -79,7 +79,7 @@ class LinearOperatorDiag(LinearOperator):
 
     @property
     def diag(self) -> Any:
-        """The diagonal: the tensor or the variable that it was made of."""
+        """The diagonal: the tensor or variable of the constructor."""
         return self._diag
 
     def _shape(self) -> TensorShape:
@@ -282,7 +282,7 @@ class LinearOperatorScaledIdentity(LinearOperator):
 
     @property
     def multiplier(self) -> Any:
-        """The factor: the tensor or the variable that it was made of."""
+        """The factor: the tensor or variable of the constructor."""
         return self._multiplier
 
     def _shape(self) -> TensorShape:
@@ -337,15 +337,15 @@ class LinearOperatorScaledIdentity(LinearOperator):
         return self._diag_part()
 
     def _cond(self) -> Any:
-        return modulus(self._multiplier) / modulus(self._multiplier)  # NaN of a multiplier 0, as in TensorFlow
+        return modulus(self._multiplier) / modulus(self._multiplier)  # NaN for a multiplier 0, as in TensorFlow
 
 
 class LinearOperatorZeros(LinearOperator):
     """The zero matrix.
 
     Args:
-        num_rows: How many rows.
-        num_columns: How many columns; as many if None.
+        num_rows: The number of rows.
+        num_columns: The number of columns; None: as many as rows.
         batch_shape: A vector of sizes; None: no batch axes.
         dtype: float32 by default.
         is_non_singular: False; see LinearOperator, also for the next three.

@@ -1,4 +1,4 @@
-"""What the hints and dtypes of an operator follow from: those of the operators that it is made of."""
+"""The hints and dtypes of an operator, derived from those of the operators that it consists of."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from teletape.linear_operators.operator import LinearOperator
 
 
 def inherited(operator: LinearOperator, name: str, hint: bool | None, message: str) -> bool | None:
-    """The hint `name` of an operator that has this property if and only if `operator` has it.
+    """Returns the hint `name` of an operator that has this property if and only if `operator` has it.
 
     Raises:
         ValueError: Both are known and differ.
@@ -20,7 +20,7 @@ def inherited(operator: LinearOperator, name: str, hint: bool | None, message: s
 
 
 def check_dtypes(operators: list[LinearOperator], message: str) -> Any:
-    """The dtype of the operators.
+    """Returns the dtype of the operators.
 
     Raises:
         TypeError: They differ; the message ends with their names and dtypes.

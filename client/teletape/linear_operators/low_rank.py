@@ -1,4 +1,4 @@
-"""Operators with updates of low rank: to another operator, and the reflection in a hyperplane."""
+"""Operators of low rank updates: of another operator, and of the identity (the reflection in a hyperplane)."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     @property
     def u(self) -> Any:
-        """U: the tensor or the variable that it was made of."""
+        """U: the tensor or variable of the constructor."""
         return self._u
 
     @property
     def v(self) -> Any:
-        """V: the tensor or the variable that it was made of, or U."""
+        """V: the tensor or variable of the constructor, or U."""
         return self._v
 
     @property
@@ -202,9 +202,9 @@ class LinearOperatorHouseholder(LinearOperator):
     Args:
         reflection_axis: [..., N], of any length but 0.
         is_non_singular: A hint; see LinearOperator, also for the next three.
-        is_self_adjoint: A hint; it is.
-        is_positive_definite: A hint; it is not.
-        is_square: A hint; it is.
+        is_self_adjoint: A hint; always True.
+        is_positive_definite: A hint; always False.
+        is_square: A hint; always True.
         name: A name.
 
     Raises:
@@ -233,7 +233,7 @@ class LinearOperatorHouseholder(LinearOperator):
 
     @property
     def reflection_axis(self) -> Any:
-        """The vector: the tensor or the variable that it was made of."""
+        """The vector: the tensor or variable of the constructor."""
         return self._reflection_axis
 
     def _shape(self) -> TensorShape:

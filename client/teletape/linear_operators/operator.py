@@ -1,6 +1,6 @@
-"""`tf.linalg.LinearOperator`: the base of all operators, which does everything through the written-out matrix.
+"""`tf.linalg.LinearOperator`: the base class of all operators, which computes everything with the dense matrix.
 
-An operator overrides what its structure makes faster. Long because the base has every method, with its checks.
+An operator overrides the methods that its structure makes faster. Long because the base class has every method.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from teletape.tensors.tensor import Tensor
 from teletape.tensors.tensor_shape import TensorShape
 from teletape.variables.module import Module
 
-#: What operators make that is defined later, by a name: the package fills it when it is imported.
+#: Classes that operators make and that are defined in later modules, by name; the package fills it when imported.
 LATER: Final[dict[str, Callable[..., LinearOperator]]] = {}
 
 
 class LinearOperator(Module):
     """A matrix [..., M, N] that need not be written out; TensorFlow's LinearOperator.
 
-    A derived class has at least `_shape` and `_matmul`; every other method goes through the written-out matrix unless
+    A derived class has at least `_shape` and `_matmul`; every other method uses the dense matrix unless
     it overrides `_solve`, `_determinant`, `_log_abs_determinant`, `_to_dense`, `_diag_part`, `_trace`, `_eigvals`,
-    `_cond`, `_assert_…` or `_linop_…`. A variable that an operator is made of is read at every use, so that gradients
-    reach it. An operator may be used where a tensor is expected: it is then written out.
+    `_cond`, `_assert_…` or `_linop_…`. A variable of an operator is read at every use, so that gradients reach it. An
+    operator may be used in place of a tensor: then it becomes the dense matrix.
 
-    The hints `is_…` are True, False or None for unknown. They are believed, and decide which algorithm is used.
+    The hints `is_…` are True, False or None for unknown. They are not checked, and decide about the algorithm.
 
     Args:
-        dtype: Of the matrix, and of what it is multiplied with.
+        dtype: The dtype of the matrix, and of the tensors that it is multiplied with.
         graph_parents: Accepted, without effect.
         is_non_singular: Whether it has an inverse.
         is_self_adjoint: Whether it equals its conjugate transpose.
@@ -99,7 +99,7 @@ class LinearOperator(Module):
     # ------------------------------------------------------------------------------------------------- what it is
     @property
     def parameters(self) -> dict[str, Any]:
-        """The arguments that it was made with, by name."""
+        """The arguments of its constructor, by name."""
         return self._parameters()
 
     @property
@@ -169,31 +169,31 @@ class LinearOperator(Module):
 
     @property
     def tensor_rank(self) -> int:
-        """How many axes it has."""
+        """The number of axes."""
         return len(self.shape)
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
-        """How many axes it has, as an int32 scalar."""
+        """The number of axes, as an int32 scalar."""
         return self._sizes(self.tensor_rank)
 
     @property
     def domain_dimension(self) -> int:
-        """How many columns it has."""
+        """The number of columns."""
         columns: int = self.shape[-1]
         return columns
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
-        """How many columns it has, as an int32 scalar."""
+        """The number of columns, as an int32 scalar."""
         return self._sizes(self.domain_dimension)
 
     @property
     def range_dimension(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         rows: int = self.shape[-2]
         return rows
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
-        """How many rows it has, as an int32 scalar."""
+        """The number of rows, as an int32 scalar."""
         return self._sizes(self.range_dimension)
 
     # ------------------------------------------------------------------------------------------------- assertions
@@ -227,7 +227,7 @@ class LinearOperator(Module):
         """Raise InvalidArgumentError if it is not positive definite.
 
         Raises:
-            NotImplementedError: It has no structure that tells, and no hint that it is self-adjoint.
+            NotImplementedError: Its structure does not decide it, and no hint says that it is self-adjoint.
         """
         return self._assert_positive_definite()
 
@@ -267,12 +267,12 @@ class LinearOperator(Module):
         raise NotImplementedError("_matmul is not implemented.")
 
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
-        """The product A x of the matrix and matrices [..., N, R], or the operator that is the product with another.
+        """Returns the product A x of the matrix and matrices [..., N, R]; for an operator x an operator.
 
         Args:
             x: A tensor of this dtype, or an operator.
-            adjoint: Whether Aᴴ takes the place of A.
-            adjoint_arg: Whether xᴴ takes the place of x.
+            adjoint: Whether Aᴴ is used in place of A.
+            adjoint_arg: Whether xᴴ is used in place of x.
             name: Accepted, without effect.
 
         Raises:
@@ -294,7 +294,7 @@ class LinearOperator(Module):
         return squeeze(self.matmul(expand_dims(x, -1), adjoint=adjoint), axis=-1)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
-        """The product A x of the matrix and vectors [..., N]; of Aᴴ if `adjoint`.
+        """Returns the product A x of the matrix and vectors [..., N]; that of Aᴴ if `adjoint`.
 
         Raises:
             TypeError: Another dtype.
@@ -318,12 +318,12 @@ class LinearOperator(Module):
         return solved(self.to_dense(), rhs, adjoint)
 
     def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
-        """The X with A X = rhs, of shape [..., N, R]; or the operator that is A⁻¹ rhs of an operator.
+        """Solves A X = rhs, with X of shape [..., N, R]; for an operator rhs it returns the operator A⁻¹ rhs.
 
         Args:
             rhs: A tensor [..., M, R] of this dtype, or an operator.
-            adjoint: Whether Aᴴ takes the place of A.
-            adjoint_arg: Whether rhsᴴ takes the place of rhs.
+            adjoint: Whether Aᴴ is used in place of A.
+            adjoint_arg: Whether rhsᴴ is used in place of rhs.
             name: Accepted, without effect.
 
         Raises:
@@ -344,7 +344,7 @@ class LinearOperator(Module):
         return squeeze(self.solve(expand_dims(rhs, -1), adjoint=adjoint), axis=-1)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
-        """The x with A x = rhs, for vectors [..., M]; with Aᴴ if `adjoint`.
+        """Solves A x = rhs for vectors [..., M]; Aᴴ x = rhs if `adjoint`.
 
         Raises:
             NotImplementedError: A hint says that the operator is singular, or it is not square.
@@ -441,7 +441,7 @@ class LinearOperator(Module):
         return self.matmul(eye(self.domain_dimension, batch_shape=self.batch_shape.as_list(), dtype=self.dtype))
 
     def to_dense(self, name: str = "to_dense") -> Any:
-        """The matrix, written out."""
+        """Returns the dense matrix."""
         return self._to_dense()
 
     def _diag_part(self) -> Any:
@@ -494,7 +494,7 @@ class LinearOperator(Module):
         return self._cond()
 
     def __getitem__(self, slices: Any) -> LinearOperator:
-        """The operator with a part of the batch: the indices are those of the batch's axes."""
+        """Returns the operator of a part of the batch: the indices are those of the batch's axes."""
         index = slices if isinstance(slices, tuple) else (slices,)
         if Ellipsis not in index:
             index = (*index, Ellipsis)

@@ -29,12 +29,12 @@ from teletape.tensors.tensor_shape import TensorShape
 
 
 class LinearOperatorPermutation(LinearOperator):
-    """The operator that puts element perm[i] of a vector in place i.
+    """The operator that moves element perm[i] of a vector to index i.
 
     Args:
         perm: [..., N], integers, each from 0 to N − 1 once.
         dtype: Of the matrix.
-        is_non_singular: A hint; see LinearOperator, also for the next three. It is.
+        is_non_singular: A hint; always True. See LinearOperator, also for the next three.
         is_self_adjoint: A hint.
         is_positive_definite: A hint.
         is_square: A hint; it is.
@@ -77,7 +77,7 @@ class LinearOperatorPermutation(LinearOperator):
 
     @property
     def perm(self) -> Any:
-        """The permutation: the tensor or the variable that it was made of."""
+        """The permutation: the tensor or variable of the constructor."""
         return self._perm
 
     def _shape(self) -> TensorShape:
@@ -167,12 +167,12 @@ class LinearOperatorTridiag(LinearOperator):
 
     @property
     def diagonals(self) -> Any:
-        """What it was made of."""
+        """The diagonals of the constructor."""
         return self._diagonals
 
     @property
     def diagonals_format(self) -> str:
-        """How `diagonals` holds them."""
+        """The format of `diagonals`."""
         return self._diagonals_format
 
     def _shape(self) -> TensorShape:
@@ -183,7 +183,7 @@ class LinearOperatorTridiag(LinearOperator):
         return shape if self._diagonals_format == "matrix" else shape[:-2].concatenate([shape[-1], shape[-1]])
 
     def _compact(self, adjoint: bool = False) -> Any:
-        """The diagonals as [..., 3, N], those of the adjoint if wanted."""
+        """Returns the diagonals as [..., 3, N]; those of the adjoint if `adjoint`."""
         if isinstance(self._diagonals, list):
             shape = self.shape[:-1].as_list()
             diagonals = [broadcast_to(diagonal, shape) for diagonal in self._diagonals]

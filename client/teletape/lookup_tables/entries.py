@@ -1,4 +1,4 @@
-"""What fills the tables of `tf.lookup`: two tensors, or the lines of a file."""
+"""Initializers of the tables of `tf.lookup`: two tensors, or the lines of a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEYS: Final = (dtypes.string, dtypes.int32, dtypes.int64)
 
 
 class Initializer:
-    """The keys and values that a table has from its beginning, read when the table is made."""
+    """The initial keys and values of a table, read when the table is made."""
 
     def __init__(self, key_dtype: DType, value_dtype: DType) -> None:
         self._key_dtype, self._value_dtype = key_dtype, value_dtype
@@ -41,7 +41,7 @@ class Initializer:
         raise NotImplementedError  # pragma: no cover - abstract
 
     def initialize(self, table: Any) -> None:
-        """Fills a table; a subclass of a program, such as Keras's of an empty table, may fill it otherwise."""
+        """Fills a table; a program's subclass, such as Keras's for an empty table, may fill it otherwise."""
         table.fill(*self.arrays())
 
 
@@ -74,7 +74,7 @@ class KeyValueTensorInitializer(Initializer):
 
 
 class TextFileIndex:
-    """What else than a column a key or a value can be: the whole line, or its number."""
+    """Keys or values that are no columns: the whole line, or its number."""
 
     WHOLE_LINE = -2
     LINE_NUMBER = -1
@@ -88,11 +88,11 @@ class TextFileInitializer(Initializer):
         key_dtype: string, int32 or int64.
         key_index: The column of the keys, TextFileIndex.WHOLE_LINE or TextFileIndex.LINE_NUMBER.
         value_dtype: Of the values: string, a float or int32 or int64.
-        value_index: The column of the values, or as `key_index`.
-        vocab_size: How many lines are read; None: all.
-        delimiter: Between columns.
+        value_index: The column of the values, or a TextFileIndex as for `key_index`.
+        vocab_size: The number of lines to read; None: all.
+        delimiter: The separator of columns.
         name: Without effect.
-        value_index_offset: What is added to the number of a line, if that is the value.
+        value_index_offset: Added to the number of a line, if that is the value.
 
     Raises:
         ValueError: No file, an index below -2, or a dtype that does not fit an index.

@@ -1,6 +1,6 @@
 """`tf.lookup.experimental.MutableHashTable` and `DenseHashTable`: tables that a program changes.
 
-Each call reads its tensors, and in a tf.function the function runs op by op. A checkpoint does not hold them.
+Each call reads its tensors; a tf.function with such a call runs op by op. A checkpoint does not save the tables.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["DenseHashTable", "MutableHashTable"]
 
 
 class MutableHashTable(Table):
-    """A table from keys to values, at first empty.
+    """A table from keys to values, initially empty.
 
     Args:
         key_dtype: string, int32 or int64.
@@ -53,7 +53,7 @@ class MutableHashTable(Table):
         return array_of(convert_to_tensor(keys, self._key_dtype))
 
     def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
-        """Returns the values of keys: [*keys.shape, *value.shape]; of a sparse or ragged tensor one like it.
+        """Returns the values of keys: [*keys.shape, *value.shape]; for a sparse or ragged tensor one of its structure.
 
         Args:
             keys: Of the table's dtype.
@@ -81,11 +81,11 @@ class MutableHashTable(Table):
         return convert_to_tensor(values.reshape(shape), self._value_dtype)
 
     def __getitem__(self, keys: Any) -> Any:
-        """As lookup."""
+        """Returns the values of keys; see `lookup`."""
         return self.lookup(keys)
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> None:
-        """Gives keys their values; of a key that occurs twice the last one counts.
+        """Sets the values of keys; if a key occurs twice, the last value counts.
 
         Raises:
             ValueError: Keys or values of another dtype.
@@ -102,11 +102,11 @@ class MutableHashTable(Table):
         self._entries.update(zip(flat, rows, strict=True))
 
     def __setitem__(self, keys: Any, values: Any) -> None:
-        """As insert."""
+        """Sets the values of keys; see `insert`."""
         self.insert(keys, values)
 
     def remove(self, keys: Any, name: str | None = None) -> None:
-        """Removes keys; those that are not there are ignored. ValueError: another dtype."""
+        """Removes keys, if they exist; ValueError for another dtype."""
         for key in self.keys_of(keys).reshape(-1).tolist():
             self._entries.pop(key, None)
 
@@ -129,9 +129,9 @@ class DenseHashTable(MutableHashTable):
     """A MutableHashTable with two keys that cannot be used.
 
     Args:
-        key_dtype: As of MutableHashTable.
-        value_dtype: Of the values.
-        default_value: As of MutableHashTable.
+        key_dtype: As for MutableHashTable.
+        value_dtype: The dtype of the values.
+        default_value: As for MutableHashTable.
         empty_key: A key that cannot be used.
         deleted_key: Another one.
         initial_num_buckets: Without effect.
@@ -171,9 +171,9 @@ class DenseHashTable(MutableHashTable):
         return array
 
     def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> None:
-        """As insert."""
+        """Sets the values of keys; see `insert`."""
         self.insert(keys, values)
 
     def erase(self, keys: Any, name: str | None = None) -> None:
-        """As remove."""
+        """Removes keys; see `remove`."""
         self.remove(keys)

@@ -1,7 +1,6 @@
 """`tf.lookup.StaticHashTable`: a table that does not change.
 
-A lookup reads its keys: over HTTP a round trip, and in a tf.function the function runs op by op. Looking up has no
-gradient.
+A lookup reads its keys: over HTTP a round trip; a tf.function with a lookup runs op by op. A lookup has no gradient.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class StaticHashTable(Table):
         initializer.initialize(self)
 
     def fill(self, keys: Any, values: Any) -> None:
-        """Puts arrays of keys and values into the table, which is empty: what its initializer calls."""
+        """Fills the empty table from arrays of keys and values; its initializer calls it."""
         chosen: list[int] = []
         for place, key in enumerate(keys.tolist()):
             known = self._places.setdefault(key, len(chosen))
@@ -71,7 +70,7 @@ class StaticHashTable(Table):
         return self._default
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Returns the values of keys, in their shape; of a sparse or ragged tensor one like it.
+        """Returns the values of keys, in their shape; for a sparse or ragged tensor one of its structure.
 
         Raises:
             TypeError: Keys of another dtype.
@@ -84,7 +83,7 @@ class StaticHashTable(Table):
         return convert_to_tensor(choices[places].reshape(array.shape), self._value_dtype)
 
     def __getitem__(self, keys: Any) -> Any:
-        """As lookup."""
+        """Returns the values of keys; see `lookup`."""
         return self.lookup(keys)
 
     def size(self, name: str | None = None) -> Tensor:

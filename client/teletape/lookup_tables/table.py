@@ -1,4 +1,4 @@
-"""What all tables of `tf.lookup` have: the dtypes of their keys and values."""
+"""The base class of the tables of `tf.lookup`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from teletape.tensors.tensor import TensorLike
 
 
 class Table:
-    """What all tables have: the dtypes of their keys and values, and entries by key, as Python's numbers or bytes."""
+    """The base class of tables: dtypes of keys and values, and the entries by key, as Python's numbers or bytes."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any, name: str | None) -> None:
         self._key_dtype, self._value_dtype = dtypes.as_dtype(key_dtype), dtypes.as_dtype(value_dtype)

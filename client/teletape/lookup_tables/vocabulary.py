@@ -1,6 +1,6 @@
-"""`tf.lookup.StaticVocabularyTable`: numbers of words, and of words that are not in the vocabulary.
+"""`tf.lookup.StaticVocabularyTable`: numbers for words, also for those outside the vocabulary.
 
-A lookup reads its keys, as that of a StaticHashTable.
+A lookup reads its keys, as in a StaticHashTable.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["StaticVocabularyTable"]
 
 
 class StaticVocabularyTable(Table):
-    """A table from words to their numbers; words that are not there share `num_oov_buckets` numbers, by FarmHash.
+    """A table from words to their numbers; other words share `num_oov_buckets` numbers, by FarmHash.
 
     Args:
         initializer: The words and their numbers, int64; None: there are none.
-        num_oov_buckets: How many numbers there are for other words, at least 1.
+        num_oov_buckets: The number of numbers for other words, at least 1.
         lookup_key_dtype: Of the keys; None: the initializer's.
         name: Without effect.
         experimental_is_anonymous: Without effect.
@@ -65,7 +65,7 @@ class StaticVocabularyTable(Table):
         self._words = dict(zip(words.tolist(), numbers.tolist(), strict=True))
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Returns the numbers of words, int64, in their shape; of a sparse or ragged tensor one like it.
+        """Returns the numbers of words, int64, in their shape; for a sparse or ragged tensor one of its structure.
 
         Raises:
             TypeError: Keys of another dtype.
@@ -82,9 +82,9 @@ class StaticVocabularyTable(Table):
         return len(self._words) + farmhash64(text) % self._buckets if number is None else number
 
     def __getitem__(self, keys: Any) -> Any:
-        """As lookup."""
+        """Returns the numbers of words; see `lookup`."""
         return self.lookup(keys)
 
     def size(self, name: str | None = None) -> Tensor:
-        """Returns how many numbers there are, int64."""
+        """Returns the number of numbers, int64."""
         return convert_to_tensor(np.int64(len(self._words) + self._buckets))

@@ -2,5 +2,5 @@
 
 from teletape.numpy_api import arranging, behavior, creation, elementwise, products, reductions, types
 
-#: What holds the public functions, but for those of `random`.
+#: The modules of the public functions, except those of `random`.
 MODULES = (creation, elementwise, reductions, arranging, products, types, behavior)

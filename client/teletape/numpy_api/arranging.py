@@ -1,4 +1,4 @@
-"""The same elements in other shapes and orders: joined, cut, turned, chosen, sorted.
+"""Functions that rearrange elements: join, cut, turn, choose, sort.
 
 Long because NumPy has this many of these functions.
 """
@@ -91,7 +91,7 @@ def reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
 
     Args:
         a: The array.
-        newshape: The shape; -1: the size that is left.
+        newshape: The shape; -1: the size that follows from the others.
         order: "C": the last axis changes fastest; "F": the first.
 
     Raises:
@@ -127,12 +127,12 @@ def squeeze(a: Any, axis: Any = None) -> Tensor:
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
-    """Returns an array with its axes in another order; None: in the opposite one."""
+    """Returns an array with its axes in another order; None: in reverse order."""
     return _transpose(array(a), axes)
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
-    """Returns an array with two axes in each other's place."""
+    """Returns an array with two axes swapped."""
     a = array(a)
     order = list(range(len(a.shape)))
     order[axis1], order[axis2] = order[axis2], order[axis1]
@@ -237,7 +237,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 
     Args:
         ary: The array.
-        indices_or_sections: How many equal parts, or where the parts after the first begin.
+        indices_or_sections: The number of equal parts, or the beginnings of the parts after the first.
         axis: The axis.
     """
     a = array(ary)
@@ -314,19 +314,19 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[Tensor]:
 
 # --------------------------------------------------------------------------------------------------------------- turns
 def flip(m: Any, axis: Any = None) -> Tensor:
-    """Returns the elements in the opposite order along axes; None: along all."""
+    """Returns the elements in reverse order along axes; None: along all."""
     m = array(m)
     axes = list(range(len(m.shape))) if axis is None else np.atleast_1d(np.asarray(axis)).tolist()
     return _reverse(m, axes)
 
 
 def flipud(m: Any) -> Tensor:
-    """Returns the elements in the opposite order along the first axis."""
+    """Returns the elements in reverse order along the first axis."""
     return flip(m, 0)
 
 
 def fliplr(m: Any) -> Tensor:
-    """Returns the elements in the opposite order along the second axis."""
+    """Returns the elements in reverse order along the second axis."""
     return flip(m, 1)
 
 
@@ -353,7 +353,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
 
 # ------------------------------------------------------------------------------------------------------------- choices
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """Returns elements of `x` where the condition is true, else of `y`; without these what `nonzero` returns.
+    """Returns elements of `x` where the condition is true, else of `y`; without `x` and `y` the result of `nonzero`.
 
     Raises:
         ValueError: Only one of `x` and `y`.
@@ -367,7 +367,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
-    """Returns for each element that of the first choice whose condition is true.
+    """Returns each element from the first choice whose condition is true there.
 
     Raises:
         ValueError: There are not as many conditions as choices.
@@ -395,7 +395,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
         indices: The positions.
         axis: The axis.
         out: Not supported, as in TensorFlow.
-        mode: What becomes of positions outside: "clip" or "wrap"; "raise" is refused, as in TensorFlow.
+        mode: The treatment of indices out of range: "clip" or "wrap"; "raise" is refused, as in TensorFlow.
 
     Raises:
         ValueError: Another mode.
@@ -416,7 +416,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
-    """Returns elements along an axis, at positions of their own for each place of the other axes."""
+    """Returns elements along an axis, at separate indices for each position along the other axes."""
     a, positions = array(arr), array(indices)
     if axis is None:
         return take_along_axis(_reshape(a, [-1]), positions, 0)

@@ -177,12 +177,12 @@ def linspace(
 
     Args:
         start: The first.
-        stop: The last, if `endpoint`; else what would come next.
-        num: How many.
+        stop: The last, if `endpoint`; else the one after the last.
+        num: The number of elements.
         endpoint: Whether `stop` is among them.
         retstep: Whether the distance is returned as well.
         dtype: The dtype; None: that of the bounds, as floats.
-        axis: Along which axis of the result they are.
+        axis: The axis of the result along which they lie.
     """
     kind = dtype_of(float if dtype is None else dtype)
     first, last = (tensor_of(bound, kind) for bound in promoted(start, stop))

@@ -1,4 +1,4 @@
-"""What NumPy's functions make of their arguments: arrays, and the dtype that several arrays have in common."""
+"""Conversion of arguments by NumPy's rules: to arrays, and to the common dtype of several arrays."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Preference:
     """The dtypes of Python's numbers.
 
     Attributes:
-        floats: Of a fraction.
-        integers: Of a whole number.
+        floats: The dtype of a float.
+        integers: The dtype of an int.
     """
 
     floats: dtypes.DType = dtypes.float64
@@ -38,7 +38,7 @@ def prefer_float32(wanted: bool) -> None:
 
 
 def dtype_of(dtype: Any) -> dtypes.DType:
-    """Returns a dtype; of Python's float and int the preferred one."""
+    """Returns a dtype; for Python's float and int the preferred one."""
     if dtype is float:
         return Preference.floats
     if dtype is int:
@@ -51,7 +51,7 @@ def array(value: Any, dtype: Any = None) -> Tensor:
 
     Args:
         value: A number, an array or a tensor, or nested lists of them.
-        dtype: The dtype wanted; None: that of the value.
+        dtype: The dtype; None: that of the value.
     """
     if not isinstance(value, TensorLike):
         leaves = nest.flatten(value)
@@ -68,7 +68,7 @@ def array(value: Any, dtype: Any = None) -> Tensor:
 
 
 def common_dtype(*values: Any) -> dtypes.DType:
-    """Returns the dtype that holds all values by NumPy's rules, in which Python's numbers give way to arrays.
+    """Returns the common dtype of all values by NumPy's rules, in which arrays have precedence over Python's numbers.
 
     Raises:
         InvalidArgumentError: NumPy knows no such dtype.

@@ -1,4 +1,4 @@
-"""What many elements together give: sums, means, extremes, counts, along axes."""
+"""Reductions along axes: sums, means, extremes, counts."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def ptp(a: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool | None = None) -> Tensor:
-    """Returns the mean along axes; of integers as a float. `out` is not supported, as in TensorFlow."""
+    """Returns the mean along axes; a float for integers. `out` is not supported, as in TensorFlow."""
     values = inexact(a) if dtype is None else _cast(array(a), dtype_of(dtype))
     return OPS["reduce_mean"](values, axis, bool(keepdims))
 
@@ -114,7 +114,7 @@ def var(
         axis: The axes; None: all.
         dtype: The dtype to compute with, and of the result.
         out: Not supported, as in TensorFlow.
-        ddof: What is taken off the number of elements before the division.
+        ddof: Subtracted from the number of elements before the division.
         keepdims: Whether the axes stay, with one element.
     """
     values = inexact(a) if dtype is None else _cast(array(a), dtype_of(dtype))
@@ -142,7 +142,7 @@ def any(a: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
 
 
 def count_nonzero(a: Any, axis: Any = None) -> Tensor:
-    """Returns how many elements along axes are not zero, as int64."""
+    """Returns the number of elements along axes that are not zero, as int64."""
     return OPS["math.count_nonzero"](array(a), axis)
 
 
@@ -154,12 +154,12 @@ def _position(name: str, a: Any, axis: Any) -> Tensor:
 
 
 def argmax(a: Any, axis: Any = None) -> Tensor:
-    """Returns where the largest element is along an axis; None: in the flat array."""
+    """Returns the index of the largest element along an axis; None: in the flat array."""
     return _position("argmax", a, axis)
 
 
 def argmin(a: Any, axis: Any = None) -> Tensor:
-    """Returns where the smallest element is along an axis; None: in the flat array."""
+    """Returns the index of the smallest element along an axis; None: in the flat array."""
     return _position("argmin", a, axis)
 
 

@@ -48,22 +48,22 @@ def tensor(x: Any) -> Tensor:
 
 
 def slices_or_tensor(x: Any) -> Any:
-    """Composites as they are, anything else as a tensor."""
+    """A composite unchanged, anything else as a tensor."""
     return x if isinstance(x, Composite) else convert_to_tensor(x)
 
 
 def value(x: Any) -> TensorLike:
-    """A tensor or variable as it is, anything else as a tensor."""
+    """A tensor or variable unchanged, anything else as a tensor."""
     return unwrapped(x) if isinstance(x, TensorLike | RaggedValue) else convert_to_tensor(x)
 
 
 def hinted(x: Any, other: Any) -> TensorLike:
-    """A tensor or variable as it is; anything else as a tensor with the dtype of `other`, if it fits."""
+    """A tensor or variable unchanged; anything else as a tensor with the dtype of `other`, if it fits."""
     return unwrapped(x) if isinstance(x, TensorLike | RaggedValue) else convert_to_tensor(x, dtype_hint=other.dtype)
 
 
 def like(x: Any, other: Any) -> TensorLike:
-    """A tensor or variable as it is; anything else as a tensor with the dtype of `other`, if that is a tensor."""
+    """A tensor or variable unchanged; anything else as a tensor with the dtype of `other`, if that is a tensor."""
     if isinstance(x, TensorLike | RaggedValue):
         return unwrapped(x)  # type: ignore[no-any-return]  # a tensor or variable
     return convert_to_tensor(x, other.dtype if isinstance(other, TensorLike | RaggedValue) else None)
@@ -91,7 +91,7 @@ def bool_tensor(x: Any) -> Tensor:
 
 
 def whole_tensor(x: Any) -> Tensor:
-    """A tensor; of an empty list int32, since one of numbers would be of whole ones."""
+    """A tensor; int32 for an empty list, because lists of numbers are integers here."""
     if holds_nothing(x):
         return convert_to_tensor(x, dtypes.int32)
     return convert_to_tensor(x)
@@ -111,20 +111,20 @@ def float_tensor(x: Any) -> Tensor:
 
 
 def single_tensor(x: Any) -> TensorLike:
-    """A tensor or variable as it is; numbers, lists and arrays by `by_default` as float32."""
+    """A tensor or variable unchanged; numbers, lists and arrays by `by_default` as float32."""
     return by_default(x, dtypes.float32, "f")
 
 
 def complex_tensor(x: Any) -> TensorLike:
-    """A tensor or variable as it is; numbers, lists and arrays by `by_default` as complex64."""
+    """A tensor or variable unchanged; numbers, lists and arrays by `by_default` as complex64."""
     return by_default(x, dtypes.complex64, "c")
 
 
 def by_default(x: Any, dtype: DType, kinds: str) -> TensorLike:
-    """Numbers, lists and arrays as an input of an op that TensorFlow gives a default dtype.
+    """An input of an op for which TensorFlow has a default dtype, from numbers, lists and arrays.
 
-    An array gets that `dtype`, whatever its own. Numbers and lists, and arrays in a function, keep theirs if it is of
-    the `kinds` that the op takes, NumPy's letters.
+    An array is converted to that `dtype`. Numbers and lists, and arrays in a function, keep their own dtype if its
+    kind, one of NumPy's letters, is among the `kinds` that the op takes.
     """
     if isinstance(x, TensorLike):
         return value(x)
@@ -156,7 +156,7 @@ def tensors(values: Any) -> list[Any]:
 
 
 def each(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The values, or those in the one list among them."""
+    """The values; if there is one, a list, the values in it."""
     return tuple(values[0]) if len(values) == 1 and isinstance(values[0], list | tuple) else values
 
 
@@ -197,7 +197,7 @@ def ints(x: Any, what: str = "shape") -> tuple[int, ...]:
 
 
 def _is_number(x: TensorLike) -> bool:
-    """Whether a tensor in a list counts as a number: TensorFlow cuts off the fraction of floats there."""
+    """Whether a value is a number or a tensor of numbers; TensorFlow cuts off the fraction of floats in a list."""
     return x.dtype.is_integer or (x.dtype.is_floating and x.shape.rank == 0)
 
 
@@ -246,7 +246,7 @@ def pairs(x: Any) -> tuple[tuple[int, int], ...]:
 
 
 def channels_first(data_format: Any) -> bool:
-    """Whether channels come before rows and columns; ValueError for a data format that there is not."""
+    """Whether channels come before rows and columns; ValueError for an unknown data format."""
     if data_format not in (None, "NHWC", "NCHW"):
         raise ValueError(f"`data_format` must be NHWC or NCHW, found {data_format!r}")
     return bool(data_format == "NCHW")
@@ -269,7 +269,7 @@ def dtype(x: Any) -> np.dtype[Any]:
 
 # ----------------------------------------------------------------------------------------------- neither of the two
 def factors_of(dtype: Any, a: Any, b: Any, function: str, argument: str) -> tuple[Any, Any]:
-    """The inputs of a product whose result has this dtype: integers of 8 bits become int32 first, so that sums fit.
+    """The inputs of a product whose result has this dtype: 8-bit integers become int32 first, so that sums fit.
 
     Raises:
         ValueError: The product of such inputs has no such dtype.
@@ -284,11 +284,11 @@ def factors_of(dtype: Any, a: Any, b: Any, function: str, argument: str) -> tupl
 
 
 def not_offered(x: Any, function: str, argument: str) -> None:
-    """InvalidArgumentError unless the argument is None."""
+    """Raises InvalidArgumentError unless the argument is None."""
     if x is not None:
         raise InvalidArgumentError(f"{function}: {argument} is not offered")
 
 
 def conjugate(result: Tensor) -> Tensor:
-    """The complex conjugate of a complex result; a real one as it is."""
+    """The complex conjugate of a complex result; a real one unchanged."""
     return call(ops.conj, (result,)) if result.dtype.is_complex else result

@@ -28,7 +28,7 @@ from teletape_engine.spec import shape_text
 
 # ------------------------------------------------------------------------------------------------------------- checks
 def same_numeric_dtype(x: TensorLike, y: TensorLike) -> None:
-    """TypeError unless both have one dtype, of numbers."""
+    """Raises TypeError unless both have the same dtype, of numbers."""
     if x.dtype is not y.dtype:
         raise TypeError(f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
     if not x.dtype.is_numeric:
@@ -40,19 +40,19 @@ def same_numeric_dtype(x: TensorLike, y: TensorLike) -> None:
 
 
 def real_or_complex(x: TensorLike) -> None:
-    """TypeError for integers, whose mean distance is none."""
+    """Raises TypeError for integers, of which a mean would not be an integer."""
     if x.dtype.is_integer:
         raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
 
 
 def has_bounds(x: TensorLike, dtype: Any) -> None:
-    """TypeError for truth values and strings, which have no smallest or largest, whatever the dtype."""
+    """Raises TypeError for bools and strings, which have no bounds."""
     if not x.dtype.is_numeric:
         raise TypeError(f"Cannot find minimum value of {x.dtype} with type {x.dtype}.")
 
 
 def complex_parts(real: TensorLike, imag: TensorLike) -> None:
-    """TypeError unless both are float32, or both float64."""
+    """Raises TypeError unless both are float32, or both float64."""
     first, second = real.dtype, imag.dtype
     if first is not second or first not in (dtypes.float32, dtypes.float64):
         raise TypeError(
@@ -62,19 +62,19 @@ def complex_parts(real: TensorLike, imag: TensorLike) -> None:
 
 
 def floating_features(features: TensorLike) -> None:
-    """ValueError unless they are floating."""
+    """Raises ValueError unless the features are floating."""
     if not features.dtype.is_floating:
         raise ValueError(f"`features.dtype` must be a floating point tensor.Received:features.dtype={features.dtype!r}")
 
 
 def three_elements(a: TensorLike, b: Any) -> None:
-    """FailedPreconditionError for vectors of another length than three; in a function the op refuses them."""
+    """Raises FailedPreconditionError for vectors of another length than three; in a function the op refuses them."""
     if a.shape.rank and a.shape[-1] != 3 and not current().tracing:
         raise FailedPreconditionError("Cross-products are only defined for 3-element vectors.")
 
 
 def three_channels(images: TensorLike) -> None:
-    """FailedPreconditionError unless images have three channels."""
+    """Raises FailedPreconditionError unless images have three channels."""
     shape = tuple(images.shape)
     if not shape or shape[-1] != 3:
         only = f"only has {shape[-1]} channels" if shape else "is a scalar"
@@ -82,13 +82,13 @@ def three_channels(images: TensorLike) -> None:
 
 
 def one_or_many_images(images: TensorLike) -> None:
-    """ValueError unless there are three axes, or four."""
+    """Raises ValueError unless there are three axes, or four."""
     if len(images.shape) not in (3, 4):
         raise ValueError("'images' must be either 3 or 4-dimensional.")
 
 
 def compatible_shape(x: TensorLike, shape: Any) -> None:
-    """InvalidArgumentError unless the shape of `x` is compatible with `shape`."""
+    """Raises InvalidArgumentError unless the shape of `x` is compatible with `shape`."""
     expected = as_shape(shape)
     if not x.shape.is_compatible_with(expected):
         text = "<unknown>"
@@ -101,7 +101,7 @@ def compatible_shape(x: TensorLike, shape: Any) -> None:
 
 
 def equation(equation: str, inputs: tuple[Any, ...]) -> None:
-    """ValueError unless it is an equation for that many inputs."""
+    """Raises ValueError unless the equation has the right number of inputs."""
     try:
         terms(equation, len(inputs))
     except InvalidArgumentError as error:
@@ -109,7 +109,7 @@ def equation(equation: str, inputs: tuple[Any, ...]) -> None:
 
 
 def matrices(a: Tensor) -> None:
-    """ValueError unless there are two axes or more."""
+    """Raises ValueError unless there are two axes or more."""
     if a.ndim < 2:
         raise ValueError(
             f"Argument `a` should be a (batch) matrix with rank >= 2.  Received `a` = {a.numpy()} with shape: {a.shape}"
@@ -117,7 +117,7 @@ def matrices(a: Tensor) -> None:
 
 
 def a_class_per_row(labels: Tensor, logits: Tensor) -> None:
-    """ValueError unless the labels have the shape of the logits without its last axis."""
+    """Raises ValueError unless the labels have the shape of the logits without its last axis."""
     if logits.ndim != labels.ndim + 1:
         raise ValueError(
             "`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: labels.shape="
@@ -131,7 +131,7 @@ def a_class_per_row(labels: Tensor, logits: Tensor) -> None:
 
 
 def same_shape(labels: TensorLike, logits: TensorLike, *_: Any) -> None:
-    """ValueError unless labels and logits have one shape."""
+    """Raises ValueError unless labels and logits have the same shape."""
     if labels.shape.as_list() != logits.shape.as_list():
         raise ValueError(
             f"`logits` and `labels` must have the same shape, received ({logits.shape} vs {labels.shape})."
@@ -139,7 +139,7 @@ def same_shape(labels: TensorLike, logits: TensorLike, *_: Any) -> None:
 
 
 def bounds_fit(t: Any, clip_value_min: Any, clip_value_max: Any) -> None:
-    """ValueError if a bound broadcasts `t` to another shape; where it does not broadcast at all, the op refuses it."""
+    """Raises ValueError if a bound broadcasts `t` to another shape; if it does not broadcast, the op refuses it."""
     t = t.values if isinstance(t, IndexedSlices) else t
     own = _shape_of(t)
     for bound in (clip_value_min, clip_value_max):
@@ -159,20 +159,20 @@ def _shape_of(x: Any) -> tuple[Any, ...]:
 
 
 def known_direction(values: Tensor, direction: Any) -> None:
-    """ValueError unless it is a direction to sort in."""
+    """Raises ValueError unless it is a direction to sort in."""
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"Unknown direction: {direction}, expected one of ASCENDING, DESCENDING")
 
 
 def known_side(sorted_sequence: Tensor, values: TensorLike, side: Any, out_type: Any) -> None:
-    """ValueError unless it is a side to search from."""
+    """Raises ValueError unless it is a side to search from."""
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
 
 
 # ---------------------------------------------------------------------------------------------------------- shortcuts
 def itself_if_dtype(x: Tensor, dtype: Any) -> Tensor | None:
-    """`x`, if it has the dtype; UnimplementedError for a cast from or to strings."""
+    """Returns `x` if it has the dtype; UnimplementedError for a cast from or to strings."""
     wanted = dtypes.as_dtype(dtype)
     if x.dtype is wanted:
         return x
@@ -182,7 +182,7 @@ def itself_if_dtype(x: Tensor, dtype: Any) -> Tensor | None:
 
 
 def itself_or_slices(x: Any, dtype: Any) -> Tensor | None:
-    """As `itself_if_dtype`; of IndexedSlices and sparse tensors the values are cast."""
+    """Returns `x` if it has the dtype; IndexedSlices and sparse tensors with their values cast."""
     if isinstance(x, SparseValue):
         rows = x.values
         result = itself_if_dtype(rows, dtype)
@@ -195,7 +195,7 @@ def itself_or_slices(x: Any, dtype: Any) -> Tensor | None:
 
 
 def clipped_slices(t: Any, low: Any, high: Any) -> Tensor | None:
-    """IndexedSlices with clipped rows, if `t` is IndexedSlices; None for a tensor."""
+    """Returns IndexedSlices with clipped rows if `t` is IndexedSlices; None for a tensor."""
     if not isinstance(t, IndexedSlices):
         return None
     rows = call(ops.clip_by_value, (t.values, low, high))
@@ -203,19 +203,19 @@ def clipped_slices(t: Any, low: Any, high: Any) -> Tensor | None:
 
 
 def itself_if_real(x: Tensor) -> Tensor | None:
-    """`x`, if it is real; TypeError if it has no numbers."""
+    """Returns `x` if it is real; TypeError if it has no numbers."""
     if not x.dtype.is_numeric:
         raise TypeError(f"input must be a numeric tensor, but got tensor with dtype {x.dtype}")
     return None if x.dtype.is_complex else x
 
 
 def zeros_if_real(x: Tensor) -> Tensor | None:
-    """Zeros, connected to nothing, if `x` is real."""
+    """Returns zeros without a gradient if `x` is real."""
     return None if x.dtype.is_complex else call(ops.zeros_like, (x,))
 
 
 def angle_if_real(x: Tensor) -> Tensor | None:
-    """0, or pi below zero, if `x` is real."""
+    """Returns 0, or pi for negative numbers, if `x` is real."""
     if x.dtype.is_complex:
         return None
     negative = call(ops.less, (x, 0))
@@ -223,14 +223,14 @@ def angle_if_real(x: Tensor) -> Tensor | None:
 
 
 def silu_of_tensor_beta(features: Tensor, beta: Any) -> Tensor | None:
-    """features·sigmoid(beta·features), if `beta` is more than a number of Python: it has a gradient too."""
+    """Returns features·sigmoid(beta·features) if `beta` is no Python number, so that it has a gradient too."""
     if isinstance(beta, (int, float)):
         return None
     return call(ops.mul, (features, call(ops.sigmoid, (call(ops.mul, (features, to.like(beta, features))),))))
 
 
 def polygamma_of_tensor_order(a: Any, x: Any) -> Tensor | None:
-    """Polygamma with an order for each element, if `a` is more than a whole number; no gradient reaches `a`."""
+    """Returns polygamma with an order for each element if `a` is no Python integer; `a` gets no gradient."""
     known = isinstance(x, (TensorLike, np.ndarray, np.generic))
     if isinstance(a, (int, float)) and known and float(a).is_integer():
         return None
@@ -247,7 +247,7 @@ def polygamma_of_tensor_order(a: Any, x: Any) -> Tensor | None:
 
 
 def fractions_no_nan(x: TensorLike, y: TensorLike) -> Tensor | None:
-    """The quotients of integers, float64, and float32 of those of up to 16 bits, as of truediv; 0 where `y` is 0."""
+    """Returns the quotients of integers, as truediv: float32 for up to 16 bits, else float64; 0 where `y` is 0."""
     if not x.dtype.is_integer or x.dtype is not y.dtype:
         return None
     dtype = (dtypes.float32 if x.dtype.size < 4 else dtypes.float64).np

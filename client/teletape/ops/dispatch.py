@@ -1,4 +1,4 @@
-"""From Python values to an op's inputs, and the call: the one way in which the SDK runs an op."""
+"""Turns Python values into an op's inputs, and calls the op: the SDK runs every op this way."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
         if isinstance(value, TensorLike):
             tensor: Any = unwrapped(value)
             if not isinstance(tensor, EagerTensor):
-                tensor = call(ops.stop_gradient, (tensor,))  # a constant of what the variable holds now
+                tensor = call(ops.stop_gradient, (tensor,))  # a constant of the variable's present value
             if wanted is not None and tensor.dtype is not wanted:
                 raise TypeError(
                     f"Expected tensor {tensor.numpy()} with dtype {wanted!r}, but got dtype {tensor.dtype!r}."
@@ -128,7 +128,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
 
 
 def as_tensor(value: Any) -> Tensor:
-    """A tensor, variable or IndexedSlices as a tensor; a variable's reading is a value of its own."""
+    """A tensor, variable or IndexedSlices as a tensor; each reading of a variable is a new value."""
     if isinstance(value, EagerTensor):
         return value
     if isinstance(value, IndexedSlices):
@@ -142,7 +142,7 @@ def as_tensor(value: Any) -> Tensor:
 
 
 def known_elements(x: TensorLike) -> Any:
-    """The elements of a tensor as an array, if no request is needed to know them; else None.
+    """The elements of a tensor as an array, if they are known without a request; else None.
 
     In a function that is traced only constants are known.
     """
@@ -167,7 +167,7 @@ def holds_tensors(value: Any) -> bool:
 
 
 def holds_nothing(value: Any) -> bool:
-    """Whether it is a (nested) list without elements."""
+    """Whether a value is a (nested) list without elements."""
     return isinstance(value, list | tuple) and all(holds_nothing(item) for item in value)
 
 
@@ -207,7 +207,7 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
         TypeError: A number that the tensor's dtype cannot hold; a ragged tensor, if the op does not take any.
     """
     try:
-        frame = _frame(2)  # mostly the program's: between it and this is the function that TensorFlow has for the op
+        frame = _frame(2)  # mostly the program's: between it and this one is TensorFlow's function for the op
     except ValueError:  # called from the outermost frame
         frame = _frame(1)
     code = frame.f_code
@@ -231,7 +231,7 @@ _frame: Final = sys._getframe
 
 
 def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:
-    """Runs `op`, and notes whether a Python number among the inputs is one that the program has read before."""
+    """Runs `op`, and notes whether a Python number among the inputs is a value that the program has read before."""
     owner = current()
     recorder = owner.recorder()
     result = recorder.apply(op, inputs, attrs, where)
@@ -240,7 +240,7 @@ def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:
 
 
 def operands(op: Op, args: Sequence[Any]) -> list[Any]:
-    """Returns the inputs of a call as recorded values; what is no tensor takes the dtype of the tensors next to it."""
+    """Returns the inputs of a call as recorded values; other values take the dtype of the tensors among them."""
     inputs: list[Any] = [None] * len(args)
     for i, arg in enumerate(args):
         if isinstance(arg, TensorLike):
@@ -254,7 +254,7 @@ def operands(op: Op, args: Sequence[Any]) -> list[Any]:
             if Trait.TRUTHS in op.traits:
                 dtype = BOOL
             elif dtype is None and i in op.integers and holds_nothing(arg):
-                dtype = _INT32  # an empty list has no numbers that could say so
+                dtype = _INT32  # an empty list has no numbers that would decide the dtype
             inputs[i] = operand(op, arg, dtype, alone=Trait.CONVERTS_APART in op.traits)
     return inputs
 
@@ -264,13 +264,13 @@ def _alike(op: Op, i: int, j: int) -> bool:
 
 
 def operand(op: Op, arg: Any, dtype: Any, *, alone: bool = False) -> Any:
-    """Anything but a tensor as an op's input.
+    """Returns a value that is no tensor as an op's input.
 
     Args:
         op: The op.
         arg: A number, list or array.
         dtype: The dtype of the op's tensors, which it takes; None: its own.
-        alone: Convert it by itself if it does not fit that dtype, and let the op refuse the pair.
+        alone: Whether a value that does not fit that dtype keeps its own, so that the op refuses the pair.
 
     Raises:
         TypeError: It does not fit.

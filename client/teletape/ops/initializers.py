@@ -1,4 +1,4 @@
-"""TensorFlow's own initializers, `tf.zeros_initializer` and its like: callables from a shape to a first value.
+"""TensorFlow's own initializers, such as `tf.zeros_initializer`: callables from a shape to an initial value.
 
 Those of Keras are `tf.initializers`.
 """
@@ -29,7 +29,7 @@ _PARTITION = ("partition_shape", "partition_offset")
 
 
 class Initializer:
-    """What the initializers share: `get_config` has the arguments of the constructor."""
+    """The base class of initializers: `get_config` returns the arguments of the constructor."""
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""
@@ -37,12 +37,12 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """Returns an initializer from what `get_config` returned."""
+        """Returns an initializer from the result of `get_config`."""
         return cls(**{name: value for name, value in config.items() if name != "dtype"})
 
 
 def _shape_of(shape: Any, options: dict[str, Any]) -> Any:
-    """Returns the shape to fill: that of the partition if one is passed.
+    """Returns the shape to fill, or that of the partition if one is passed.
 
     Raises:
         TypeError: An unknown keyword argument.

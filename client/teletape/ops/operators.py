@@ -1,4 +1,4 @@
-"""TensorFlow's operators on tensors and variables: which op each is, and how it converts the other side."""
+"""TensorFlow's operators on tensors and variables: the op of each, and the conversion of the other operand."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _compare(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _compared_texts(self: Any, other: Any, *, unlike: bool) -> Tensor:
-    """Returns where strings are equal, or where not. They never leave the program."""
+    """Returns whether strings are equal, or whether they differ. Strings are never sent to a server."""
     texts = convert_to_tensor(other)
     if texts.dtype is not self.dtype:
         raise InvalidArgumentError(f"strings are compared with strings; found a tensor of {texts.dtype.name}")
@@ -138,7 +138,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 
 def _logical(logical: str, bitwise: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """Truth values are combined as such, integers bit by bit."""
+    """Combines bools logically, integers bit by bit."""
     truths, bits = CATALOGUE[logical], CATALOGUE[bitwise]
 
     def operate(self: Any, other: Any) -> Any:
@@ -212,7 +212,7 @@ def _is_unknown(part: Any) -> bool:
 
 
 def _at_unknown_indices(tensor: Any, parts: list[Any]) -> Any:
-    """Returns `tensor[parts]`: what is known is cut first, and then the element along each axis of the others."""
+    """Returns `tensor[parts]`: first the part at the known indices, then the element at each unknown one."""
     known = [slice(None) if _is_unknown(part) else part for part in parts]
     result = call(ops.strided_slice, (tensor,), index=index_spec(tuple(known)))
     axes = sum(part is not None and part is not Ellipsis for part in parts)
@@ -229,10 +229,10 @@ def _at_unknown_indices(tensor: Any, parts: list[Any]) -> Any:
 
 
 def cut_at(shape: Shape, key: Any) -> tuple[Any, tuple[int, ...]]:
-    """Returns start, step and count along each axis of what an index takes, as an array or a tensor; and the counts.
+    """Returns start, step and count of an index along each axis, as an array or a tensor; and the counts.
 
     Args:
-        shape: The shape of what is indexed.
+        shape: The shape of the indexed tensor.
         key: The index, without masks.
     """
     parts = list(key) if isinstance(key, tuple | list) else [key]
@@ -254,7 +254,7 @@ def cut_at(shape: Shape, key: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def element_at(tensor: Tensor, index: Tensor, axis: int = 0, dimension: int | None = None) -> Tensor:
-    """Returns the element along an axis at a scalar index that may count from the end; its gradient is dense.
+    """Returns the element along an axis at a scalar index, which may be negative; its gradient is dense.
 
     Args:
         tensor: The tensor.
@@ -267,13 +267,13 @@ def element_at(tensor: Tensor, index: Tensor, axis: int = 0, dimension: int | No
 
 
 def element_index(index: Tensor, length: int, dimension: int) -> Tensor:
-    """Returns an index counted from the front; the server refuses one that is outside of this axis of a tensor."""
+    """Returns an index as a nonnegative one; the server refuses it outside of this axis of the tensor."""
     message = f"slice index {{index}} of dimension {dimension} out of bounds."
     return call(ops.element_index, (index,), length=length, wraps=True, message=message)
 
 
 def entry(tensor: Tensor, index: Tensor, axis: int = 0) -> Tensor:
-    """Returns the element along an axis at an index that counts from the front; its gradient is dense."""
+    """Returns the element along an axis at a nonnegative index; its gradient is dense."""
     inner = call(ops.expand_dims, (tensor,), axis=0)
     return call(ops.squeeze, (call(ops.gather, (inner, index), axis=axis + 1),), axis=(0,))
 

@@ -1,8 +1,7 @@
-"""`tf.raw_ops`: TensorFlow's ops by their own names, each a call of the public function that computes the same.
+"""`tf.raw_ops`: TensorFlow's ops by their own names, each a call of the public function for it.
 
-A raw op takes its arguments by name alone, and none of the forms that public functions are generous with. Each row of
-the table says which function it is and which of its arguments the function gets. Long because the table has a row for
-each op.
+A raw op takes its arguments by name only, and in one form only. Each row of the table names the public function and
+the arguments that it gets. Long because the table has a row for each op.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ __all__ = ["NAMES", "functions"]
 
 # --------------------------------------------------------------------------------------------------------------- table
 class _Row(NamedTuple):
-    """What a raw op is.
+    """A raw op.
 
     Attributes:
         function: The public function, without the leading `tf.`, or one of raw_calls.
         arguments: The raw op's arguments with their defaults, separated by spaces; `name` comes after them.
-        passed: What the function gets: an argument's name, or `keyword=argument`; empty: all, in order.
+        passed: The function's arguments: a raw argument's name, or `keyword=argument`; empty: all, in order.
     """
 
     function: str | Callable[..., Any]
@@ -429,11 +428,11 @@ _ROWS: Final = {
 
 
 # ----------------------------------------------------------------------------------------------------------- functions
-NAMES: Final = frozenset(_ROWS)  #: Of the ops that are here.
+NAMES: Final = frozenset(_ROWS)  #: The rows above, by the op's name.
 
 
 def functions(public: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """Every function of `tf.raw_ops` that a row is about, by its name there.
+    """The functions of `tf.raw_ops`, by their names.
 
     Args:
         public: TensorFlow's functions, by their names without the leading `tf.`.
@@ -470,7 +469,7 @@ def _argument(text: str) -> tuple[str, Any]:
 
 
 def _misuse(name: str, arguments: list[str], required: set[str], args: Any, kwargs: Mapping[str, Any]) -> str:
-    """What is wrong with a call."""
+    """The error message for a wrong call."""
     if args:
         return f"{name} only takes keyword args (possible keys: {[*arguments, 'name']}). Please pass them as keywords."
     unknown = [argument for argument in kwargs if argument not in arguments]

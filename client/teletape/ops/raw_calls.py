@@ -66,7 +66,7 @@ class Svd(NamedTuple):
 
 
 class FusedBatchNormV2(NamedTuple):
-    """The result, the mean and variance to go on with, and those of the batch, which its gradient uses."""
+    """The result, the updated mean and variance, and those of the batch, which the gradient uses."""
 
     y: Tensor
     batch_mean: Tensor
@@ -76,7 +76,7 @@ class FusedBatchNormV2(NamedTuple):
 
 
 class FusedBatchNormV3(NamedTuple):
-    """As FusedBatchNormV2; `reserve_space_3` is zero."""
+    """The fields of FusedBatchNormV2, and `reserve_space_3`, which is zero."""
 
     y: Tensor
     batch_mean: Tensor
@@ -87,14 +87,14 @@ class FusedBatchNormV3(NamedTuple):
 
 
 def equal(x: Any, y: Any, incompatible_shape_error: bool) -> Tensor:
-    """Whether elements are equal; without the error tensors of shapes that do not broadcast are not, as a whole."""
+    """Whether elements are equal; without `incompatible_shape_error`, False if the shapes do not broadcast."""
     if incompatible_shape_error or _broadcast(x, y):
         return logic.equal(x, y)
     return constant(False)
 
 
 def not_equal(x: Any, y: Any, incompatible_shape_error: bool) -> Tensor:
-    """Whether elements differ; without the error tensors of shapes that do not broadcast do, as a whole."""
+    """Whether elements differ; without `incompatible_shape_error`, True if the shapes do not broadcast."""
     if incompatible_shape_error or _broadcast(x, y):
         return logic.not_equal(x, y)
     return constant(True)
@@ -144,7 +144,7 @@ def svd(input: Any, compute_uv: bool, full_matrices: bool) -> Svd:
 
 
 def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any, fast: bool) -> Tensor:
-    """Least squares; the regularizer is float64, whatever the matrices are."""
+    """Least squares; the regularizer is always float64."""
     a = convert_to_tensor(matrix)
     return decompositions.lstsq(a, rhs, 0.0 if a.dtype.is_complex else to.cast(l2_regularizer, a), fast)
 
@@ -156,7 +156,7 @@ def tridiagonal_matmul(superdiag: Any, maindiag: Any, subdiag: Any, rhs: Any) ->
 
 
 def squeeze(input: Any, axis: Sequence[int]) -> Tensor:
-    """Without the axes of length one, or those of `axis`."""
+    """Removes all axes of length 1, or those of `axis`."""
     return shape.squeeze(input, axis or None)
 
 
@@ -166,7 +166,7 @@ def einsum(inputs: Sequence[Any], equation: str) -> Tensor:
 
 
 def bincount(arr: Any, size: Any, weights: Any) -> Tensor:
-    """How often each number below `size` occurs, or the sums of their weights if there are some."""
+    """The count of each number below `size`, or the sum of its weights if there are some."""
     weighted = convert_to_tensor(weights)
     chosen = weighted if weighted.shape.num_elements() else None
     dtype = weighted.dtype
@@ -174,12 +174,12 @@ def bincount(arr: Any, size: Any, weights: Any) -> Tensor:
 
 
 def lower_bound(sorted_inputs: Any, values: Any, out_type: Any) -> Tensor:
-    """For each value of a row its first place in the sorted row."""
+    """For each value the first index at which it can be inserted into the sorted row."""
     return ordered.searchsorted(sorted_inputs, values, "left", out_type)
 
 
 def upper_bound(sorted_inputs: Any, values: Any, out_type: Any) -> Tensor:
-    """For each value of a row the place after its last in the sorted row."""
+    """For each value the last index at which it can be inserted into the sorted row."""
     return ordered.searchsorted(sorted_inputs, values, "right", out_type)
 
 
@@ -189,7 +189,7 @@ def stateless_uniform_int(shape: Any, seed: Any, minval: Any, maxval: Any) -> Te
 
 
 def _pairs(padding: str, explicit_paddings: Sequence[int]) -> Any:
-    """The padding of a public function: "EXPLICIT" has its amounts in a list, two for each axis."""
+    """The padding for a public function: the raw op's "EXPLICIT" has its numbers in a list, two for each axis."""
     if padding != "EXPLICIT":
         return padding
     return list(zip(explicit_paddings[::2], explicit_paddings[1::2], strict=True))
@@ -260,7 +260,7 @@ def conv2d_backprop_input(
     data_format: str,
     dilations: Any,
 ) -> Tensor:
-    """The gradient of Conv2D by its images, which had `input_sizes`."""
+    """The gradient of Conv2D by its images, of shape `input_sizes`."""
     pairs = _pairs(padding, explicit_paddings)
     return convolutions.conv2d_transpose(out_backprop, filter, input_sizes, strides, pairs, data_format, dilations)
 
@@ -276,7 +276,7 @@ def conv2d_backprop_filter(
     data_format: str,
     dilations: Any,
 ) -> Tensor:
-    """The gradient of Conv2D by its filters, which had `filter_sizes`."""
+    """The gradient of Conv2D by its filters, of shape `filter_sizes`."""
     attrs = _windows(_pairs(padding, explicit_paddings), data_format, strides=strides, dilations=dilations)
     images, grads = (_channels_last(x, data_format) for x in (input, out_backprop))
     return call(ops.conv2d_backprop_filter, (images, grads), shape=to.ints(filter_sizes, "filter_sizes"), **attrs)
@@ -292,7 +292,7 @@ def depthwise_conv2d_backprop_input(
     data_format: str,
     dilations: Any,
 ) -> Tensor:
-    """The gradient of DepthwiseConv2dNative by its images, which had `input_sizes`."""
+    """The gradient of DepthwiseConv2dNative by its images, of shape `input_sizes`."""
     pairs = _pairs(padding, explicit_paddings)
     return convolutions.depthwise_conv2d_backprop_input(
         input_sizes, filter, out_backprop, strides, pairs, data_format, dilations
@@ -309,7 +309,7 @@ def depthwise_conv2d_backprop_filter(
     data_format: str,
     dilations: Any,
 ) -> Tensor:
-    """The gradient of DepthwiseConv2dNative by its filters, which had `filter_sizes`."""
+    """The gradient of DepthwiseConv2dNative by its filters, of shape `filter_sizes`."""
     pairs = _pairs(padding, explicit_paddings)
     return convolutions.depthwise_conv2d_backprop_filter(
         input, filter_sizes, out_backprop, strides, pairs, data_format, dilations
@@ -351,7 +351,7 @@ def bias_add_grad(out_backprop: Any, data_format: str) -> Tensor:
 
 # ------------------------------------------------------------------- gradients: dy or `gradients` times the derivative
 def _step(x: Any) -> Tensor:
-    """One where x is positive, else zero; its derivative is zero, as that of TensorFlow's ops is, and not None."""
+    """1 where x is positive, else 0; its derivative is zero and not None, as in TensorFlow."""
     return complex.sign(activations.relu(x))
 
 
@@ -433,10 +433,10 @@ def fused_batch_norm(
     """Batches normalized for each channel, by their own moments if `is_training`; 16-bit floats in float32.
 
     `mean` and `variance` have no gradient, as in TensorFlow. `batch_variance` is divided by n - 1, and both moments are
-    mixed with the given ones if `exponential_avg_factor` is not 1.
+    averaged with `mean` and `variance` if `exponential_avg_factor` is not 1.
 
     Raises:
-        InvalidArgumentError: Without training, a mean or variance that has not a number for each channel.
+        InvalidArgumentError: Without training, a mean or variance that does not have one number for each channel.
     """
     source = convert_to_tensor(x)
     tensor = cast(source, dtypes.float32) if source.dtype in (dtypes.float16, dtypes.bfloat16) else source
@@ -475,11 +475,11 @@ def fused_batch_norm(
 
 
 def fused_batch_norm_v3(*arguments: Any) -> FusedBatchNormV3:
-    """As FusedBatchNormV2, with one more result."""
+    """Calls FusedBatchNormV2, and adds one result."""
     results = fused_batch_norm(*arguments)
     return FusedBatchNormV3(*results, constant(0.0, results.batch_mean.dtype))
 
 
 def _along_channels(vector: Tensor, axis: int, rank: int) -> Tensor:
-    """Returns a vector in the shape in which it broadcasts along an axis."""
+    """Returns a vector reshaped so that it broadcasts along an axis."""
     return call(ops.reshape, (vector,), shape=tuple(-1 if i == axis else 1 for i in range(rank)))

@@ -15,7 +15,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """Returns the value of a tensor as an array if it is known without computing; else None.
 
     Args:
-        tensor: A tensor, or a number or array, which is returned.
+        tensor: A tensor; a number or array is returned unchanged.
         partial: Without effect.
 
     Example:

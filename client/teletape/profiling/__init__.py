@@ -1,1 +1,1 @@
-"""What `tf.session().profile()` measures and shows: time by op and by line, bytes, requests, and the waiting."""
+"""The profile of `tf.session().profile()`: time by op and by line, bytes, requests, and waits."""

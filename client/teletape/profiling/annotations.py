@@ -11,7 +11,7 @@ class Trace:
 
     Args:
         name: The name of the part.
-        **kwargs: What is known of it, as its step_num.
+        **kwargs: Facts about it, such as its step_num.
     """
 
     def __init__(self, name: str, **kwargs: Any) -> None: ...
@@ -20,7 +20,7 @@ class Trace:
         return self
 
     def set_metadata(self, **kwargs: Any) -> None:
-        """Accepts what else is known of the part."""
+        """Accepts further facts about the part."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

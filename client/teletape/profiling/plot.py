@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-_ROWS: Final = 10  #: Ops, and lines, that are shown.
+_ROWS: Final = 10  #: The number of ops, and of lines, that are shown.
 
 
 def draw(profile: Any, axes: Any = None) -> Any:
@@ -20,7 +20,7 @@ def draw(profile: Any, axes: Any = None) -> Any:
     }
     if axes is None:
         try:
-            from matplotlib import pyplot  # when it is first needed: it takes a second to import
+            from matplotlib import pyplot  # imported when first needed, because that takes a second
         except ImportError as error:
             raise ImportError("profile.plot needs Matplotlib: pip install matplotlib") from error
         heights = [max(len(bars), 2) for bars in charts.values()]

@@ -1,4 +1,4 @@
-"""What a profile has collected: counts and seconds by op and by line of the program, bytes, requests."""
+"""The data of a profile: counts and seconds by op and by line of the program, bytes, requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from teletape.profiling import plot, report
 from teletape_engine.functions.function import Function
 
-_NO_LINE: Final = "no line of the program"  #: Of steps of functions that were made for derivatives.
+_NO_LINE: Final = "no line of the program"  #: The line of steps in functions that were made for derivatives.
 
 
 class Row(NamedTuple):
@@ -17,8 +17,8 @@ class Row(NamedTuple):
 
     Attributes:
         name: The op, or the line of the program.
-        calls: How often.
-        seconds: How long, all together.
+        calls: The number of calls.
+        seconds: Their total time.
     """
 
     name: str
@@ -27,18 +27,18 @@ class Row(NamedTuple):
 
 
 class Profile:
-    """What `session.profile()` gives: it collects until its block ends, and then shows itself as tables.
+    """The profile of `session.profile()`: it collects data until its block ends, and then displays tables.
 
     Attributes:
-        place: Where the session computes.
+        place: The address or device of the session.
         requests: Batches that were answered.
-        bytes_sent, bytes_received: Of them.
+        bytes_sent, bytes_received: The bytes of these batches and of their answers.
         seconds: From the beginning of the block to its end.
         waited: Seconds in which the program waited for answers.
         under_way: Seconds in which batches and answers were under way, encoded and decoded.
         queued: Seconds in which batches waited for the session to be free.
         computed: Seconds in which the session computed.
-        ending: Whether the block is over, and what it recorded is delivered.
+        ending: Whether the block is over, and its last commands are being sent.
         functions: The functions that were run on a server, and those within them, by their ids.
         callers: The lines that call functions.
     """

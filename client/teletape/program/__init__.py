@@ -1,1 +1,1 @@
-"""What the SDK knows of the program that uses it: its lines, its notebook cells, its types, what it sees of errors."""
+"""Facts about the program that uses the SDK: its lines, notebook cells and types, and the errors that it sees."""

@@ -11,7 +11,7 @@ _NUMBERED: Final = re.compile(r"<ipython-input-(\d+)-")  #: The file of a cell i
 
 
 def cell_of(file: str) -> str | None:
-    """Returns the name of the cell that is compiled as a file, for example "Cell In[2]"; None: it is no cell's."""
+    """Returns the name of the cell that is compiled as a file, for example "Cell In[2]"; None: it is no cell."""
     notebook = shell()
     if notebook is None:
         return None

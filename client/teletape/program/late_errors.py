@@ -15,14 +15,14 @@ _UNITS: Final = 8  #: Units of bytecode that an entry has at most.
 
 
 def error_at(error: TeletapeError, recorded: Where, read: CallSite) -> Exception:
-    """Returns what a read raises for a command that failed: always a new exception.
+    """Returns the exception that a read raises for a command that failed: always a new one.
 
-    The session keeps the error itself for what was never made because of it. Raised, that would hold the frames of the
-    program, and with them tensors, and the session.
+    The session keeps the command's error for values that were never computed. If it were raised, it would hold the
+    frames of the program, and with them tensors, and the session.
 
     Args:
         error: The command's; its message says where it was recorded.
-        recorded: Where that was.
+        recorded: The line that recorded it.
         read: The line that reads. If it is another one, the error is chained to an error of the recorded line.
     """
     if recorded is None or (recorded[0], line_of(recorded)) == (read[0], line_of(read)):

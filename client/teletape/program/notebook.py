@@ -34,7 +34,7 @@ class OutputLine:
 
         Args:
             text: A bar in brackets, for a notebook that shows no HTML, and words.
-            share: How far it is, from 0 to 1; None: not known.
+            share: The share that is done, from 0 to 1; None: not known.
         """
         value = "" if share is None else f' value="{share:.4f}" max="1"'
         words = html.escape(text.partition("] ")[2])

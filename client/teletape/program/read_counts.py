@@ -21,11 +21,11 @@ class ReadCounts:
         self._by_line: Counter[str] = Counter()  # of sites that are no longer in the first table
 
     def note(self, where: CallSite) -> InVain:
-        """Counts a read, and returns what the line's reads have brought along in vain."""
+        """Counts a read, and returns how often the line's reads brought each candidate in vain."""
         key = (id(where[0]), where[1])
         entry = self._by_site.get(key)
         if entry is None:
-            if len(self._by_site) >= _SITES:  # code that is made again and again is not kept
+            if len(self._by_site) >= _SITES:  # code that is compiled again and again is not kept
                 self._by_line, self._by_site = Counter(dict(self.by_line())), {}
             entry = self._by_site.setdefault(key, [where, 0, {}])
         entry[1] += 1

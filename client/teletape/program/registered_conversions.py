@@ -17,7 +17,7 @@ _OF_ANYTHING: Final = 200
 def register_tensor_conversion_function(
     base_type: type | tuple[type, ...], conversion_func: Callable[..., Any], priority: int = 100
 ) -> None:
-    """Makes tensors of the objects of a type with a function of the program's, wherever an op takes a tensor.
+    """Registers a function that makes tensors of the objects of a type, wherever an op takes a tensor.
 
     Args:
         base_type: A type or several. Objects of a derived type count.

@@ -1,4 +1,4 @@
-"""What to use in place of TensorFlow's names that Teletape does not have: for errors and for the compatibility page."""
+"""Replacements for TensorFlow's names that Teletape does not have: for errors and for the compatibility page."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ REMEDIES: Final[Mapping[str, str]] = {
 
 
 def remedy(dotted: str) -> str | None:
-    """Returns what to use in place of a name, or of the module that has it; None if that is not known."""
+    """Returns the replacement for a name, or for the module that has it; None if there is none."""
     path = dotted.removeprefix("compat.v1.")
     while path:
         if path in REMEDIES:

@@ -1,4 +1,4 @@
-"""What a program sees of an exception: TensorFlow's name for the op, and a traceback that has no frames of Teletape.
+"""Exceptions as a program sees them: with TensorFlow's name for the op, and without frames of Teletape.
 
 A public function reports what it raises in its own `except` clause (the generated ones, and what runs often), or is
 wrapped by `reports`. Where a program waits, the clause is for interrupts too. Without an exception it costs nothing.
@@ -30,10 +30,10 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _OP: Final = " [Op:"
-#: Until Python 3.13, which asks itself.
+#: Until Python 3.13, which suggests names itself.
 _UNEXPECTED: Final = re.compile(r"(\S+)\(\) got an unexpected keyword argument '(\w+)'")
 _WIRE: Final = importlib.util.find_spec("teletape_wire")  #: Not imported: a program without a server does not need it.
-#: What is not the program's: Teletape, NumPy, and the standard library.
+#: Code that is not the program's: Teletape, NumPy, and the standard library.
 _OTHERS: Final = (
     *PACKAGES,
     *[os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (_WIRE and _WIRE.origin, np.__file__)],
@@ -47,7 +47,7 @@ _CONVERSIONS: Final = frozenset(
 )
 #: Methods that Python calls for `f(x)`, `x[i]`, `with` and `for`.
 _PROTOCOLS: Final = frozenset(("__call__", "__enter__", "__exit__", "__getitem__", "__next__"))
-#: What AutoGraph calls in a lambda, with its body as another lambda on the same lines.
+#: The functions that AutoGraph calls in a lambda, with its body as another lambda on the same lines.
 _SCOPE_OF_LAMBDA: Final = "with_function_scope"
 _AT_EACH_OP: Final = frozenset(("operand", "of", "standing_for", "check_session", "parts", "is_compatible_with"))
 _LIBRARY: Final = os.path.dirname(os.__file__) + os.sep
@@ -97,7 +97,7 @@ def reports(function: Callable[P, R]) -> Callable[P, R]:
 def _suggest_keyword(error: BaseException, function: Callable[..., Any]) -> None:
     """Adds the nearest argument to what Python says of a keyword argument that the function does not have."""
     unexpected = _UNEXPECTED.fullmatch(str(error))
-    if unexpected is None or unexpected[1] != function.__qualname__:  # it is of another function
+    if unexpected is None or unexpected[1] != function.__qualname__:  # the message is about another function
         return
     keywords = [
         name
@@ -109,12 +109,12 @@ def _suggest_keyword(error: BaseException, function: Callable[..., Any]) -> None
 
 
 def retries(function: Callable[..., Any], refusal: type[Exception], form: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a function as `reports` does, and retries what it refuses.
+    """Wraps a function as `reports` does, and calls another form of it if it refuses its arguments.
 
     Args:
         function: The function.
-        refusal: What it raises for arguments that it does not take.
-        form: What is called instead, with the same arguments.
+        refusal: The exception that it raises for arguments that it does not take.
+        form: Called instead, with the same arguments.
     """
 
     @functools.wraps(function)
@@ -175,7 +175,7 @@ def unwrapped(function: Any) -> Any:
 
 
 def report(error: BaseException) -> None:
-    """Changes an exception that leaves Teletape into what the program is to see; a bare `raise` must follow.
+    """Prepares an exception that leaves Teletape for the program; a bare `raise` must follow.
 
     Its message names the op, and its traceback loses Teletape's frames; those of functions of the program that Teletape
     called stay. An exception that Teletape caught on the way is not shown as its context.
@@ -223,7 +223,7 @@ def with_step(message: str, details: Mapping[str, Any]) -> str:
 
 
 def op_words(op: str | None) -> str:
-    """Returns what a message calls an op of the catalogue."""
+    """Returns the words of a message for an op of the catalogue."""
     checks = op is not None and op in CATALOGUE and Trait.ASSERTS in CATALOGUE[op].traits
     return "an assertion" if checks else f"op {op!r}"
 
@@ -243,7 +243,7 @@ def _frames_of_program(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _is_own(error: BaseException) -> bool:
-    """Whether an exception was raised and caught in Teletape: no line of the program had a part in it."""
+    """Whether an exception was raised and caught in Teletape, without a line of the program between."""
     return _frames_of_program(error.__traceback__) is None
 
 

@@ -19,7 +19,7 @@ _PLAIN: Final = (BaseException.__str__, object.__str__, NameError.__str__, Attri
 
 
 def user_code() -> str:
-    """Returns the lines of the traced functions that lead to where this is called, the outermost first.
+    """Returns the lines of the traced functions that lead to this call, the outermost first.
 
     A line as of TensorFlow's `in user code:`, or "" if no function is traced.
     """

@@ -12,7 +12,7 @@ from teletape_engine.spec import Spec
 
 
 class TypeSpec:
-    """The base of specs: what a value is like that does not exist yet. `isinstance(x, tf.TypeSpec)` holds for them.
+    """The base class of specs, which describe values that do not exist yet; programs use it for `isinstance`.
 
     Two specs are compared part by part: shapes by what they allow, all other parts by equality.
     """
@@ -21,7 +21,7 @@ class TypeSpec:
 
     @property
     def fields(self) -> tuple[Any, ...]:
-        """The arguments that make an equal spec."""
+        """The constructor arguments of an equal spec."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     @property
@@ -39,7 +39,7 @@ class TypeSpec:
         raise NotImplementedError  # pragma: no cover - abstract
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a spec, or a value, fits this spec: sizes that one of the two does not know fit."""
+        """Whether a spec, or a value, fits this spec; a size that one of the two does not know fits."""
         other = spec_or_value
         if not isinstance(other, TypeSpec):
             try:
@@ -78,7 +78,7 @@ class TypeSpec:
         return common
 
     def __eq__(self, other: object) -> bool:
-        # Two shapes without a rank are equal to nothing, also not to each other: what they allow is compared.
+        # Shapes without a rank are equal to nothing, not even to each other, so their meanings are compared.
         return isinstance(other, TypeSpec) and self.is_subtype_of(other) and other.is_subtype_of(self)
 
     def __hash__(self) -> int:
@@ -106,11 +106,11 @@ class Structure(Protocol):
         """The composite of these tensors, or of their specs; nothing is checked."""
 
     def spec(self, specs: Sequence[Spec]) -> Spec | TypeSpec:
-        """What a result of this structure is said to be: the spec of a dense array, or a TypeSpec."""
+        """The spec of a result of this structure: the spec of a dense array, or a TypeSpec."""
 
 
 class Composite:
-    """What SparseTensor, IndexedSlices and RaggedTensor share."""
+    """The common base class of SparseTensor, IndexedSlices and RaggedTensor."""
 
     @property
     def shape(self) -> TensorShape:
@@ -119,7 +119,7 @@ class Composite:
 
     @property
     def dtype(self) -> DType:
-        """Of the values."""
+        """The dtype of the values."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     @property
@@ -128,7 +128,7 @@ class Composite:
         raise NotImplementedError  # pragma: no cover - abstract
 
     def with_elements(self, elements: Any) -> Any:
-        """The same composite with other elements in the same places."""
+        """Returns the same composite with other elements."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def parts(self) -> tuple[Any, ...]:
@@ -136,11 +136,11 @@ class Composite:
         raise NotImplementedError  # pragma: no cover - abstract
 
     def structure(self) -> Structure:
-        """What it is without them."""
+        """The structure: the composite without its tensors."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def applied(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """What an op gives for arguments of which this composite is the first; None: it is made dense before.
+        """Returns an op's result for arguments of which this composite is the first; None: it is made dense instead.
 
         Raises:
             NotDense: The op does not take it.
@@ -149,7 +149,7 @@ class Composite:
 
 
 class RaggedValue(Composite):
-    """The base of RaggedTensor, which is defined above what must know of it."""
+    """The base class of RaggedTensor, for modules that may not import RaggedTensor."""
 
     @property
     def flat_values(self) -> Any:
@@ -162,17 +162,17 @@ class RaggedValue(Composite):
         return self.flat_values
 
     def with_elements(self, elements: Any) -> Any:
-        """Rows of the same lengths."""
+        """Returns a ragged tensor of the same row lengths."""
         return self.with_flat_values(elements)
 
     def refuse_conversion(self) -> NoReturn:
-        """Raises NotDense; it says what to do."""
+        """Raises NotDense, whose message says what to do."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def with_flat_values(self, new_values: Any) -> Any:
-        """Rows of the same lengths with other values."""
+        """Returns a ragged tensor of the same row lengths with other values."""
         raise NotImplementedError  # pragma: no cover - abstract
 
 
 class NotDense(TypeError, ValueError):
-    """A composite where a dense tensor is needed. TensorFlow raises one of the two, depending on the function."""
+    """A composite where a dense tensor is needed; both TypeError and ValueError, as TensorFlow raises either."""

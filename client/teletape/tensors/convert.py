@@ -24,7 +24,7 @@ _TOO_LARGE: Final = "Attempt to convert a value with an integer that does not fi
 _WRAPPED: Final = frozenset(dtype for dtype in INTEGER if dtype.itemsize < 8)
 _BOUNDS: Final = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in INTEGER}
 
-#: The kinds of the elements of sequences: by their class, or else by a class that it is derived from.
+#: The kinds of the elements of sequences, by their class or by a base class of it.
 _KINDS: Final[Mapping[type, str]] = {
     int: "int",
     float: "float",
@@ -48,7 +48,7 @@ _WHOLE: Final = frozenset(("bool", "int"))
 _REAL: Final = _WHOLE | {"float", "double", "half"}
 _COMPLEX: Final = _REAL | {"complex"}
 _TEXTS: Final = frozenset(("text",))
-#: What TensorFlow converts directly to a dtype, whichever element is the first.
+#: The kinds that TensorFlow converts to a dtype, whichever element is the first.
 _TAKES: Final = {
     **dict.fromkeys((dtypes.int32, dtypes.int64, dtypes.uint64), _WHOLE),
     **dict.fromkeys((dtypes.float16, dtypes.float32, dtypes.float64), _REAL),
@@ -56,9 +56,9 @@ _TAKES: Final = {
     dtypes.bool: _BOOLS,
     dtypes.string: _TEXTS,
 }
-#: What the kind of the first element decides: the dtype, and the kinds that may follow.
+#: By the kind of the first element: the dtype, and the kinds that may follow.
 _FIRST: Final = {
-    "int": (dtypes.float32, _REAL),  # with fractions: whole numbers among themselves stay whole
+    "int": (dtypes.float32, _REAL),  # if there are fractions: integers alone stay integers
     "float": (dtypes.float32, _REAL),
     "double": (dtypes.float64, _REAL),
     "half": (dtypes.float16, _REAL),
@@ -75,9 +75,9 @@ def host_array(value: Any, dtype: DType | None = None) -> HostArray:
     Args:
         value: A number, string, a (nested) list, tuple or other sequence of those, a NumPy array or scalar, or an
             object with `__array__`.
-        dtype: The dtype of the result, to which arrays are cast; None: TensorFlow's for the value. Arrays keep theirs;
-            of a sequence the first element decides, also of one of arrays: int32, or int64 for numbers that need it,
-            float32, also where whole numbers are before fractions, float64 for NumPy's, bool, complex128, string.
+        dtype: The dtype of the result, to which arrays are cast; None: TensorFlow's for the value. Arrays keep theirs.
+            In a sequence, also in one of arrays, the first element decides: int32, or int64 for numbers that need it,
+            float32, also for integers before fractions, float64 for NumPy's, bool, complex128, string.
 
     Raises:
         TypeError: A Python value that the dtype cannot hold.
@@ -99,7 +99,7 @@ def host_array(value: Any, dtype: DType | None = None) -> HostArray:
 
 
 def _is_sequence(value: Any) -> bool:
-    """Whether Python takes it for a sequence: it has a length and elements by their number, as a deque has."""
+    """Whether a value is a sequence for Python: it has a length and elements by index, as a deque has."""
     return hasattr(type(value), "__len__") and hasattr(type(value), "__getitem__") and not isinstance(value, Mapping)
 
 
@@ -133,11 +133,11 @@ def _from_array(array: HostArray, dtype: DType | None) -> HostArray:
         ) from None
     if array.dtype == own.np and not current().home.local:
         return shared_memory.copy(array)
-    return array.astype(own.np, order="C", copy=True)  # in this process an array that owns its memory is used again
+    return array.astype(own.np, order="C", copy=True)  # in this process the memory of an array that owns it is reused
 
 
 def _checked(array: HostArray) -> HostArray:
-    """An array of texts as bytes, and any other as it is; ValueError for one of other objects."""
+    """Returns an array of texts as bytes, any other unchanged; ValueError for one of other objects."""
     if array.dtype.kind not in "SUO":
         return array
     for leaf in array.reshape(-1).tolist():
@@ -172,7 +172,7 @@ def _from_python(value: Any, dtype: DType | None) -> HostArray:
         return _text(np.array(leaves, dtype=object).reshape(shape))
     try:
         with np.errstate(all="ignore"):
-            if wanted.np in _WRAPPED and kinds <= _WHOLE:  # modulo the range of the dtype, as TensorFlow's
+            if wanted.np in _WRAPPED and kinds <= _WHOLE:  # modulo the range of the dtype, as in TensorFlow
                 if any(not _INT64.min <= number <= _INT64.max for number in leaves):
                     raise ValueError(_TOO_LARGE)
                 return np.array(leaves, dtype=np.int64).astype(wanted.np).reshape(shape)
@@ -228,7 +228,7 @@ def _inferred(leaves: list[Any], kinds: set[str]) -> DType:
     """The dtype that the first element decides.
 
     Raises:
-        ValueError: The others do not go with it.
+        ValueError: The other elements have a kind that may not follow it.
     """
     if not leaves:
         return dtypes.float32

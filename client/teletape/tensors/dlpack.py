@@ -14,7 +14,7 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def to_dlpack(tf_tensor: Any) -> Any:
-    """A DLPack capsule with the values of a tensor, for a library that takes capsules; the others take the tensor."""
+    """A DLPack capsule with the values of a tensor, for a library that takes only capsules and not the tensor."""
     if not isinstance(tf_tensor, TensorLike):
         raise TypeError(f"The argument to `to_dlpack` must be a TF tensor, not Python object: {tf_tensor!r}")
     return dlpack_of(tf_tensor.numpy())
@@ -31,7 +31,7 @@ def from_dlpack(dlcapsule: Any) -> Tensor:
 
 
 class _Capsule:
-    """An array of which only the capsule is here."""
+    """An array that exists only as a capsule."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule

@@ -1,6 +1,6 @@
 """TensorFlow's names for element types, `tf.float32` and the rest, each holding the NumPy dtype that does the work.
 
-The rules of dtypes are the engine's; here is only what a program sees: names, limits, comparison, conversion.
+The rules of dtypes are the engine's; this module has the public side: names, limits, comparison, conversion.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class DType:
 
     @property
     def base_dtype(self) -> DType:
-        """This dtype: reference types are TensorFlow 1's."""
+        """This dtype; only TensorFlow 1 has reference types."""
         return self
 
     @property
@@ -197,7 +197,7 @@ ALL: Final = (
     *(int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool, string),
 )
 
-# One table for every kind of key, so that the usual case is one look-up. `int`, `str` and `complex` are not in
+# A table for every kind of key, so that the usual case is one look-up. `int`, `str` and `complex` are not in
 # it: TensorFlow refuses them as ambiguous.
 _KNOWN: dict[Any, DType] = {key: d for d in ALL for key in (d.np, d.as_numpy_dtype, d.name, d.as_datatype_enum)}
 _KNOWN |= {"half": half, "float": float32, "double": double, float: float32, builtins.bool: bool}
@@ -223,14 +223,14 @@ def as_dtype(type_value: Any) -> DType:
 
 
 def _dtype_of(type_value: Any) -> DType | None:
-    """As `as_dtype`; None: it is no dtype. A refusal looks for the nearest names, which takes a millisecond."""
+    """Returns the DType like `as_dtype`, or None; looking for the nearest names for an error takes a millisecond."""
     if type(type_value) is DType:
         return type_value
     try:
         dtype = _KNOWN.get(type_value)
     except TypeError:  # not hashable
         dtype = None
-    if dtype is None or isinstance(type_value, np.generic):  # its hash is its value's: np.float64(3.0) is not number 3
+    if dtype is None or isinstance(type_value, np.generic):  # it hashes as its value: np.float64(3.0) is no number 3
         array_dtype = type_value if isinstance(type_value, np.dtype) else getattr(type_value, "dtype", None)
         # By scalar type: it is the same in every byte order and width of fixed-width strings.
         dtype = _KNOWN.get(array_dtype.type) if isinstance(array_dtype, np.dtype) else None

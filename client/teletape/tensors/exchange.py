@@ -15,7 +15,7 @@ from teletape_engine.errors import InvalidArgumentError
 
 T = TypeVar("T")
 
-CPU: Final = (1, 0)  #: DLPack's number of the kind of device, and the device: values are handed out there.
+CPU: Final = (1, 0)  #: The device of exported values: DLPack's number of the kind, and the device.
 
 
 def dlpack_of(values: Any, **options: Any) -> Any:
@@ -24,7 +24,7 @@ def dlpack_of(values: Any, **options: Any) -> Any:
     Raises:
         InvalidArgumentError: DLPack has no such dtype, or NumPy's part of it.
     """
-    array: HostArray = np.array(values)  # of its own, and writable: a capsule of another is refused by old consumers
+    array: HostArray = np.array(values)  # a writable copy: old consumers refuse a read-only capsule
     try:
         return array.__dlpack__(**options)
     except (BufferError, TypeError) as error:
@@ -32,7 +32,7 @@ def dlpack_of(values: Any, **options: Any) -> Any:
 
 
 def waited_for(function: Callable[[], T]) -> Generator[Any, Any, T]:
-    """Returns what an `await` iterates: the function runs in a thread, and the event loop goes on meanwhile.
+    """Returns an iterator for `await`: the function runs in a thread, and the event loop goes on meanwhile.
 
     Raises:
         RuntimeError: There is no event loop of asyncio or trio.
@@ -52,10 +52,10 @@ def waited_for(function: Callable[[], T]) -> Generator[Any, Any, T]:
 
 
 class Awaitable:
-    """What `tf.sync_async()` returns: to be awaited, once.
+    """The awaitable that `tf.sync_async()` returns; it can be awaited once.
 
     Args:
-        function: What runs in a thread.
+        function: The function that runs in a thread.
     """
 
     def __init__(self, function: Callable[[], Any]) -> None:

@@ -20,7 +20,7 @@ from teletape_engine.spec import Spec
 
 
 class SparseValue(Composite):
-    """A composite of two tensors: values, and where they are."""
+    """A composite of two tensors: values and their indices."""
 
     @property
     def values(self) -> Any:
@@ -29,7 +29,7 @@ class SparseValue(Composite):
 
     @property
     def indices(self) -> Any:
-        """Where they are, likewise."""
+        """The indices, a tensor; in the arguments of a trace their spec."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     @property
@@ -38,7 +38,7 @@ class SparseValue(Composite):
         return self.values
 
     def with_elements(self, elements: Any) -> Any:
-        """Other values at the same indices."""
+        """Returns other values at the same indices."""
         return self.of_parts(elements, self.indices, self.shape)
 
     @classmethod
@@ -48,7 +48,7 @@ class SparseValue(Composite):
 
     @classmethod
     def spec_of_parts(cls, specs: Sequence[Spec], shape: TensorShape) -> Spec | TypeSpec:
-        """What a result is said to be whose parts have these specs: the spec of the dense array, or a TypeSpec."""
+        """Returns the spec of a result whose parts have these specs: the spec of the dense array, or a TypeSpec."""
         return specs[0].with_shape(tuple(shape.as_list()))
 
     def parts(self) -> tuple[Any, ...]:
@@ -72,7 +72,7 @@ class SparseStructure:
         return self.kind.of_parts(parts[0], parts[1], TensorShape(self.lengths))
 
     def spec(self, specs: Sequence[Spec]) -> Spec | TypeSpec:
-        """What a result of this structure is said to be."""
+        """The spec of a result of this structure."""
         return self.kind.spec_of_parts(specs, TensorShape(self.lengths))
 
 
@@ -80,7 +80,7 @@ class IndexedSlices(SparseValue):
     """A sparse gradient: row `values[k]` belongs at row `indices[k]`; rows of one index add up.
 
     Attributes:
-        values: Tensor [n, ...]. Of slices that a tape computed it becomes a tensor when it is first used, as `indices`.
+        values: Tensor [n, ...]. If a tape computed the slices, it is made when it is first used, like `indices`.
         indices: Tensor [n], int32 or int64.
         dense_shape: Tensor [rank], or None.
         recorded: The slices as a tape computed them; None if a program made them.
@@ -94,14 +94,14 @@ class IndexedSlices(SparseValue):
 
     @classmethod
     def _of(cls, slices: SlicesValue, owner: Session) -> IndexedSlices:
-        """Slices that a tape computed."""
+        """Returns slices that a tape computed."""
         computed = cls(None, None, None)
         computed.recorded, computed._session = slices, owner
         return computed
 
     @classmethod
     def of_parts(cls, values: Any, indices: Any, shape: TensorShape) -> IndexedSlices:
-        """Slices of these rows and indices; of a shape that is not known they have no dense_shape."""
+        """Slices of these rows and indices; without dense_shape if the shape is not known."""
         dense_shape = None if shape.rank is None else from_host(np.array(shape.as_list(), np.int32))
         return cls(values, indices, dense_shape)
 
@@ -163,7 +163,7 @@ class IndexedSlicesSpec(TypeSpec):
         dtype: The element type of the rows.
         indices_dtype: The dtype of the indices.
         dense_shape_dtype: The dtype of dense_shape; None if the slices have none.
-        indices_shape: The shape of the indices: how many rows there are.
+        indices_shape: The shape of the indices: [number of rows].
     """
 
     __slots__ = ("_dense_shape_dtype", "_dtype", "_indices_dtype", "_indices_shape", "_shape")

@@ -1,4 +1,4 @@
-"""`tf.nest`: structures of lists, tuples, named tuples and dicts, taken apart into leaves and put together again.
+"""`tf.nest`: flattens structures of lists, tuples, named tuples and dicts into leaves, and packs them again.
 
 Everything else is a leaf: tensors, arrays, strings, None, sets, dataclasses without TensorFlow's `__tf_flatten__`.
 Dicts are walked by sorted key.
@@ -126,7 +126,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: bool) -> 
     """The structure of `func(a, b, …)` over the leaves a, b, … at the same position of each structure.
 
     Args:
-        func: Called with as many arguments as there are structures, leaves in the order of `flatten`.
+        func: Called with one leaf of each structure, in the order of `flatten`.
         structure: One or more structures that are nested alike; the result has the first one's types.
         kwargs: `check_types` (True) as in `assert_same_structure`; `expand_composites`.
 
@@ -178,7 +178,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
 
 
 def _is_dataclass(kind: type) -> bool:
-    """Whether it is a dataclass that says itself what its leaves are: by TensorFlow's protocol for such classes."""
+    """Whether a value is a dataclass that defines its leaves by TensorFlow's protocol `__tf_flatten__`."""
     return is_dataclass(kind) and hasattr(kind, "__tf_flatten__") and hasattr(kind, "__tf_unflatten__")
 
 
@@ -245,7 +245,7 @@ def _is_namedtuple(structure: Any) -> bool:
 
 
 def _difference(a: Any, b: Any, check_types: bool) -> tuple[type[Exception], str] | None:
-    """The first difference in nesting between `a` and `b`: the exception to raise and its message."""
+    """Returns the first difference in nesting between `a` and `b`: the exception to raise and its message."""
     nested = is_nested(a)
     if nested is not is_nested(b):
         sequence, leaf = (a, b) if nested else (b, a)

@@ -14,9 +14,9 @@ def tensor_str(value: Any, shape: TensorShape, dtype: DType) -> str:
     """`str(tensor)`: `tf.Tensor([1. 2.], shape=(2,), dtype=float32)`, numbers as NumPy prints them.
 
     Args:
-        value: What `tensor.numpy()` gives: an array, a NumPy scalar, or bytes.
+        value: The result of `tensor.numpy()`: an array, a NumPy scalar, or bytes.
         shape: The static shape.
-        dtype: The dtype; of strings `value` does not have it.
+        dtype: The dtype, which `value` does not have for strings.
     """
     return f"tf.Tensor({_own_lines(str(_scalar(value)))}, shape={shape}, dtype={dtype.name})"
 

@@ -26,12 +26,12 @@ from teletape_engine.spec import INTEGER
 
 @reports_conversions
 class TensorLike:
-    """What tensors and variables share: TensorFlow's operators, and what ops need of their inputs."""
+    """The common base class of tensors and variables: TensorFlow's operators, and the interface for ops."""
 
     __slots__ = ()
-    __array_priority__ = 100  # np.ndarray + tensor comes to the tensor's reflected operator
+    __array_priority__ = 100  # so that np.ndarray + tensor calls the tensor's reflected operator
     __hash__: Any
-    recorded: Any  #: What the session's recorder knows it by: a value, or the engine's variable. Both have a `spec`.
+    recorded: Any  #: The recorder's value, or the engine's variable. Both have a `spec`.
     session: Session  #: The session that it belongs to.
 
     if TYPE_CHECKING:  # ops/operators.py defines them
@@ -80,7 +80,7 @@ class TensorLike:
         raise NotImplementedError  # pragma: no cover - abstract
 
     def numpy(self) -> Any:
-        """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
+        """The values: a new NumPy array, a NumPy scalar for rank 0, bytes for a string."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def __int__(self) -> int:
@@ -92,11 +92,11 @@ class TensorLike:
 
     @property
     def device(self) -> str:
-        """Where it is, as TensorFlow writes it: the job is the server's address, or localhost for this process."""
+        """The device, in TensorFlow's form: the job is the server's address, or localhost for this process."""
         return self.session.home.device_name
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        """Waits for the values without blocking an event loop; they are what `numpy` returns."""
+        """Waits for the values, as `numpy` returns them, without blocking the event loop."""
         return waited_for(self.numpy)
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -115,7 +115,7 @@ class TensorLike:
 
 
 class Tensor(TensorLike):
-    """The class of every tensor, and of no variable. Functions such as `tf.constant` make tensors."""
+    """The class of all tensors. Variables are not instances. Functions such as `tf.constant` make tensors."""
 
     __slots__ = ()
 
@@ -136,7 +136,7 @@ class Tensor(TensorLike):
 
 
 def copied(array: HostArray, dtype: Any, copy: bool | None) -> HostArray:
-    """Returns what `__array__` returns of an immutable value: an array of the caller's own.
+    """Returns a copy of an immutable value for `__array__`.
 
     Raises:
         ValueError: The caller wants no copy.
@@ -184,16 +184,16 @@ class EagerTensor(Tensor):
     def set_shape(self, shape: Any) -> None:
         """Checks that the shape is compatible with `shape`; ValueError if not.
 
-        Of what a dataset's function returns it says which sizes all elements have.
+        In a dataset's function it states the sizes that all results have.
         """
         if not self.shape.is_compatible_with(shape):
             raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.")
         self.stated_shape = TensorShape(shape)
 
     def numpy(self) -> Any:
-        """The values: a NumPy array of their own, a NumPy scalar for rank 0, bytes for a string."""
+        """The values: a new NumPy array, a NumPy scalar for rank 0, bytes for a string."""
         if self.session.tracing and not current().tracing and getattr(self.recorded, "host", None) is None:
-            raise AttributeError("'SymbolicTensor' object has no attribute 'numpy'")  # its function was traced
+            raise AttributeError("'SymbolicTensor' object has no attribute 'numpy'")  # of a traced function
         array = self.session.fetch(self.recorded)
         if array.ndim == 0:
             return array[()]
@@ -258,7 +258,7 @@ class EagerTensor(Tensor):
         return self._rows(count)
 
     def _rows(self, count: int) -> Iterator[Tensor]:
-        """The rows of a tensor on a server, in groups that are read together, each twice as large as the one before."""
+        """The rows of a tensor on a server, read in groups, each twice as large as the one before."""
         first = 0
         while first < count:
             last = min(count, max(1, 2 * first))
@@ -305,7 +305,7 @@ class EagerTensor(Tensor):
 
 
 def together(tensors: list[Tensor]) -> list[Tensor]:
-    """Tensors that one call has made, noted as such: when one is read, the others come with it."""
+    """Returns tensors of one call, and notes that they belong together: a read of one brings the others."""
     if tensors:
         owner = tensors[0].session
         owner.made_together([tensor.recorded for tensor in tensors])
@@ -313,7 +313,7 @@ def together(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def from_host(array: HostArray) -> Tensor:
-    """A tensor of the current session with the values of a host array, which the caller gives up."""
+    """A tensor of the current session with the values of a host array, which the caller must not use afterwards."""
     owner = current()
     return EagerTensor(owner.constant(array), owner)
 
@@ -326,9 +326,9 @@ Session.as_tensor = staticmethod(_of_session)
 
 
 class Reference:
-    """What `tensor.ref()` returns: equal, and of one hash, for the same object; `deref()` returns that.
+    """A hashable reference to a tensor or variable; references to the same object are equal. See `tensor.ref()`.
 
-    References have an order, as the keys of a dict that is taken apart must, which means nothing.
+    References can be sorted, because `tf.nest` sorts the keys of a dict; the order has no meaning.
     """
 
     __slots__ = ("_object",)
@@ -367,17 +367,17 @@ def _foreign(tensor: Tensor) -> NoReturn:
 
 
 def elsewhere(tensor: TensorLike, subject: str, maker: str) -> str:
-    """Returns what a message says of a tensor or variable whose session is not the one that an op runs in.
+    """Returns the message for a tensor or variable that belongs to another session than the op.
 
     Args:
         tensor: The tensor or variable.
-        subject: What to call it in code.
-        maker: What makes another one from its values.
+        subject: Its name in the suggested code.
+        maker: The function in the suggested code that makes another one from its values.
     """
     owner, here = tensor.session, current().home
     text = f"belongs to another session than the current one: it is in {owner.place}, the op runs in {here.place}"
     if owner.closed is not None:
-        value = getattr(tensor.recorded, "value", tensor.recorded)  # of a variable what it holds
+        value = getattr(tensor.recorded, "value", tensor.recorded)  # for a variable its value
         if getattr(value, "host", None) is not None:
             return f"{text}. Its last values are known here: {maker}({subject}.numpy()) has them in this session"
         return (

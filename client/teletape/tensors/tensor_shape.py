@@ -1,4 +1,4 @@
-"""`tf.TensorShape`: the static shape of a tensor, which knows its rank and sizes, some of them, or nothing.
+"""`tf.TensorShape`: the static shape of a tensor, whose rank and sizes may be unknown.
 
 The tensors of a session always know theirs; unknown dimensions come from signatures. Long because a shape and its sizes
 as objects, `tf.compat.v1.Dimension`, read the same arguments.
@@ -18,10 +18,10 @@ Dims: TypeAlias = tuple[int | None, ...]
 
 
 class TensorShape:
-    """The sizes of a tensor's axes; None for one that is unknown, or for the whole when even the rank is.
+    """The sizes of a tensor's axes; an unknown size is None, and the rank may be unknown too.
 
-    Reads like a tuple of int: indexing gives a size, slicing a TensorShape; it is equal to, and hashes as, the tuple.
-    True unless the rank is unknown, also for `()`.
+    It reads like a tuple of int: indexing gives a size, slicing a TensorShape; it equals the tuple, and has its hash.
+    As a bool it is True unless the rank is unknown, also for `()`.
 
     Args:
         dims: Sizes (integers, or None for an unknown one), one integer for a single axis, another shape, or None for
@@ -126,7 +126,7 @@ class TensorShape:
         return self
 
     def merge_with(self, other: Any) -> TensorShape:
-        """What this shape and `other` say together: the known size wherever either has one.
+        """Combines this shape and `other`: each size that either of them knows.
 
         Raises:
             ValueError: They are not compatible.
@@ -160,7 +160,7 @@ class TensorShape:
         return shape_of(tuple(column[0] if len(set(column)) == 1 else None for column in columns))
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether every shape that this one allows is one that the TensorShape `other` allows."""
+        """Whether `other`, a TensorShape, allows every shape that this one allows."""
         if not isinstance(other, TensorShape):
             return False
         if other._dims is None:
@@ -228,14 +228,14 @@ class TensorShape:
 
 
 def shape_of(dims: Dims | None) -> TensorShape:
-    """The TensorShape of sizes that are known to be right: nothing is checked (0.1 µs instead of 0.6)."""
+    """The TensorShape of valid sizes, without checks (0.1 µs instead of 0.6)."""
     shape = TensorShape.__new__(TensorShape)
     shape._dims = dims
     return shape
 
 
 def as_shape(shape: Any) -> TensorShape:
-    """`shape` as a TensorShape; itself when it is one. Takes and raises what TensorShape does."""
+    """`shape` as a TensorShape; unchanged if it is one. Arguments and errors are those of TensorShape."""
     return shape if isinstance(shape, TensorShape) else TensorShape(shape)
 
 
@@ -281,7 +281,7 @@ def _size(dim: Any) -> int | None:
 
 # ----------------------------------------------------------------------------------------------------------- dimensions
 class Dimension:
-    """A size of a shape as an object of TensorFlow 1: an integer, or unknown. What is computed with an unknown is None.
+    """A size of a shape as an object of TensorFlow 1: an integer, or unknown. Arithmetic with an unknown gives None.
 
     `TensorShape.dims` has them; indexing a shape gives integers and None.
 
@@ -315,7 +315,7 @@ class Dimension:
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
-        """The one of the two that is known.
+        """Returns whichever of the two is known.
 
         Raises:
             ValueError: Both are, and they differ.
@@ -420,7 +420,7 @@ class Dimension:
 
 
 def dimension_value(dimension: Any) -> Any:
-    """Returns the size of a Dimension; an integer or None as it is.
+    """Returns the size of a Dimension; an integer or None unchanged.
 
     Example:
         tf.compat.dimension_value(tf.compat.v1.Dimension(2))

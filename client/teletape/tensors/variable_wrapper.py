@@ -1,4 +1,4 @@
-"""The protocol of objects that hold a `tf.Variable`, as Keras's variables do: the SDK takes what they hold."""
+"""The protocol of objects that hold a `tf.Variable`, as Keras's variables do: the SDK uses that variable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from teletape.tensors.tensor import EagerTensor, TensorLike
 class VariableWrapper(TensorLike):
     """A tensor-like object of another library that holds a `tf.Variable`.
 
-    Ops, tapes and functions use `wrapped()` in its place, at the moment that they get it.
+    Ops, tapes and functions use `wrapped()` in its place.
     """
 
     __slots__ = ()
@@ -25,7 +25,7 @@ class VariableWrapper(TensorLike):
 
     @property
     def recorded(self) -> Any:
-        """What the session's recorder knows the variable by."""
+        """The recorder's value, or the engine's variable."""
         return self.wrapped().recorded
 
     @property
@@ -35,7 +35,7 @@ class VariableWrapper(TensorLike):
 
 
 def unwrapped(value: Any) -> Any:
-    """Returns the variable that `value` holds; what is no `VariableWrapper` as it is."""
+    """Returns the variable that a `VariableWrapper` holds; any other value unchanged."""
     if value.__class__ is EagerTensor:
         return value
     return value.wrapped() if isinstance(value, VariableWrapper) else value

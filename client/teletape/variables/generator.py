@@ -33,7 +33,7 @@ _DRAWS_OF_A_BINOMIAL: Final = 200  #: TensorFlow's state advances by this for fo
 
 
 def _signed(value: int) -> int:
-    """An integer of 64 bits without a sign, as the one with a sign of the same bits."""
+    """An unsigned integer of 64 bits as the signed one with the same bits."""
     return value - _WORD if value >= _WORD // 2 else value
 
 
@@ -48,10 +48,10 @@ def _as_state(value: Any) -> Tensor:
 
 
 def create_rng_state(seed: Any, alg: Any) -> Tensor:
-    """The state of an algorithm that belongs to a seed.
+    """The state of an algorithm for a seed.
 
     Args:
-        seed: An integer of any size, or a vector of integers; what is too short gets zeros on the left.
+        seed: An integer of any size, or a vector of integers; a short one is filled with zeros on the left.
         alg: "philox", "threefry", an Algorithm, or its number.
 
     Returns:
@@ -92,7 +92,7 @@ class Generator(AutoTrackable):
     Args:
         copy_from: A generator whose algorithm and state are copied.
         state: The state, a vector of integers; a variable is used itself, and shared.
-        alg: "philox", "auto_select", an Algorithm, or its number. ThreeFry has a state, and draws nothing.
+        alg: "philox", "auto_select", an Algorithm, or its number. ThreeFry has a state, but draws no numbers here.
     """
 
     _state_var: Variable
@@ -150,7 +150,7 @@ class Generator(AutoTrackable):
 
     @property
     def key(self) -> Tensor:
-        """The last integer of the state, which draws leave as it is."""
+        """The last integer of the state, which draws do not change."""
         last: Tensor = self._state_var[-1]
         return last
 
@@ -167,7 +167,7 @@ class Generator(AutoTrackable):
         self._state_var.assign(_joined(key, counter, self._alg))
 
     def skip(self, delta: to.IntInput) -> Tensor:
-        """Advances the state as `delta` drawn numbers do, and returns what it was.
+        """Advances the state by `delta` numbers, and returns the state before.
 
         Raises:
             UnimplementedError: The algorithm is ThreeFry.
@@ -211,7 +211,7 @@ class Generator(AutoTrackable):
         dtype: to.DTypeInput = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
-        """Numbers evenly distributed in [minval, maxval); integers without both bounds are any of their dtype."""
+        """Numbers evenly distributed in [minval, maxval); integers without bounds are those of their whole dtype."""
         wanted = dtypes.as_dtype(dtype)
         if wanted.is_integer and (minval is None) != (maxval is None):
             raise ValueError(
@@ -248,18 +248,18 @@ class Generator(AutoTrackable):
         return call(ops.philox_binomial, (before, trials, chances), shape=dims, dtype=dtypes.as_dtype(dtype).np)
 
     def make_seeds(self, count: to.IntInput = 1) -> Tensor:
-        """Seeds for the stateless draws: int64 [2, count], a seed in each column."""
+        """Seeds for the stateless functions: int64 [2, count], a seed in each column."""
         keys = self.uniform_full_int([to.whole(count)], dtypes.int64)
         return call(ops.stack, (keys, call(ops.zeros_like, (keys,))), axis=0)
 
     def split(self, count: to.IntInput = 1) -> list[Generator]:
-        """That many generators of the same algorithm, each independent of the others and of this one."""
+        """Returns `count` generators of the same algorithm, independent of each other and of this one."""
         keys = self.uniform_full_int([to.whole(count)], dtypes.int64)
         counter, alg = [0] * (SIZES[self._alg] - 1), self._alg
         return [Generator(state=_joined(keys[place], counter, alg), alg=alg) for place in range(to.whole(count))]
 
     def _drawn(self, dims: tuple[int, ...]) -> Tensor:
-        """The state for a draw of these lengths, which advances by it."""
+        """Returns the state for a draw of this shape, and advances it."""
         return self.skip(math.prod(dims))
 
     def _scaled(self, op: Op, shape: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:

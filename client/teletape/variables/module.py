@@ -19,7 +19,7 @@ _NEW_WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])")
 
 
 class Module(AutoTrackable):
-    """A named owner of variables: those in its attributes, in lists, tuples and dicts there, and in their modules.
+    """A named owner of variables: those in its attributes, in lists, tuples and dicts there, and in modules there.
 
     Attributes are walked by sorted name, each object counts once, and a module's own variables come before those of
     its submodules. Layers of Keras are no modules and are not looked into.
@@ -45,7 +45,7 @@ class Module(AutoTrackable):
 
     @property
     def name(self) -> str:
-        """The name given, or made from the class name; without the names of owners."""
+        """The name, given or made from the class name; without the names of owners."""
         return self._name
 
     @property
@@ -60,12 +60,12 @@ class Module(AutoTrackable):
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:
-        """Those of `variables` that are trainable."""
+        """The trainable ones of `variables`."""
         return tuple(variable for variable in self.variables if variable.trainable)
 
     @property
     def non_trainable_variables(self) -> tuple[Any, ...]:
-        """Those of `variables` that are not trainable."""
+        """The ones of `variables` that are not trainable."""
         return tuple(variable for variable in self.variables if not variable.trainable)
 
     @property
@@ -75,7 +75,7 @@ class Module(AutoTrackable):
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., R]) -> Callable[..., R]:
-        """A method, as a decorator, that runs inside its module's `name_scope`."""
+        """Decorates a method so that it runs inside its module's `name_scope`."""
 
         @functools.wraps(method)
         def inside(self: Module, *args: Any, **kwargs: Any) -> R:
@@ -86,7 +86,7 @@ class Module(AutoTrackable):
 
 
 def _walk(module: Module, seen: set[int] | None = None) -> Iterator[Any]:
-    """The leaves of the attributes, then of each module among them; no object twice, nor the first module."""
+    """The leaves of the attributes, then of each module among them; each object once, without the first module."""
     seen = {id(module)} if seen is None else seen
     submodules = []
     for key, value in sorted(vars(module).items()):

@@ -44,7 +44,7 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> None:
-        """Updates the averages of variables; makes those that there are not yet, from the variables' values.
+        """Updates the averages of variables; a new average begins at the variable's value.
 
         Args:
             var_list: The variables, of float16, bfloat16, float32 or float64.

@@ -10,9 +10,9 @@ _scope: Final[ContextVar[str]] = ContextVar("teletape.name_scope", default="")
 
 
 class name_scope:
-    """A context manager that puts `name/` before the names of variables made inside it, after the outer scopes'.
+    """A context manager that adds `name/` to the prefix of variables' names inside it, after the outer scopes.
 
-    Entering gives the whole prefix. A name that ends in "/" replaces the outer scopes; "" leaves them all.
+    Entering returns the whole prefix. A name that ends in "/" replaces the outer scopes; "" leaves all scopes.
     One object may be entered again, also inside itself.
 
     Attributes:

@@ -23,7 +23,7 @@ _questions: Final[dict[int, _Question]] = {}
 
 
 def remember(tape: Any, targets: Sequence[Any], sources: Sequence[Any], gradients: Sequence[Any]) -> None:
-    """Notes for each variable whose gradient is None which tape computed it, and for which targets."""
+    """Notes the tape and the targets for each variable whose gradient is None."""
     question = None
     for source, gradient in zip(sources, gradients, strict=True):
         if gradient is None and isinstance(source, Variable):

@@ -1,6 +1,6 @@
-"""Variables whose shape leaves sizes open: an assignment may change these.
+"""Variables whose shape has unknown sizes, which an assignment may change.
 
-The engine's variables keep their shape for life: a value of another shape is a new one under the same object.
+An engine variable never changes its shape, so a value of another shape makes a new one for the same Variable.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from teletape_engine.catalogue.namespace import ops
 
 
 class ScatterMethods(TensorLike):
-    """The scatter and gather methods of variables. Over HTTP only the rows travel."""
+    """The scatter and gather methods of variables. Over HTTP only the rows are sent."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class ScatterMethods(TensorLike):
             name: Accepted, without effect.
 
         Returns:
-            Another object for this variable, as `assign`.
+            Another object for this variable, as from `assign`.
 
         Raises:
             TypeError: `sparse_delta` is not IndexedSlices.

@@ -1,7 +1,7 @@
-"""Objects whose attributes are saved with them: the base of tf.Module, of Checkpoint, and of Keras's layers.
+"""Objects whose attributes are saved with them: the base class of tf.Module, Checkpoint, and Keras's layers.
 
-A checkpoint walks from object to object by the names of attributes. An object that is restored before it has all its
-attributes gets their values when they are set.
+A checkpoint walks from object to object by the names of attributes. If an object is restored before an attribute is
+set, the attribute gets its value when it is set.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-#: The attribute with what waits to be restored into attributes that are not set yet.
+#: The attribute that holds values for attributes that are not set yet.
 WAITING: Final = "_self_waiting_restoration"
 
 
@@ -21,10 +21,10 @@ class Waiting(Protocol):
 
 
 class Trackable:
-    """The base of what TensorFlow's checkpoints find; Keras's variables have it."""
+    """The base class of objects that TensorFlow's checkpoints save; Keras's variables have it."""
 
     def _track_trackable(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing: attributes are looked at when a checkpoint is saved or restored. Keras calls it."""
+        """Does nothing: a checkpoint reads attributes when it is saved or restored. Keras calls it."""
 
 
 class AutoTrackable(Trackable):
@@ -52,7 +52,7 @@ def is_trackable(value: Any) -> bool:
 
 
 def holds_state(value: Any) -> bool:
-    """Whether the object is trackable and, if it is a container, has something trackable in it."""
+    """Whether the object is trackable; a container must have something trackable in it."""
     if isinstance(value, Mapping):
         return any(holds_state(item) for item in value.values())
     if isinstance(value, list | tuple):

@@ -33,7 +33,7 @@ from teletape_engine.spec import shape_text
 
 
 def _refuse(name: str, sign: str, method: str, out: str) -> Callable[[Any, Any], NoReturn]:
-    """An in-place operator, which TensorFlow does not have: `v += 1` would rebind the name to a tensor."""
+    """Raises for an in-place operator, which TensorFlow does not have: `v += 1` would rebind the name to a tensor."""
 
     def refuse(self: Any, value: Any) -> NoReturn:
         raise RuntimeError(
@@ -63,7 +63,7 @@ class Variable(ScatterMethods):
 
     recorded: Slot
 
-    #: The class of variables with a `shape` that leaves sizes open; see resizable.py.
+    #: The class of variables with unknown sizes in their `shape`; see resizable.py.
     resizable: ClassVar[type[Variable]]
 
     def __new__(cls, *args: Any, shape: Any = None, **kwargs: Any) -> Variable:
@@ -117,7 +117,7 @@ class Variable(ScatterMethods):
 
     @staticmethod
     def of(slot: Slot, owner: Session | None = None) -> Variable:
-        """The Variable of an engine variable: the program's own object while it lives, else a new one.
+        """Returns the Variable of an engine variable: the program's own object while it lives, else a new one.
 
         Args:
             slot: The engine's variable.
@@ -133,14 +133,14 @@ class Variable(ScatterMethods):
         return variable
 
     def _same(self, kind: type[V]) -> V:
-        """Another object for this variable."""
+        """Returns another object for this variable."""
         other = object.__new__(kind)
         other._name, other.session, other.recorded = self._name, self.session, self.recorded
         other._constraint, other._number = self._constraint, self._number
         return other
 
     def standing_for(self, slot: Slot) -> Variable:
-        """An object like this one for another engine variable: a traced function gets it instead of this one."""
+        """Returns a like object for another engine variable; a traced function gets it instead of this one."""
         other = object.__new__(type(self))
         other._name, other.session, other.recorded = self._name, self.session, slot
         other._constraint, other._number = self._constraint, self._number
@@ -187,7 +187,7 @@ class Variable(ScatterMethods):
 
     @property
     def _unique_id(self) -> str:
-        """What Keras's optimizers know the variable by: the same of what a traced function gets instead of it."""
+        """The id by which Keras's optimizers know the variable; the variable of a traced function has the same."""
         return f"{self._name}_{self._number}"
 
     @property
@@ -210,7 +210,7 @@ class Variable(ScatterMethods):
         return (owner if owner.tracing else self.session).fetch(self.recorded.value)
 
     def numpy(self) -> Any:
-        """The values: a NumPy array of their own, a NumPy scalar for rank 0."""
+        """The values: a new NumPy array, a NumPy scalar for rank 0."""
         array = self._fetched()
         return array[()] if array.ndim == 0 else host_memory.copy(array)
 
@@ -265,11 +265,11 @@ class Variable(ScatterMethods):
             raise
 
     def count_up_to(self, limit: Any) -> Tensor:
-        """Adds 1 to an int32 or int64 scalar, and returns what it was.
+        """Adds 1 to an int32 or int64 scalar, and returns the value before.
 
         Raises:
             InvalidArgumentError: Another dtype or rank.
-            teletape.errors.OutOfRangeError: The variable has reached `limit`; it stays as it is.
+            teletape.errors.OutOfRangeError: The variable has reached `limit`; it does not change.
         """
         if self.dtype not in (dtypes.int32, dtypes.int64):
             raise InvalidArgumentError(
@@ -284,7 +284,7 @@ class Variable(ScatterMethods):
         return before
 
     def _serialize_to_tensors(self) -> dict[str, Variable]:
-        """What a checkpoint saves of it, by component. TensorFlow's protocol, which Keras's variables call."""
+        """The values that a checkpoint saves, by component. TensorFlow's protocol, which Keras's variables call."""
         return {"VARIABLE_VALUE": self}
 
     def _restore_from_tensors(self, tensors: dict[str, Any]) -> None:
@@ -292,7 +292,7 @@ class Variable(ScatterMethods):
         self.assign(tensors["VARIABLE_VALUE"], read_value=False)
 
     def _operand_for(self, value: Any) -> Any:
-        """A value of the variable's dtype, as an input of an assignment."""
+        """Returns a value of the variable's dtype, as an input of an assignment."""
         self.check_session()
         return dispatch.convert_to_tensor(value, self.dtype).operand()
 
@@ -371,11 +371,11 @@ class Variable(ScatterMethods):
 
 
 class ResourceVariable(Variable):
-    """The class of what `tf.Variable(…)` returns. Programs may set attributes on it."""
+    """The class of the objects that `tf.Variable(…)` returns. Programs may set attributes on it."""
 
 
 class _Sliced(EagerTensor):
-    """A slice of a variable: a tensor with the values of the moment, through which the slice can be assigned to."""
+    """A slice of a variable: a tensor with its present values, and `assign`, which changes the variable's slice."""
 
     __slots__ = ("_index", "_variable")
 
@@ -401,13 +401,13 @@ _Sliced.__name__ = _Sliced.__qualname__ = "EagerTensor"
 
 
 class _UnreadVariable(Variable):
-    """What an assignment returns."""
+    """The variable as an assignment returns it."""
 
     __slots__ = ()
 
     @property
     def name(self) -> str:
-        """Not the name of the variable, as in TensorFlow."""
+        """The name, which is not that of the variable, as in TensorFlow."""
         return "UnreadVariable"
 
 

@@ -32,7 +32,7 @@ from teletape_engine.spec import Spec
 
 _TRACE_ERRORS: Final = (NotTraceable, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 MOST_TRACES: Final = 256  #: A function is traced for this many combinations of shapes.
-_SIZES: Final = (5, 7)  #: In the place of sizes that are not known, to see on which of them a result's sizes depend.
+_SIZES: Final = (5, 7)  #: Substitutes for unknown sizes, to find out on which of them a result's sizes depend.
 
 
 class ElementFunction:
@@ -62,18 +62,18 @@ class ElementFunction:
         self._lock = ReentrantLock()
         self.pure = False
         self.result: Any = None
-        self._specs: list[Any] = []  # of the latest results, with the sizes that the program has stated
+        self._specs: list[Any] = []  # the specs of the latest results, with the sizes that the program has stated
         if self._traceable and not current().tracing:
             self._predict(specs)
 
     @property
     def lazy(self) -> bool:
-        """Whether it can be called when its results are needed: it was traced, so that no element does more."""
+        """Whether it can be called when its results are needed: it was traced, so its result is its only effect."""
         return self._traceable and self.result is not None
 
     # ----------------------------------------------------------------------------------------------------- prediction
     def _predict(self, specs: Sequence[TensorSpec]) -> None:
-        """Finds out the specs of its results by tracing it. Its errors are raised if all sizes are known."""
+        """Finds the specs of its results by tracing it. Its errors are raised if all sizes are known."""
         if all(spec.shape.is_fully_defined() for spec in specs):
             self.result = self._prediction(
                 tuple([Spec.of(tuple(spec.shape.as_list()), spec.dtype.np) for spec in specs])
@@ -86,7 +86,7 @@ class ElementFunction:
             filled = [Spec.of(tuple([dim or size for dim in spec.shape.as_list()]), spec.dtype.np) for spec in specs]
             try:
                 predictions.append(self._prediction(tuple(filled)))
-            except Exception:  # it may be of the sizes that were put in
+            except Exception:  # the error may come from the substituted sizes
                 return
             if predictions[-1] is None:
                 return
@@ -95,9 +95,9 @@ class ElementFunction:
             self.result = structure.pack(predictions[0], [_common(*pair) for pair in zip(first, second, strict=True)])
 
     def _observed(self, specs: Sequence[Spec]) -> Any:
-        """Returns the spec of the results from the first element, of such leaves.
+        """Returns the spec of the results from the first element, which has these leaves.
 
-        A size of the results is known if it stays while a size of the leaves that is not known grows by one, or if the
+        A size of the results is known if it does not change when an unknown size of the leaves grows by one, or if the
         function refuses the larger size.
         """
         result = self._prediction(tuple(specs))
@@ -115,12 +115,12 @@ class ElementFunction:
         return result
 
     def _prediction(self, specs: tuple[Spec, ...]) -> Any:
-        """Returns the spec of the results for such leaves; None: the function cannot be traced."""
+        """Returns the spec of the results for leaves of these specs; None: the function cannot be traced."""
         entry = self._traced(specs)
         return entry and structure.map_leaves(lambda leaf: _predicted(leaf, entry[0].specs), entry[1])
 
     def _traced(self, specs: tuple[Spec, ...]) -> tuple[Traced, Any] | None:
-        """Returns the function traced for such leaves, with the pattern of its results; None: it cannot be traced."""
+        """Returns the function traced for these specs, and the pattern of its results; None: it cannot be traced."""
         traces = self._traces.setdefault(current().home, {})
         if specs not in traces:
             if len(traces) >= MOST_TRACES:
@@ -156,7 +156,7 @@ class ElementFunction:
 
     # --------------------------------------------------------------------------------------------------------- calling
     def __call__(self, leaves: Sequence[Any]) -> list[Any]:
-        """Returns the leaves of the result, tensors that no tape connects to anything."""
+        """Returns the leaves of the result: tensors without a connection to any tape."""
         owner = current()
         if self._traceable and not owner.tracing:
             tensors = [tensor_of(leaf) for leaf in leaves]
@@ -183,7 +183,7 @@ class ElementFunction:
             return self._results([tensor_of(leaf) for leaf in leaves])
 
     def _in_this_process(self, leaves: Sequence[Any]) -> tuple[list[Any], Any] | None:
-        """Runs the function in this process if all values are here: what reads values would send a request for each.
+        """Runs the function in this process if all values are here: otherwise each value that it reads takes a request.
 
         Returns:
             The leaves of the result, on the host, and its pattern; None: it uses values of the server.
@@ -192,13 +192,13 @@ class ElementFunction:
             return None
         try:
             results, pattern = inside(_local(), lambda: self._plain([host_of(leaf) for leaf in leaves]))
-        except Exception:  # of the function itself: it is raised again on the session
+        except Exception:  # an error of the function itself: it is raised again on the session
             self._here = False
             return None
         return [host_of(leaf) for leaf in results], pattern
 
     def over_rows(self, leaves: Sequence[Any]) -> list[Any] | None:
-        """Returns the leaves of the results for all rows of the arguments' leaves; None: they cannot be computed so."""
+        """Returns the leaves of the results for all rows of the arguments' leaves; None: it cannot run over rows."""
         if not (self._traceable and self._by_rows) or current().tracing:
             return None
         tensors = [tensor_of(leaf) for leaf in leaves]
@@ -228,7 +228,7 @@ class ElementFunction:
     def host(self, element: Element) -> list[Any]:
         """Returns the leaves of the result on the host.
 
-        Computed in this process if that is possible, because each value that a server computes takes a request.
+        It is computed in this process if that is possible, because each value that a server computes takes a request.
         """
         owner = current()
         if self._here and not owner.home.local and not owner.tracing:
@@ -241,7 +241,7 @@ class ElementFunction:
         return [host_of(leaf) for leaf in self(leaves_of(element))]
 
     def _results(self, leaves: Sequence[Any]) -> tuple[list[Any], Any]:
-        """Calls the function, and returns the leaves of its result, and the structure with a number for each."""
+        """Calls the function, and returns the leaves of its result, and the structure with an index for each leaf."""
         arguments = structure.pack(self._spec, leaves)
         function = traceable(self._function)
         result = function(*arguments) if type(arguments) is tuple else function(arguments)
@@ -255,7 +255,7 @@ class ElementFunction:
 
 
 def traceable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a program's function as it is called now: while it is traced, with its control flow converted."""
+    """Returns a program's function, which converts its control flow if it is called while traced."""
     return methods.converted(function) if current().tracing else function
 
 
@@ -275,7 +275,7 @@ def _predicted(number: int | None, specs: Sequence[Spec]) -> Any:
 
 
 def _common(first: Any, second: Any) -> Any:
-    """Returns the spec of both, without the sizes in which they differ."""
+    """Returns the spec that both have in common, without the sizes in which they differ."""
     if isinstance(first, TensorSpec):
         return TensorSpec(first.shape.most_specific_compatible_shape(second.shape), first.dtype)
     return first
@@ -286,7 +286,7 @@ def _leaf_of_strings(leaf: Any) -> bool:
 
 
 def _cut_off(leaves: list[Any]) -> list[Any]:
-    """Returns the leaves without a connection to a tape that records meanwhile."""
+    """Returns the leaves without a connection to any tape that is recording."""
     if not current().recorder().recorded:
         return leaves
     return [call(ops.stop_gradient, (leaf,)) if isinstance(leaf, TensorLike) else leaf for leaf in leaves]

@@ -1,7 +1,7 @@
 """The leaves of elements: arrays, tensors, and rows of arrays, which are copied or sent only when they are needed.
 
 A dataset that was made from arrays passes on rows: an array and an index. Shuffling and batching move numbers only.
-What leaves an iterator becomes tensors; on a server the array is then sent once, and each batch is a `gather` of it.
+An iterator returns tensors; a server then gets the array once, and each batch is a `gather` of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NARROW: Final = 1 << 31  #: Rows that an int32 index can count.
 
 
 class Source:
-    """What a dataset was made from.
+    """The arrays that a dataset was made from.
 
     Attributes:
         nbytes: The bytes of all its arrays: they stay on a server together or not at all.
@@ -49,11 +49,11 @@ class Source:
 
 
 class Array:
-    """An array on the host, or a tensor, that leaves are rows of, or are as a whole.
+    """An array on the host, or a tensor; leaves are its rows, or all of it.
 
     Args:
         value: Its elements.
-        source: What it is a part of.
+        source: The arrays that it belongs to.
     """
 
     __slots__ = ("_home", "_recorded", "_rows_sent", "_source", "_tensor", "array", "spec")
@@ -106,11 +106,11 @@ class Array:
 
     @property
     def is_sent_in_parts(self) -> bool:
-        """Whether a server gets the rows that are used, since the arrays of its source are too large to stay there."""
+        """Whether a server gets only the rows that are used, because the arrays of its source are too large for it."""
         return self.array is not None and self.array.dtype != object and not self._source.fits
 
     def _stays(self, rows: int) -> bool:
-        """Whether it stays on the server, so that only indices are sent; in this process there is nothing to save.
+        """Whether it stays on the server, so that only indices are sent; False in this process, which sends nothing.
 
         Its first rows are sent by themselves if they are few: a program may look at no others.
         """
@@ -179,7 +179,7 @@ class Rows(Lazy):
 
 
 class Whole(Lazy):
-    """A leaf that is an array as a whole: each time that it is needed, it is the same tensor."""
+    """A leaf that is a whole array: it is always the same tensor."""
 
     __slots__ = ("array",)
 
@@ -211,7 +211,7 @@ class Whole(Lazy):
 
 
 def as_array(value: Any, source: Source) -> Array:
-    """Returns what a program makes a dataset from as an array; a tensor stays where it is, cut off from any tape."""
+    """Returns a value of which a dataset is made as an `Array`; a tensor is not moved, but cut off from any tape."""
     if isinstance(value, TensorLike):
         return Array(call(ops.stop_gradient, (value,)), source)
     return Array(host_array(value), source)
@@ -273,12 +273,12 @@ def stacked(leaves: Sequence[Any], component: int = 0) -> Any:
 
 
 def _rows_alike(first: Rows, leaf: Any) -> bool:
-    """Whether a leaf is rows of the same array, as many."""
+    """Whether a leaf has the same number of rows of the same array."""
     return leaf.__class__ is Rows and leaf.array is first.array and np.shape(leaf.indices) == np.shape(first.indices)
 
 
 def padded(leaf: Any, shape: Sequence[int], value: Any) -> Any:
-    """Returns a leaf with `value` after its elements along each axis, up to `shape`.
+    """Returns a leaf padded with `value` at the end of each axis, up to `shape`.
 
     Raises:
         DataLossError: It is larger already.

@@ -1,4 +1,4 @@
-"""Elements on their way through a pipeline: their leaves, or what a function has still to make of them."""
+"""Elements in a pipeline: their leaves, or a function's results that are not computed yet."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Mapped:
 
     Attributes:
         function: The function.
-        arguments: The element that it is a function of.
+        arguments: The element to which the function is applied.
     """
 
     __slots__ = ("_leaves", "arguments", "function")
@@ -44,7 +44,7 @@ class Mapped:
 
     @property
     def computed(self) -> bool:
-        """Whether it was computed already."""
+        """Whether it is computed already."""
         return self._leaves is not None
 
     def leaves(self) -> list[Any]:
@@ -54,7 +54,7 @@ class Mapped:
         return self._leaves
 
 
-#: One element on its way through a pipeline: its leaves, or a function's result that is not computed yet.
+#: An element in a pipeline: its leaves, or a function's result that is not computed yet.
 Element: TypeAlias = "list[Any] | Mapped"
 
 
@@ -91,7 +91,7 @@ class Part(Lazy):
 
 
 def parts_of(element: Element) -> list[Any]:
-    """Returns the leaves of an element for an element of several; what is not computed yet stays so."""
+    """Returns the leaves of an element, without computing a result that is not computed yet."""
     if not isinstance(element, Mapped) or element.computed or element.function.result is None:
         return leaves_of(element)
     specs = structure.flatten(element.function.result)
@@ -108,8 +108,8 @@ def spec_of_leaf(leaf: Any, *, sizes: bool = True) -> Any:
 
     Args:
         leaf: The leaf.
-        sizes: Whether its sizes are those of every element; if not, only those that the program has stated, by
-            `set_shape`, are.
+        sizes: Whether every element has the sizes of this one; if not, only the sizes that the program has stated, by
+            `set_shape`, are known.
     """
     if leaf is None:
         return NoneTensorSpec()

@@ -31,7 +31,7 @@ class Optional:
 
     @staticmethod
     def empty(element_spec: Any) -> Optional:
-        """Returns an optional without a value; `element_spec` says what it would be."""
+        """Returns an optional without a value; `element_spec` is the spec that a value would have."""
         return Optional((), element_spec)
 
     def has_value(self, name: str | None = None) -> bool:

@@ -1,4 +1,4 @@
-"""The specs of elements: what each transformation makes of them."""
+"""The specs of elements after each transformation."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from teletape.tensors import dtypes
 from teletape.tensors.tensor import EagerTensor, Tensor
 from teletape_engine.arrays import HostArray
 
-if TYPE_CHECKING:  # a program without a server loads nothing of this
+if TYPE_CHECKING:  # a program without a server loads none of it
     from teletape.sessions.sending.batch_buffer import Name
 
 _LEAST: Final = 256 << 10  #: Bytes of an element that are worth a request of their own.
@@ -39,7 +39,7 @@ class Sent(Lazy):
         self._values, self._home, self._name = values, home, name
 
     def tensor(self) -> Tensor:
-        """Returns it as a tensor; in another session than the one that has it, it is sent again."""
+        """Returns it as a tensor; another session than the one that has it gets it again."""
         owner = current()
         if owner is self._home():
             return EagerTensor(owner.constant_ahead(self._values, self._name), owner)
@@ -65,7 +65,7 @@ def sent(element: Element, home: weakref.ref[Session]) -> Element:
 
     A session that does not answer is left to the program, which sends the element with its own commands.
     """
-    if isinstance(element, Mapped):  # what a function makes of an element is computed when the program uses it
+    if isinstance(element, Mapped):  # a function's result is computed when the program uses it
         return element
     leaves = element
     places = [i for i, leaf in enumerate(leaves) if _is_sendable(leaf)]

@@ -1,1 +1,1 @@
-"""TensorFlow's functions that create, rearrange, pick, count and order elements: more than one call of an op."""
+"""TensorFlow's functions on arrays that take more than one op: create, rearrange, pick, count, order."""

@@ -24,7 +24,7 @@ def sequence_mask(
     dtype: to.DTypeInput = dtypes.bool,
     name: str | None = None,
 ) -> Tensor:
-    """For each length a row that is true in that many places at its beginning.
+    """Masks: for each length a row whose first elements, as many, are true.
 
     Args:
         lengths: [...] whole numbers.
@@ -42,7 +42,7 @@ def sequence_mask(
     width: Any = maxlen
     if np.ndim(width):
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen}")
-    if not tensor.dtype.is_integer:  # the part of a place that a fraction reaches counts, unless there is a width
+    if not tensor.dtype.is_integer:  # a fraction counts as a whole element, unless there is a width
         tensor = cast(call(ops.ceil, (tensor,)) if maxlen is None else tensor, dtypes.int32)
     if maxlen is None:
         maxlen = max(int(call(ops.reduce_max, (tensor,))), 0) if tensor.shape.num_elements() else 0
@@ -59,7 +59,7 @@ def bincount(
     axis: to.IntInput | None = None,
     binary_output: bool = False,
 ) -> Tensor:
-    """How often each of the numbers 0, 1, … comes in `arr`, or the sum of the weights there.
+    """Counts the numbers 0, 1, … in `arr`, or sums the weights of each number.
 
     Args:
         arr: Whole numbers, none negative. The largest is read, unless `minlength` and `maxlength` are equal.
@@ -69,7 +69,7 @@ def bincount(
         dtype: Of the result without weights.
         name: Accepted, without effect.
         axis: None or 0: all of `arr`; -1: each row of a matrix.
-        binary_output: Whether each number counts once at most.
+        binary_output: Whether the result is 1 for each number that occurs.
 
     Raises:
         InvalidArgumentError: A negative number; weights of another shape.
@@ -114,12 +114,12 @@ def confusion_matrix(
     dtype: to.DTypeInput = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """How often each class was predicted for each class: [classes, classes], a row for each label.
+    """Counts each pair of label and prediction: [classes, classes], a row for each label.
 
     Args:
         labels: [n] classes; also [n, 1], if the predictions are [n].
         predictions: [n] classes; also [n, 1], if the labels are [n].
-        num_classes: How many; None: the largest label or prediction, which is read, and one more.
+        num_classes: The number of classes; None: the largest label or prediction plus 1, which is read.
         weights: A number for each prediction; None: 1.
         dtype: Of the result.
         name: Accepted, without effect.

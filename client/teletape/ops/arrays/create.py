@@ -195,7 +195,7 @@ def one_hot(
     dtype: to.DTypeInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`on_value` where the position along the new axis is the index, `off_value` elsewhere, also for indices outside.
+    """Puts `on_value` at each index along a new axis, `off_value` elsewhere; an index out of range has no `on_value`.
 
     By hand: the dtypes of `on_value` and `off_value` decide the result's.
 
@@ -209,7 +209,7 @@ def one_hot(
     length = to.ints(depth, "depth")[0]
     if length < 0:
         raise InvalidArgumentError(f"depth must be non-negative, got: {length} [Op:OneHot]")
-    if dtype is not None:  # arrays and numbers take it; a tensor must have it
+    if dtype is not None:  # arrays and numbers take this dtype; a tensor must have it
         on_value, off_value = (
             value if value is None or isinstance(value, TensorLike) else constant(value, dtype)
             for value in (on_value, off_value)
@@ -230,7 +230,7 @@ def one_hot(
 
 # ---------------------------------------------------------------------------------------------------- of TensorFlow 1
 def placeholder_with_default(input: to.TensorInput, shape: Any, name: str | None = None) -> Tensor:
-    """The default as a tensor: no graph is fed, so it is what a program gets. `shape` is not compared, as eagerly.
+    """Returns the default as a tensor, because nothing feeds a graph. `shape` is not compared, as in eager TensorFlow.
 
     By hand: two arguments are without effect.
 

@@ -1,4 +1,4 @@
-"""`tf.pad`, and how much of it blocks need. By hand: the mode chooses between two ops, and paddings are read."""
+"""`tf.pad`, and the paddings for blocks. By hand: the mode chooses between two ops, and paddings are read."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def required_space_to_batch_paddings(
     Args:
         input_shape: [n] lengths.
         block_shape: [n] lengths of the blocks.
-        base_paddings: [n, 2] paddings that there are at least; None: zeros.
+        base_paddings: [n, 2] the smallest paddings; None: zeros.
         name: Accepted, without effect.
 
     Returns:

@@ -1,4 +1,4 @@
-"""`tf.dynamic_partition`, `tf.dynamic_stitch` and `tf.strided_slice`: what the values of their indices arrange.
+"""`tf.dynamic_partition`, `tf.dynamic_stitch` and `tf.strided_slice`: elements arranged by the values of indices.
 
 By hand: the indices are read, since the shapes of the results depend on them.
 """
@@ -29,7 +29,7 @@ def dynamic_partition(
     Args:
         data: [*partitions.shape, *rest].
         partitions: int32, the number of the partition of each row; its values are read.
-        num_partitions: How many there are.
+        num_partitions: The number of partitions.
         name: Accepted, without effect.
 
     Raises:
@@ -60,16 +60,16 @@ def dynamic_partition(
 
 
 def _rows_at(rows: Tensor, places: Any) -> Tensor:
-    """Rows along the first axis. With an axis more, since the gradient would be IndexedSlices otherwise."""
+    """Rows along the first axis. The op gets one more axis, because otherwise the gradient would be IndexedSlices."""
     return squeeze(call(ops.gather, (expand_dims(rows, 0), constant(places)), axis=1), 0)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """One tensor of the rows of several: the row of `data[i]` at `j` goes to row `indices[i][j]`.
+    """Merges the rows of several tensors into one: row j of `data[i]` becomes row `indices[i][j]`.
 
     Args:
-        indices: A list of int32 tensors; their values are read. If several have one number, the last row is taken, and
-            the others have no gradient. (In TensorFlow they have one.)
+        indices: A list of int32 tensors; their values are read. If an index occurs several times, the last row is
+            taken, and the others have no gradient. (In TensorFlow they have one.)
         data: As many tensors [*indices[i].shape, *rest].
         name: Accepted, without effect.
 
@@ -107,7 +107,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
 
 
 def _array(x: Any) -> Any:
-    """The values of a tensor, or of what becomes one."""
+    """The values of a tensor, or of a value that becomes one."""
     return (x if isinstance(x, TensorLike) else convert_to_tensor(x)).numpy()
 
 
@@ -128,11 +128,11 @@ def strided_slice(
 
     Args:
         input_: The tensor.
-        begin: Where each part of the index begins.
-        end: Where it ends.
-        strides: Its steps; None: 1.
-        begin_mask: A bit for each part of the index that begins where the axis does.
-        end_mask: A bit for each part that ends where the axis does.
+        begin: The begin of each part of the index.
+        end: The end of each part.
+        strides: The step of each part; None: 1.
+        begin_mask: A bit for each part that begins at the beginning of its axis.
+        end_mask: A bit for each part that ends at the end of its axis.
         ellipsis_mask: The bit of the part that stands for all axes without a part of their own.
         new_axis_mask: A bit for each part that is a new axis of length 1.
         shrink_axis_mask: A bit for each part that is one position, without an axis in the result.

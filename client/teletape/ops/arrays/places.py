@@ -1,7 +1,7 @@
-"""`tf.gather_nd`, `tf.scatter_nd` and those that change a tensor at places. By hand: places may be left out.
+"""`tf.gather_nd`, `tf.scatter_nd` and updates of a tensor at indices. By hand: bad indices may be ignored.
 
-`bad_indices_policy` "IGNORE" is written with more ops: a place that there is not becomes the first one, and what is
-read there zeros, what is written there nothing.
+`bad_indices_policy` "IGNORE" takes more ops: a bad index becomes index 0; zeros are read for it, and nothing is
+written for it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def scatter_nd(
 ) -> Tensor:
     """Zeros of `shape` with `updates` added at `indices` [..., depth]: the transpose of gather_nd.
 
-    Of truth values: whether an update at an index is true. Of strings: those at an index, joined.
+    For bools: whether any update at an index is true. For strings: the updates at an index, joined.
 
     Args:
         indices: Whole numbers.
@@ -183,7 +183,7 @@ def _changed(op: Any, tensor: Any, indices: Any, updates: Any, policy: str) -> T
 
 
 def _neutral(op: str, dtype: Any) -> Any:
-    """What changes no element by an op: 0 for a sum, the smallest number for a maximum."""
+    """The neutral element of an op: 0 for a sum, the smallest number for a maximum."""
     if op in ("tensor_scatter_nd_add", "tensor_scatter_nd_sub"):
         return 0
     limits = np.iinfo(dtype) if dtype in INTEGER else finfo(dtype)
@@ -192,7 +192,7 @@ def _neutral(op: str, dtype: Any) -> Any:
 
 
 def _inside(indices: Tensor, shape: Any) -> tuple[Tensor, Tensor]:
-    """Which of the indices [..., depth] there are: bool [...]; and the indices, zeros in place of the others."""
+    """Whether each of the indices [..., depth] is in range: bool [...]; and the indices, with zeros for bad ones."""
     limits = constant(np.asarray(tuple(shape)[: indices.shape.as_list()[-1]], indices.dtype.np))
     each = call(ops.logical_and, (call(ops.greater_equal, (indices, 0)), call(ops.less, (indices, limits))))
     valid = call(ops.reduce_all, (each,), axis=-1)

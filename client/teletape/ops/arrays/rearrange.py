@@ -67,7 +67,7 @@ def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> Tens
 
 
 def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> Tensor:
-    """Joins tensors of one shape along a new axis. By hand: a tensor is unstacked first, and an empty list is a tensor.
+    """Joins tensors of one shape along a new axis. By hand: a tensor is unstacked; an empty list becomes a tensor.
 
     Raises:
         ValueError: There is no such axis.
@@ -82,7 +82,7 @@ def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> Tensor:
             return constant([])
         at = to.whole(axis)
         if not holds_tensors(values):
-            values = unstack(constant(values))  # numbers among themselves agree on one dtype
+            values = unstack(constant(values))  # numbers alone agree on one dtype
         first = next((value.shape.rank for value in values if isinstance(value, TensorLike | RaggedValue)), None)
         rank = (np.ndim(values[0]) if first is None else first) + 1
         _check_axis(at, rank)
@@ -93,7 +93,7 @@ def stack(values: Any, axis: to.IntInput = 0, name: str = "stack") -> Tensor:
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Joins tensors of one shape along a new first axis, while a function is traced. By hand: as `stack`.
+    """Joins tensors of one shape along a new first axis, while a function is traced. By hand: like `stack`.
 
     Raises:
         RuntimeError: Outside a `tf.function`.
@@ -139,11 +139,11 @@ def split(
     num: int | None = None,
     name: str = "split",
 ) -> list[Tensor]:
-    """Pieces along `axis`: a number of equal size, or of the sizes listed. By hand: one strided_slice for each.
+    """Cuts a tensor along `axis` into pieces of equal size, or of listed sizes. By hand: one strided_slice for each.
 
     Args:
         value: The tensor.
-        num_or_size_splits: How many pieces of equal size; or the size of each, one of which may be -1: the rest.
+        num_or_size_splits: The number of pieces of equal size; or the size of each, one of which may be -1: the rest.
         axis: The axis.
         num: The number of sizes, if they are listed.
         name: Accepted, without effect.
@@ -194,11 +194,11 @@ def _sizes(pieces: Any, length: int, axis: int) -> list[int]:
 def slice(input_: to.TensorInput, begin: to.IntsInput, size: to.IntsInput, name: str | None = None) -> Tensor:
     """The block that starts at `begin` and has `size` elements along each axis; -1: up to the end.
 
-    By hand: the index of strided_slice is computed from both and the shape; a `begin` that only the server knows stays
-    there.
+    By hand: the index of strided_slice is computed from both and the shape; a `begin` that only the server knows is not
+    read.
 
     Raises:
-        InvalidArgumentError: A block that is not inside, or numbers for another rank.
+        InvalidArgumentError: A block that reaches outside, or `begin` or `size` for another rank.
 
     Example:
         tf.slice([1.0, 2.0, 3.0], [1], [2])
@@ -275,7 +275,7 @@ def boolean_mask(
 
     Args:
         tensor: The tensor.
-        mask: A bool tensor, whose shape is that of `tensor` from `axis` on, as far as it goes.
+        mask: A bool tensor; its shape is equal to that of `tensor` from `axis` on.
         axis: The first axis that the mask covers; None: 0.
         name: Accepted, without effect.
 
@@ -300,7 +300,7 @@ def boolean_mask(
 
 # ------------------------------------------------------------------------------------------------------------- shapes
 def shape_n(input: Any, out_type: to.DTypeInput | None = None, name: str | None = None) -> list[Tensor]:
-    """The shape of each of several tensors. By hand: as shape.
+    """The shape of each of several tensors. By hand: like shape.
 
     Example:
         tf.shape_n([tf.constant([1.0]), tf.constant([[1.0, 2.0]])])
@@ -402,7 +402,7 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Any:
-    """The same as `identity`. By hand: as that, and nothing here is computed ahead because a value is constant.
+    """The same as `identity`, because nothing is computed ahead for constants here. By hand: like identity.
 
     Example:
         tf.guarantee_const([1.0, 2.0])
@@ -411,7 +411,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Any:
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Any]:
-    """Tensors with the same values as those of a list. By hand: as identity.
+    """Tensors with the same values as those of a list. By hand: like identity.
 
     Example:
         tf.identity_n([tf.constant(1.0), tf.constant([2.0, 3.0])])

@@ -62,13 +62,13 @@ def top_k(
     index_type: to.DTypeInput = dtypes.int32,
     name: str | None = None,
 ) -> TopKV2:
-    """The k largest elements along the last axis and their places, the largest first; of equal ones the first.
+    """The k largest elements along the last axis and their indices, the largest first, equal ones by their index.
 
     Args:
         input: [..., n] real numbers.
-        k: How many; at most n.
+        k: The number of elements; at most n.
         sorted: Accepted, without effect: they are always in order.
-        index_type: The dtype of the places.
+        index_type: The dtype of the indices.
         name: Accepted, without effect.
 
     Raises:
@@ -91,11 +91,11 @@ def approx_max_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> ApproxTopK:
-    """The k largest elements along an axis and their places, the largest first: all of them, as TensorFlow's on a CPU.
+    """The k largest elements along an axis and their indices, the largest first; exact, as TensorFlow's on a CPU.
 
     Args:
         operand: float16, bfloat16 or float32.
-        k: How many; at most the length of the axis.
+        k: The number of elements; at most the length of the axis.
         reduction_dimension: The axis.
         recall_target: Accepted, without effect: the share found is 1.
         reduction_input_size_override: Accepted, without effect.
@@ -120,7 +120,7 @@ def approx_min_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> ApproxTopK:
-    """The k smallest elements along an axis and their places, the smallest first; see `approx_max_k`.
+    """The k smallest elements along an axis and their indices, the smallest first; see `approx_max_k`.
 
     Example:
         tf.math.approx_min_k([1.0, 3.0, 2.0], k=2)
@@ -129,7 +129,7 @@ def approx_min_k(
 
 
 def _along_last(tensor: Tensor, places: Tensor) -> Tensor:
-    """The elements at places along the last axis, row by row."""
+    """The elements at indices along the last axis, row by row."""
     last = tensor.ndim - 1
     return call(ops.gather, (tensor, places), axis=last, batch_dims=last) if last else entries_at(tensor, places)
 
@@ -153,11 +153,11 @@ def _of_axis(operand: Any, k: Any, reduction_dimension: Any, *, largest: bool) -
 
 
 def unique(x: to.TensorInput, out_idx: to.DTypeInput = dtypes.int32, name: str | None = None) -> Unique:
-    """The different elements of a vector in the order in which they come first, and for each element its place there.
+    """The distinct elements of a vector, in the order of their first occurrence, and each element's index among them.
 
     Args:
         x: A vector, also of strings.
-        out_idx: The dtype of the places.
+        out_idx: The dtype of the indices.
         name: Accepted, without effect.
 
     Example:
@@ -170,7 +170,7 @@ def unique(x: to.TensorInput, out_idx: to.DTypeInput = dtypes.int32, name: str |
 def unique_with_counts(
     x: to.TensorInput, out_idx: to.DTypeInput = dtypes.int32, name: str | None = None
 ) -> UniqueWithCounts:
-    """As unique, and how often each of the different elements comes, with the dtype `out_idx`.
+    """Like unique, with the count of each of the distinct elements, of the dtype `out_idx`.
 
     Example:
         tf.unique_with_counts([3, 1, 3])
@@ -195,17 +195,17 @@ def _kinds(x: Any, out_idx: Any) -> UniqueWithCounts:
 def repeat(
     input: to.TensorInput, repeats: to.IntsInput, axis: to.IntInput | None = None, name: str | None = None
 ) -> Tensor:
-    """Each entry along `axis` repeated, next to each other.
+    """Repeats each entry along `axis`; its copies follow each other.
 
     Args:
         input: A tensor.
-        repeats: How often: one number, or one for each entry. Their values are read.
+        repeats: The number of copies: one number, or one for each entry. Their values are read.
         axis: The axis; None: `input` is made a vector first.
         name: Accepted, without effect.
 
     Raises:
-        ValueError: A negative number, another count of numbers than of entries, numbers with several axes, or there is
-            no such axis.
+        ValueError: A negative number, another count of numbers than of entries, numbers with several axes, or an axis
+            that does not exist.
 
     Example:
         tf.repeat([1.0, 2.0], repeats=[2, 1])

@@ -35,7 +35,7 @@ def scalar_mul(scalar: to.TensorInput, x: Any, name: str | None = None) -> Any:
 def accumulate_n(
     inputs: Sequence[to.TensorInput], shape: Any = None, tensor_dtype: Any = None, name: str | None = None
 ) -> Tensor:
-    """The sum of tensors of one shape and dtype. By hand: add_n; `shape` and `tensor_dtype` are what they are.
+    """The sum of tensors of one shape and dtype. By hand: it is add_n; `shape` and `tensor_dtype` have no effect.
 
     Example:
         tf.math.accumulate_n([tf.constant([1.0]), tf.constant([2.0])])

@@ -1,4 +1,4 @@
-"""`tf.image`: boxes on images: crops, the best of boxes that overlap, frames, glimpses.
+"""`tf.image`: boxes on images: crops, the best of overlapping boxes, frames, glimpses.
 
 By hand: numbers of boxes and thresholds may be tensors, whose values are read, and some results are tuples.
 """
@@ -50,7 +50,7 @@ _COLORS: Final = np.array(
 
 
 class CombinedNonMaxSuppression(NamedTuple):
-    """What combined_non_max_suppression returns."""
+    """The result of combined_non_max_suppression."""
 
     nmsed_boxes: Tensor
     nmsed_scores: Tensor
@@ -73,14 +73,14 @@ def crop_and_resize(
     Args:
         image: [m, height, width, channels] of any numbers.
         boxes: float32 [n, 4]: y1, x1, y2, x2 in fractions of the image; they may reach outside.
-        box_indices: [n]: which image each box is of.
+        box_indices: [n]: the index of each box's image.
         crop_size: Height and width.
         method: "bilinear" or "nearest". The gradient by the boxes is that of bilinear crops, as in TensorFlow.
-        extrapolation_value: What a crop has outside the image.
+        extrapolation_value: The value of a crop outside the image.
         name: Without effect.
 
     Raises:
-        InvalidArgumentError: Shapes that do not fit, an index that there is not, another method.
+        InvalidArgumentError: Shapes that do not fit, an index out of range, another method.
 
     Example:
         tf.image.crop_and_resize([[[[1.0], [2.0]], [[3.0], [4.0]]]], [[0.0, 0.0, 1.0, 1.0]], [0], crop_size=[1, 1])
@@ -101,7 +101,7 @@ def extract_glimpse(
     noise: str = "uniform",
     name: str | None = None,
 ) -> Tensor:
-    """A part of one size of each image, at an offset of its own: float32 [n, *size, channels].
+    """A part of each image, of one size, at an offset of its own: float32 [n, *size, channels].
 
     Args:
         input: float32 [n, height, width, channels].
@@ -110,8 +110,8 @@ def extract_glimpse(
         centered: Whether offsets are from the middle of the image; else from its corner.
         normalized: Whether they are in fractions of the image; else in pixels. If both, they are those of the part's
             middle and reach from -1 to 1; else those of its corner.
-        noise: What is outside the image: "uniform" numbers from the smallest to the largest of the images, "gaussian"
-            ones with their mean and deviation, or "zero".
+        noise: The values outside the image: "uniform" numbers from the smallest to the largest of the images,
+            "gaussian" ones with their mean and deviation, or "zero".
         name: Without effect.
 
     Raises:
@@ -189,14 +189,14 @@ def non_max_suppression(
     score_threshold: Any = _LOWEST,
     name: str | None = None,
 ) -> Tensor:
-    """The places of boxes that overlap no box with a better score too much, the best first: int32.
+    """The indices of the boxes that do not overlap a box with a better score too much, the best first: int32.
 
     Args:
         boxes: [n, 4]: two opposite corners y1, x1, y2, x2.
         scores: [n].
-        max_output_size: How many at most.
-        iou_threshold: Above which two overlap too much: the area of both over the area of either.
-        score_threshold: Above which a score must be.
+        max_output_size: The largest number of boxes.
+        iou_threshold: The largest overlap of two boxes: the area of their intersection over that of their union.
+        score_threshold: A score must be larger than this.
         name: Without effect.
 
     Raises:
@@ -220,9 +220,10 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: Any = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """As non_max_suppression, and the scores; with a positive `soft_nms_sigma` overlaps make scores smaller instead.
+    """Like non_max_suppression, with the scores; a positive `soft_nms_sigma` lowers scores instead of dropping boxes.
 
-    By exp(-overlap² / (2 soft_nms_sigma)) for each better box. Bodla, Singh, Chellappa, Davis, "Soft-NMS", 2017.
+    The factor is exp(-overlap² / (2 soft_nms_sigma)) for each better box. Bodla, Singh, Chellappa, Davis, "Soft-NMS",
+    2017.
 
     Example:
         tf.image.non_max_suppression_with_scores(
@@ -242,7 +243,7 @@ def non_max_suppression_overlaps(
     score_threshold: Any = _LOWEST,
     name: str | None = None,
 ) -> Tensor:
-    """As non_max_suppression, for boxes whose overlaps [n, n] are known, in any measure.
+    """Like non_max_suppression, for boxes whose overlaps [n, n] are known, in any measure.
 
     Example:
         tf.image.non_max_suppression_overlaps([[1.0, 0.9], [0.9, 1.0]], [0.9, 0.8], max_output_size=2)
@@ -264,15 +265,15 @@ def non_max_suppression_padded(
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
 ) -> tuple[Tensor, Tensor]:
-    """As non_max_suppression for many images, and how many boxes of each are chosen.
+    """Like non_max_suppression, for many images, with the number of boxes chosen in each.
 
     Args:
         boxes: [..., n, 4].
         scores: [..., n].
-        max_output_size: How many at most of each image.
-        iou_threshold: From which on two overlap too much.
-        score_threshold: Above which a score must be.
-        pad_to_max_output_size: Whether zeros fill up the places; needed for more than one image.
+        max_output_size: The largest number of boxes in an image.
+        iou_threshold: Two boxes with this overlap, or more, overlap too much.
+        score_threshold: A score must be larger than this.
+        pad_to_max_output_size: Whether zeros fill up the indices; needed for more than one image.
         name: Without effect.
         sorted_input: Whether the best boxes come first already.
         canonicalized_coordinates: Whether y1 <= y2 and x1 <= x2 of all boxes; else the first box decides for all.
@@ -326,21 +327,21 @@ def combined_non_max_suppression(
     clip_boxes: bool = True,
     name: str | None = None,
 ) -> CombinedNonMaxSuppression:
-    """The best boxes of all classes of each image: of each class those that non_max_suppression chooses.
+    """The best boxes of each image: non_max_suppression for each class, then the best of all classes.
 
     Args:
         boxes: float32 [m, n, q, 4]; q is 1 or the number of classes.
         scores: float32 [m, n, classes].
-        max_output_size_per_class: How many of a class at most.
-        max_total_size: How many of an image at most.
-        iou_threshold: Above which two boxes of a class overlap too much.
-        score_threshold: Above which a score must be.
+        max_output_size_per_class: The largest number of boxes of a class.
+        max_total_size: The largest number of boxes of an image.
+        iou_threshold: The largest overlap of two boxes of a class.
+        score_threshold: A score must be larger than this.
         pad_per_class: Whether the results are no longer than the classes can fill.
         clip_boxes: Whether coordinates are kept in [0, 1].
         name: Without effect.
 
     Returns:
-        Boxes [m, k, 4], scores and classes [m, k], followed by zeros, and how many they are, int32 [m].
+        Boxes [m, k, 4], scores and classes [m, k], filled up with zeros, and the number of boxes, int32 [m].
 
     Raises:
         InvalidArgumentError: Shapes that do not fit, a threshold outside [0, 1], a size that is not positive.

@@ -61,7 +61,7 @@ def convert_image_dtype(
 def _as_floats(
     image: Any, compute: Callable[[TensorLike], Tensor], floats: Any = (dtypes.float16, dtypes.float32)
 ) -> Tensor:
-    """What `compute` gives for images of floats (others than `floats` as float32), in the dtype of the images."""
+    """Applies `compute` to images as floats (float32 if their dtype is not in `floats`); keeps the images' dtype."""
     tensor = to.value(image)
     if tensor.dtype in floats:
         return compute(tensor)

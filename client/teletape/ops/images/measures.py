@@ -1,4 +1,4 @@
-"""`tf.image`: how alike two images are. By hand: images of integers are converted to floats, and filters are made."""
+"""`tf.image`: the similarity of two images. By hand: images of integers become floats, and filters are made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SCALES: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  #: Weights of Wang, S
 
 
 def _pair(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, float]:
-    """Two images as float32, and their largest value converted alike."""
+    """Two images as float32, and their largest value converted likewise."""
     first = convert_to_tensor(a)
     x, y = (convert_image_dtype(image, dtypes.float32) for image in (first, convert_to_tensor(b, first.dtype)))
     return x, y, float(max_val) / first.dtype.max if first.dtype.is_integer else float(max_val)
@@ -55,9 +55,9 @@ def ssim(
 
     Args:
         img1: [..., height, width, channels].
-        img2: Of that height, width and channels; the axes before are broadcast.
+        img2: Of the same height, width and channels; the axes before are broadcast.
         max_val: The difference between the largest and the smallest possible value.
-        filter_size: Of the window that is compared.
+        filter_size: The size of the window that is compared.
         filter_sigma: The deviation of the window's Gaussian weights.
         k1: Keeps the comparison of luminance finite.
         k2: Keeps that of contrast finite.
@@ -146,7 +146,7 @@ def _flat(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, tuple[int, ...]]:
 
 
 def _halved(x: Tensor) -> Tensor:
-    """Images of half the height and width, after the last row and column have come twice if their number is odd."""
+    """Images of half the height and width; an odd last row or column is repeated first."""
     shape = tuple(x.shape)
     odd = [length % 2 for length in shape[1:3]]
     if any(odd):

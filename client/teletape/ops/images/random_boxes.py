@@ -1,4 +1,4 @@
-"""`tf.image`: boxes that are drawn around objects. By hand: there are three results. Nothing that is drawn is read."""
+"""`tf.image`: random boxes around objects. By hand: there are three results. Random numbers are not read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["sample_distorted_bounding_box", "stateless_sample_distorted_bounding
 
 
 class SampleDistortedBoundingBox(NamedTuple):
-    """What sample_distorted_bounding_box returns: for tf.slice, and for draw_bounding_boxes."""
+    """The result of sample_distorted_bounding_box, for tf.slice and for draw_bounding_boxes."""
 
     begin: Tensor
     size: Tensor
@@ -36,16 +36,16 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> SampleDistortedBoundingBox:
-    """A box of an image that is drawn so that it shows a part of an object; the whole image if none is found.
+    """Draws a random box of an image that shows a part of an object; the whole image if there is no such box.
 
     Args:
         image_size: [height, width, channels], integers.
         bounding_boxes: float32 [m, n, 4]: objects, y1, x1, y2, x2 in fractions of the image.
-        seed: The box follows from it and from the program's seed; 0: it is any.
-        min_object_covered: Which share of an object it shows at least.
+        seed: The box follows from it and from the program's seed; 0: another box at each call.
+        min_object_covered: The smallest share of an object that it shows.
         aspect_ratio_range: Bounds of its width over its height; None: 0.75 and 1.33.
         area_range: Bounds of its share of the image; None: 0.05 and 1.
-        max_attempts: None: 100.
+        max_attempts: The number of random boxes that are tried; None: 100.
         use_image_if_no_bounding_boxes: Whether the image is the object if there is none.
         name: Without effect.
 
@@ -53,7 +53,7 @@ def sample_distorted_bounding_box(
         begin [y, x, 0] and size [height, width, -1] for tf.slice, and float32 [1, 1, 4] for draw_bounding_boxes.
 
     Raises:
-        InvalidArgumentError: Shapes that do not fit, a coordinate outside [0, 1], bounds that there are not.
+        InvalidArgumentError: Shapes that do not fit, a coordinate outside [0, 1], bounds out of range.
 
     Example:
         tf.image.sample_distorted_bounding_box(
@@ -81,7 +81,7 @@ def stateless_sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> SampleDistortedBoundingBox:
-    """As sample_distorted_bounding_box; the draw follows from the seed, two integers.
+    """Like sample_distorted_bounding_box; the box follows from the seed, two integers.
 
     Example:
         tf.image.stateless_sample_distorted_bounding_box(

@@ -1,6 +1,6 @@
-"""`tf.image.random_…` and `stateless_random_…`: changes of images by numbers that are drawn.
+"""`tf.image.random_…` and `stateless_random_…`: changes of images by random numbers.
 
-By hand: they take several ops. Nothing that is drawn is read.
+By hand: they take several ops. Random numbers are not read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _between(low: float, high: float, draw: Draw) -> Any:
 
 # --------------------------------------------------------------------------------------------------------------- flips
 def random_flip_left_right(image: to.TensorInput, seed: int | None = None) -> Tensor:
-    """Each image with its columns the other way round, or as it is, with equal chances.
+    """Mirrors each image from left to right, or not, with equal probability.
 
     Example:
         tf.image.random_flip_left_right(np.ones([4, 4, 1], np.float32))
@@ -53,7 +53,7 @@ def random_flip_left_right(image: to.TensorInput, seed: int | None = None) -> Te
 
 
 def stateless_random_flip_left_right(image: to.TensorInput, seed: to.TensorInput) -> Tensor:
-    """As random_flip_left_right; the draw follows from the seed, two integers.
+    """Like random_flip_left_right; the change follows from the seed, two integers.
 
     Example:
         tf.image.stateless_random_flip_left_right([[[1.0], [2.0]]], seed=[1, 2])
@@ -62,7 +62,7 @@ def stateless_random_flip_left_right(image: to.TensorInput, seed: to.TensorInput
 
 
 def random_flip_up_down(image: to.TensorInput, seed: int | None = None) -> Tensor:
-    """Each image with its rows the other way round, or as it is, with equal chances.
+    """Mirrors each image from top to bottom, or not, with equal probability.
 
     Example:
         tf.image.random_flip_up_down(np.ones([4, 4, 1], np.float32))
@@ -71,7 +71,7 @@ def random_flip_up_down(image: to.TensorInput, seed: int | None = None) -> Tenso
 
 
 def stateless_random_flip_up_down(image: to.TensorInput, seed: to.TensorInput) -> Tensor:
-    """As random_flip_up_down; the draw follows from the seed, two integers.
+    """Like random_flip_up_down; the change follows from the seed, two integers.
 
     Example:
         tf.image.stateless_random_flip_up_down([[[1.0]], [[2.0]]], seed=[1, 2])
@@ -83,14 +83,14 @@ def _flipped(image: Any, flip: Any, draw: Draw) -> Tensor:
     tensor = pixels(image)
     if tensor.ndim == 3:
         turned = call(ops.less, (fractions((), draw), 0.5))
-    else:  # as TensorFlow, which rounds the numbers of a batch
+    else:  # as in TensorFlow, which rounds the numbers of a batch
         turned = call(ops.greater, (fractions((tensor.shape.as_list()[0], 1, 1, 1), draw), 0.5))
     return call(ops.where, (turned, flip(tensor), tensor))
 
 
 # ---------------------------------------------------------------------------------------------------------------- crops
 def random_crop(value: to.TensorInput, size: to.IntsInput, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of `value` of that size, at a place that is drawn.
+    """A part of `value` of that size, at a random position.
 
     Example:
         tf.image.random_crop(np.ones([8, 8, 1], np.float32), size=[4, 4, 1])
@@ -101,7 +101,7 @@ def random_crop(value: to.TensorInput, size: to.IntsInput, seed: int | None = No
 def stateless_random_crop(
     value: to.TensorInput, size: to.IntsInput, seed: to.TensorInput, name: str | None = None
 ) -> Tensor:
-    """As random_crop; the draw follows from the seed, two integers.
+    """Like random_crop; the position follows from the seed, two integers.
 
     Example:
         tf.image.stateless_random_crop([[[1.0], [2.0], [3.0]]], size=[1, 2, 1], seed=[1, 2])
@@ -128,7 +128,7 @@ def _cropped(value: Any, size: Any, draw: Draw) -> Tensor:
 
 # -------------------------------------------------------------------------------------------------------------- colours
 def random_brightness(image: to.TensorInput, max_delta: float, seed: int | None = None) -> Tensor:
-    """adjust_brightness by a number in [-max_delta, max_delta).
+    """Applies adjust_brightness with a random number in [-max_delta, max_delta).
 
     Example:
         tf.image.random_brightness(np.ones([4, 4, 1], np.float32), max_delta=0.2)
@@ -137,7 +137,7 @@ def random_brightness(image: to.TensorInput, max_delta: float, seed: int | None 
 
 
 def stateless_random_brightness(image: to.TensorInput, max_delta: float, seed: to.TensorInput) -> Tensor:
-    """As random_brightness; the draw follows from the seed, two integers.
+    """Like random_brightness; the change follows from the seed, two integers.
 
     Example:
         tf.image.stateless_random_brightness([[[0.2], [0.5]]], max_delta=0.2, seed=[1, 2])
@@ -152,7 +152,7 @@ def _brightness(image: Any, max_delta: float, draw: Draw) -> Tensor:
 
 
 def random_contrast(image: to.TensorInput, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """adjust_contrast by a factor in [lower, upper).
+    """Applies adjust_contrast with a random factor in [lower, upper).
 
     Example:
         tf.image.random_contrast(np.ones([4, 4, 1], np.float32), lower=0.5, upper=1.5)
@@ -161,7 +161,7 @@ def random_contrast(image: to.TensorInput, lower: float, upper: float, seed: int
 
 
 def stateless_random_contrast(image: to.TensorInput, lower: float, upper: float, seed: to.TensorInput) -> Tensor:
-    """As random_contrast; the draw follows from the seed, two integers.
+    """Like random_contrast; the change follows from the seed, two integers.
 
     Example:
         tf.image.stateless_random_contrast([[[1.0], [3.0]]], lower=0.5, upper=1.5, seed=[1, 2])
@@ -170,7 +170,7 @@ def stateless_random_contrast(image: to.TensorInput, lower: float, upper: float,
 
 
 def random_saturation(image: to.TensorInput, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """adjust_saturation by a factor in [lower, upper).
+    """Applies adjust_saturation with a random factor in [lower, upper).
 
     Example:
         tf.image.random_saturation(np.ones([4, 4, 3], np.float32), lower=0.5, upper=1.5)
@@ -181,7 +181,7 @@ def random_saturation(image: to.TensorInput, lower: float, upper: float, seed: i
 def stateless_random_saturation(
     image: to.TensorInput, lower: float, upper: float, seed: to.TensorInput | None = None
 ) -> Tensor:
-    """As random_saturation; the draw follows from the seed, two integers.
+    """Like random_saturation; the change follows from the seed, two integers.
 
     Example:
         tf.image.stateless_random_saturation([[[1.0, 0.5, 0.0]]], lower=0.5, upper=1.5, seed=[1, 2])
@@ -198,7 +198,7 @@ def _factor(lower: float, upper: float, draw: Draw) -> Any:
 
 
 def random_hue(image: to.TensorInput, max_delta: float, seed: int | None = None) -> Tensor:
-    """adjust_hue by a number in [-max_delta, max_delta).
+    """Applies adjust_hue with a random number in [-max_delta, max_delta).
 
     Example:
         tf.image.random_hue(np.ones([4, 4, 3], np.float32), max_delta=0.1)
@@ -207,7 +207,7 @@ def random_hue(image: to.TensorInput, max_delta: float, seed: int | None = None)
 
 
 def stateless_random_hue(image: to.TensorInput, max_delta: float, seed: to.TensorInput) -> Tensor:
-    """As random_hue; the draw follows from the seed, two integers.
+    """Like random_hue; the change follows from the seed, two integers.
 
     Example:
         tf.image.stateless_random_hue([[[1.0, 0.5, 0.0]]], max_delta=0.1, seed=[1, 2])

@@ -1,6 +1,6 @@
-"""`tf.compat.v1.image.resize`: the first pixels of both images lie on each other, or all four corners do.
+"""`tf.compat.v1.image.resize`: it aligns the first pixels of both images, or all four corners.
 
-By hand: the function of TensorFlow 2 puts the centers of pixels on each other, and has other kernels.
+By hand: the function of TensorFlow 2 aligns the centers of pixels, and has other kernels.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def resize(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Images resized to `size` [height, width]: float32, but by nearest, or if the size stays, of their own dtype.
+    """Images resized to `size` [height, width]: float32; their own dtype by nearest, or if the size stays.
 
     Args:
         images: [height, width, channels] or [n, height, width, channels].
         size: The new height and width.
         method: A number of ResizeMethod, or "bilinear", "nearest", "bicubic" or "area".
-        align_corners: Whether the centers of the pixels in the corners lie on each other.
-        preserve_aspect_ratio: Whether the new image fits into `size` with the ratio of its sides.
+        align_corners: Whether the centers of the corner pixels are aligned.
+        preserve_aspect_ratio: Whether the new image keeps the ratio of its sides, and fits into `size`.
         name: Accepted, without effect.
 
     Raises:
@@ -80,7 +80,7 @@ def resize(
 
 
 def _step(length: int, count: int, align_corners: bool) -> np.float32:
-    """Returns how many pixels of the old image a pixel of the new one is."""
+    """Returns the size of a new pixel in old pixels."""
     if align_corners and count > 1:
         return np.float32(length - 1) / np.float32(count - 1)
     return np.float32(length) / np.float32(count)

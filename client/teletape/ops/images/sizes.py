@@ -1,4 +1,4 @@
-"""`tf.image`: sizes and places of pixels. By hand: the rank of images decides, and arguments are checked together."""
+"""`tf.image`: resizing, cropping, flipping. By hand: the rank of images decides, and arguments are checked together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 _ALL: Final = (None, None, None)
 _BACK: Final = (None, None, -1)
-_SMOOTHING: Final = ("gaussian", "mitchellcubic")  #: Methods that change an image also if it keeps its size.
+_SMOOTHING: Final = ("gaussian", "mitchellcubic")  #: Methods that change an image even if its size stays.
 
 
 class ResizeMethod:
@@ -67,7 +67,7 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Images resized to `size` [height, width]: float32, but by nearest of their own dtype.
+    """Images resized to `size` [height, width]: float32; their own dtype by nearest.
 
     Raises:
         ValueError: Images of another rank than 3 or 4, a size that is not two positive lengths, an unknown method.
@@ -113,7 +113,7 @@ def resize_with_pad(
     method: str = ResizeMethod.BILINEAR,
     antialias: bool = False,
 ) -> Tensor:
-    """Images resized with the ratio of their sides to fit a size, in the middle of zeros.
+    """Images resized to fit into a size, with the ratio of their sides kept, and zeros around.
 
     Example:
         tf.image.resize_with_pad([[[1.0], [2.0]]], target_height=2, target_width=2)
@@ -130,7 +130,7 @@ def resize_with_pad(
 
 
 def resize_with_crop_or_pad(image: to.TensorInput, target_height: to.IntInput, target_width: to.IntInput) -> Tensor:
-    """Images cut, or padded with zeros, to a size, the same on both sides.
+    """Images cropped, or padded with zeros, to a size, by the same number on both sides.
 
     Example:
         tf.image.resize_with_crop_or_pad([[[1.0], [2.0]]], target_height=1, target_width=4)
@@ -152,7 +152,7 @@ def crop_to_bounding_box(
     target_height: to.IntInput,
     target_width: to.IntInput,
 ) -> Tensor:
-    """The part of images of a height and a width that begins at an offset.
+    """The part of images that begins at an offset, of a height and a width.
 
     Raises:
         ValueError: It is not inside.
@@ -186,7 +186,7 @@ def pad_to_bounding_box(
     target_height: to.IntInput,
     target_width: to.IntInput,
 ) -> Tensor:
-    """Images with zeros above and on the left, and below and on the right up to a height and a width.
+    """Images padded with zeros: at an offset from the top and left, in an image of a height and a width.
 
     Raises:
         ValueError: They do not fit.
@@ -213,7 +213,7 @@ def pad_to_bounding_box(
 
 
 def central_crop(image: to.TensorInput, central_fraction: Any) -> Tensor:
-    """The middle of images, of that fraction of their sides.
+    """The middle of images: that fraction of their height and width.
 
     Example:
         tf.image.central_crop(np.arange(16.0).reshape(4, 4, 1), central_fraction=0.5)
@@ -230,7 +230,7 @@ def central_crop(image: to.TensorInput, central_fraction: Any) -> Tensor:
 
 # -------------------------------------------------------------------------------------------------------------- places
 def flip_left_right(image: to.TensorInput) -> Tensor:
-    """Images with their columns the other way round.
+    """Images mirrored from left to right.
 
     Example:
         tf.image.flip_left_right([[[1.0], [2.0]], [[3.0], [4.0]]])
@@ -239,7 +239,7 @@ def flip_left_right(image: to.TensorInput) -> Tensor:
 
 
 def flip_up_down(image: to.TensorInput) -> Tensor:
-    """Images with their rows the other way round.
+    """Images mirrored from top to bottom.
 
     Example:
         tf.image.flip_up_down([[[1.0], [2.0]], [[3.0], [4.0]]])
@@ -259,7 +259,7 @@ def transpose(image: to.TensorInput, name: str | None = None) -> Tensor:
 
 
 def rot90(image: to.TensorInput, k: to.IntInput = 1, name: str | None = None) -> Tensor:
-    """Images turned k quarters against the clock.
+    """Images rotated counterclockwise by k times 90 degrees.
 
     Example:
         tf.image.rot90([[[1.0], [2.0]], [[3.0], [4.0]]])
@@ -316,7 +316,7 @@ def extract_patches(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The windows on images [n, height, width, c] as rows of height of window · width · c elements.
+    """The windows on images [n, height, width, c], each as a row of (window height · window width · c) elements.
 
     Example:
         tf.image.extract_patches(

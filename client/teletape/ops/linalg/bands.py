@@ -62,7 +62,7 @@ def tridiagonal_solve(
     partial_pivoting: bool = True,
     perturb_singular: bool = False,
 ) -> Tensor:
-    """The x with T x = rhs for tridiagonal matrices T; rhs [..., n, k], or [..., n] for one right side each.
+    """Solves T x = rhs for tridiagonal matrices T; rhs [..., n, k], or [..., n] for one right side each.
 
     NaN for singular matrices.
 
@@ -143,15 +143,15 @@ def eigh_tridiagonal(
 ) -> Any:
     """Ascending eigenvalues of Hermitian tridiagonal matrices, or (eigenvalues, eigenvectors).
 
-    By hand: the matrices are put together, and all eigenvalues are computed.
+    By hand: the whole matrices are built, and all eigenvalues are computed.
 
     Args:
         alpha: The diagonal [n], real or with zero imaginary parts.
         beta: The diagonal below it [n - 1].
         eigvals_only: Whether to return the eigenvalues alone.
-        select: "a": all; "i": those with the numbers from select_range[0] to select_range[1]; "v": those above
+        select: "a": all; "i": those with the indices from select_range[0] to select_range[1]; "v": those above
             select_range[0] and up to select_range[1].
-        select_range: The first and the last number, or two bounds.
+        select_range: The first and the last index, or two bounds.
         tol: Accepted, without effect.
         name: Accepted, without effect.
 

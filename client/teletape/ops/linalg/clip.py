@@ -22,7 +22,7 @@ def _op(name: str, *args: Any, **attrs: Any) -> Tensor:
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """`t`, scaled so that its L2 norm is at most `clip_norm`; a tensor of zeros as it is.
+    """`t`, scaled so that its L2 norm is at most `clip_norm`; a tensor of zeros is unchanged.
 
     Args:
         t: A floating tensor, or IndexedSlices, whose rows are scaled.

@@ -1,4 +1,4 @@
-"""`tf.linalg` functions that several ops compute: factors, eigenvalues, singular values, systems, inverses."""
+"""`tf.linalg` functions that take several ops: factors, eigenvalues, singular values, systems, inverses."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def lu_solve(
     validate_args: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The x with A x = rhs, from the factors and the permutation of `lu`; leading axes broadcast.
+    """Solves A x = rhs with the factors and the permutation of `lu`; leading axes broadcast.
 
     By hand: several ops. The factors have the gradient.
 
@@ -280,7 +280,7 @@ def pinv(a: to.TensorInput, rcond: Any = None, validate_args: bool = False, name
 
 
 def matrix_rank(a: to.TensorInput, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """How many singular values are above tol, int32 [...]. By hand: tol may be a tensor.
+    """The number of singular values above tol, int32 [...]. By hand: tol may be a tensor.
 
     Raises:
         ValueError: No matrices.
@@ -300,7 +300,7 @@ def matrix_rank(a: to.TensorInput, tol: Any = None, validate_args: bool = False,
 
 
 def expm(input: to.TensorInput, name: str | None = None) -> Tensor:
-    """The exponentials of matrices [..., n, n]; NaN of matrices that are not finite. By hand: the error of dtypes.
+    """The exponentials of matrices [..., n, n]; NaN for matrices that are not finite. By hand: the error of dtypes.
 
     Raises:
         ValueError: Integers or bfloat16.
@@ -326,8 +326,8 @@ def lstsq(
     Args:
         matrix: Floating or complex matrices.
         rhs: [..., m, k].
-        l2_regularizer: A number; of complex matrices zero.
-        fast: By the normal equations; NaN or inaccurate if the columns are nearly dependent. False: by the
+        l2_regularizer: A number; zero for complex matrices.
+        fast: True: by the normal equations; NaN or inaccurate if the columns are nearly dependent. False: by the
             pseudo-inverse, without the regularizer.
         name: Accepted, without effect.
 

@@ -1,6 +1,6 @@
 """`tf.linalg.diag`, `diag_part` and `set_diag`, whose `k` names one diagonal or a range of them.
 
-By hand: several diagonals take several ops. They are the rows of a matrix, the highest diagonal first; shorter ones are
+By hand: several diagonals take several ops. Diagonals are the rows of a matrix, the highest first; shorter ones are
 aligned to the left or the right of their row.
 """
 
@@ -39,7 +39,7 @@ def _range(k: Any) -> tuple[int, int]:
 
 
 def _rows(rows: int, columns: int, k: tuple[int, int], align: str) -> tuple[int, Iterator[tuple[int, int, int]]]:
-    """The longest length of the diagonals, and of each one, the highest first, (number, first column, length).
+    """The longest length of the diagonals, and (number, first column, length) of each, the highest first.
 
     Raises:
         InvalidArgumentError: Diagonals outside of the matrix, or another alignment.
@@ -80,8 +80,8 @@ def diag_part(
         input: Matrices [..., rows, columns].
         name: Accepted, without effect.
         k: A number, or the lowest and the highest: [..., number of diagonals, longest length].
-        padding_value: What fills the rows of shorter diagonals.
-        align: Of the diagonals above the main one and of those below, "LEFT" or "RIGHT" in their rows: "RIGHT_LEFT".
+        padding_value: Fills the rows of shorter diagonals.
+        align: The alignment of the diagonals above the main one, then of those below: "RIGHT_LEFT", for example.
 
     Raises:
         InvalidArgumentError: No matrices, no such diagonals, or another alignment.

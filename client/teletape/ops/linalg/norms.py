@@ -19,14 +19,14 @@ __all__ = ["norm", "normalize", "slogdet", "tensordot"]
 
 # --------------------------------------------------------------------------------------------------------- tensordot
 def tensordot(a: to.TensorInput, b: to.TensorInput, axes: Any, name: str | None = None) -> Tensor:
-    """The sum of products over axes of both; the result has the other axes, those of `a` first.
+    """Sums products over axes of two tensors; the result has the other axes, those of `a` first.
 
-    By hand: the axes decide how both are arranged as matrices.
+    By hand: both become matrices, which depends on the axes.
 
     Args:
         a: A tensor.
         b: A tensor of its dtype.
-        axes: How many of the last axes of `a` and the first of `b`; or two lists of axes, one for each.
+        axes: The number of last axes of `a` and first axes of `b`; or two lists of axes, one for each tensor.
         name: Accepted, without effect.
 
     Raises:
@@ -93,8 +93,8 @@ class LogMatrixDeterminant(NamedTuple):
 def slogdet(input: to.TensorInput, name: str | None = None) -> LogMatrixDeterminant:
     """Signs and logarithms of the absolute values of the determinants of matrices [..., n, n].
 
-    By hand: an op has one result. Of complex matrices both are complex, and the sign has a gradient, which TensorFlow
-    leaves out.
+    By hand: an op has one result. For complex matrices both are complex, and the sign has a gradient, which it has not
+    in TensorFlow.
 
     Example:
         tf.linalg.slogdet([[2.0, 0.0], [0.0, 3.0]])
@@ -110,7 +110,7 @@ _MATRIX_NORMS = ["euclidean", "fro", 1, 2, np.inf]
 def norm(
     tensor: to.TensorInput, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None, name: str | None = None
 ) -> Tensor:
-    """The norm of vectors, of matrices (two axes), or of all elements together. The gradient at 0 is NaN.
+    """The norm of vectors, of matrices, or of all elements together. The gradient at 0 is NaN.
 
     By hand: `ord` and `axis` decide which ops are called.
 

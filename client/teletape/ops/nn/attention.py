@@ -26,7 +26,7 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """softmax(scale · query keyᵀ + bias) value, which never keeps the weights if they are many: [..., T, V].
+    """softmax(scale · query keyᵀ + bias) value, [..., T, V], without keeping the weights if they are many.
 
     Teletape's own: TensorFlow has no such function. Derivatives of every order save the memory too. A bias that is
     differentiated has a gradient of T × S elements. By hand: a mask becomes a bias.
@@ -35,8 +35,8 @@ def scaled_dot_product_attention(
         query: [..., T, D]; floating-point. Leading axes broadcast.
         key: [..., S, D].
         value: [..., S, V].
-        mask: Truth values that broadcast to [..., T, S]: False where a query has no weight on a key. A query that has
-            none at all has equal weights, which depend on no score.
+        mask: Bools that broadcast to [..., T, S]: False where a query has no weight on a key. A query without any key
+            has equal weights, which depend on no score.
         bias: Added to the scores; it broadcasts to [..., T, S].
         scale: By default 1 / √D.
         is_causal: Whether query i has no weight on keys j > i.
@@ -67,7 +67,7 @@ def scaled_dot_product_attention(
 
 
 def _sees_a_key(visible: Tensor, queries: int, causal: bool) -> Tensor:
-    """Whether each of the queries has weight on any key, [..., T or 1, 1], from truth values for [..., T, S]."""
+    """Whether each query has weight on any key, [..., T or 1, 1], from bools [..., T, S]."""
     lengths = visible.shape.as_list()
     visible = call(ops.reshape, (visible,), shape=(*(1,) * (2 - len(lengths)), *lengths))
     sees = call(ops.reduce_any, (visible,), axis=-1, keepdims=True)

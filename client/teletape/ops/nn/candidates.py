@@ -33,16 +33,16 @@ __all__ = [
 ]
 
 _LOWEST: Final = float(np.finfo(np.float32).min)
-_WORDS_OF_A_CANDIDATE: Final = 2048  #: Which TensorFlow reserves.
+_WORDS_OF_A_CANDIDATE: Final = 2048  #: The name that TensorFlow reserves.
 
 
 class Candidates(NamedTuple):
-    """What a sampler returns.
+    """The result of a sampler.
 
     Attributes:
         sampled_candidates: The classes, int64 [num_sampled].
-        true_expected_count: How often each true class is expected among them: float32 [batch, num_true].
-        sampled_expected_count: The same of the classes themselves.
+        true_expected_count: The expected count of each true class among them: float32 [batch, num_true].
+        sampled_expected_count: The expected count of each sampled class.
     """
 
     sampled_candidates: Tensor
@@ -78,7 +78,7 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes in [0, range_max), small ones more probable: those of a vocabulary sorted by frequency.
+    """Classes in [0, range_max), small ones more probable, as in a vocabulary sorted by frequency.
 
     Example:
         tf.random.log_uniform_candidate_sampler(
@@ -103,21 +103,21 @@ def fixed_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes in [0, range_max), each with a probability of its own: its weight, to the power of `distortion`.
+    """Classes in [0, range_max), each with a probability proportional to its weight to the power of `distortion`.
 
     Args:
         true_classes: int64 [batch, num_true].
         num_true: True classes of an example.
-        num_sampled: How many to draw.
+        num_sampled: The number of classes to draw.
         unique: Whether they differ.
         range_max: The number of classes, reserved ones among them.
         vocab_file: A file with a line for each class that is not reserved, whose weight follows the last comma.
-        distortion: 1: as the weights; 0: equally probable.
+        distortion: 1: proportional to the weights; 0: equally probable.
         num_reserved_ids: Classes before those that have weights; they are not drawn.
         num_shards: With `shard`: only every num_shards-th class counts, beginning with class `shard`.
         shard: See num_shards.
-        unigrams: The weights, in the place of `vocab_file`.
-        seed: The op's.
+        unigrams: The weights, if there is no `vocab_file`.
+        seed: The op's seed.
         name: Accepted, without effect.
 
     Raises:
@@ -208,7 +208,7 @@ def _sampled(
 
 
 def _expected(distribution: str, classes: Tensor, count: int, tries: Tensor, range_max: int) -> Tensor:
-    """How often each class is expected among `count` different ones that took that many draws."""
+    """The expected count of each class among `count` distinct ones that took that many draws."""
     exact = call(ops.cast, (classes,), dtype=dtypes.float64.np)
     if distribution == "uniform":
         exact = call(ops.zeros_like, (exact,)) + 1.0 / range_max
@@ -218,7 +218,7 @@ def _expected(distribution: str, classes: Tensor, count: int, tries: Tensor, ran
 
 
 def _expected_of(chance: Tensor, count: int, tries: Tensor) -> Tensor:
-    """The same of classes of these probabilities."""
+    """The expected counts of classes with these probabilities."""
     number = call(ops.cast, (tries,), dtype=dtypes.float32.np)
     several = -call(ops.expm1, (number * call(ops.log1p, (-chance,)),))
     return call(ops.where, (call(ops.equal, (tries, count)), chance * float(count), several))
@@ -231,9 +231,9 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The true classes that are among the candidates, which differ: (rows, positions of the candidates, weights).
+    """The candidates, all distinct, that are true classes: (rows, positions of the candidates, weights).
 
-    The weights are the lowest float32: added to the candidates' logits they take these out.
+    The weights are the lowest float32: added to the logits of these candidates they remove them.
 
     Example:
         tf.nn.compute_accidental_hits(np.array([[1], [2]]), np.array([2, 5]), num_true=1)
@@ -248,7 +248,7 @@ def compute_accidental_hits(
 
 
 def _take_seed(seed: int | None) -> None:
-    """Takes an op's seed and draws nothing, as TensorFlow: what is drawn later depends on it."""
+    """Takes an op's seed without a draw, as TensorFlow does: later draws depend on it."""
     current().draws("accidental_hits", seed)
 
 
@@ -265,7 +265,7 @@ def nce_loss(
     remove_accidental_hits: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Noise-contrastive estimation: [batch], the losses of telling true classes from candidates.
+    """Noise-contrastive estimation: [batch], the losses of distinguishing true classes from candidates.
 
     Args:
         weights: [num_classes, dim], or a list of parts of it.
@@ -275,7 +275,7 @@ def nce_loss(
         num_sampled: The number of candidates of the batch.
         num_classes: The number of classes.
         num_true: True classes of an example.
-        sampled_values: What a sampler has returned; None: of log_uniform_candidate_sampler.
+        sampled_values: The result of a sampler; None: that of log_uniform_candidate_sampler.
         remove_accidental_hits: Whether candidates that are true classes do not count.
         name: Accepted, without effect.
 
@@ -318,7 +318,7 @@ def sampled_softmax_loss(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The softmax cross entropy over the true classes and candidates in the place of all classes: [batch].
+    """The softmax cross entropy over the true classes and candidates only, [batch].
 
     The arguments are those of `nce_loss`; `seed` is that of the sampler.
 

@@ -1,4 +1,4 @@
-"""`tf.nn`'s convolutions. By hand: what their lengths and borders mean depends on the rank and the data format.
+"""`tf.nn`'s convolutions. By hand: the meaning of lengths and borders depends on the rank and the data format.
 
 Long because fifteen functions document their arguments.
 """
@@ -106,7 +106,7 @@ def conv(
     groups: to.IntInput = 1,
     name: str | None = None,
 ) -> Tensor:
-    """Slides filters over two or three axes, as `convolution` with the arguments of TensorFlow's op Conv.
+    """Slides filters over two or three axes: `convolution` with the arguments of TensorFlow's op Conv.
 
     Args:
         input: [*batch, *lengths, channels], or with the channels before the lengths.
@@ -116,8 +116,8 @@ def conv(
         explicit_paddings: With "EXPLICIT" two numbers for each of those axes.
         data_format: "CHANNELS_LAST" or "CHANNELS_FIRST".
         dilations: One for each of those axes; none: 1.
-        batch_dims: How many axes of `input` are the batch's.
-        groups: Into how many groups the channels are parted.
+        batch_dims: The number of batch axes of `input`.
+        groups: The number of groups of channels.
         name: Accepted, without effect.
 
     Raises:
@@ -211,7 +211,7 @@ def conv3d(
 def atrous_conv2d(
     value: to.TensorInput, filters: to.TensorInput, rate: to.IntInput, padding: str, name: str | None = None
 ) -> Tensor:
-    """conv2d whose filters take every `rate`-th row and column.
+    """conv2d with dilated filters, which take every `rate`-th row and column.
 
     Example:
         tf.nn.atrous_conv2d(
@@ -231,7 +231,7 @@ def depthwise_conv2d(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Slides filters of its own over each channel: filters [height, width, channels, m] give channels · m.
+    """Slides m filters over each channel by itself: filters [height, width, channels, m] give channels · m channels.
 
     Example:
         tf.nn.depthwise_conv2d([[[[1.0, 2.0]]]], [[[[1.0, 10.0], [1.0, 10.0]]]], strides=[1, 1, 1, 1], padding="VALID")
@@ -255,7 +255,7 @@ def depthwise_conv2d_backprop_input(
     dilations: to.IntsInput = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of depthwise_conv2d by its images, which had `input_sizes`: of the gradient of its result.
+    """The gradient of depthwise_conv2d by its images, of shape `input_sizes`, from the gradient of its result.
 
     Example:
         tf.nn.depthwise_conv2d_backprop_input(
@@ -285,7 +285,7 @@ def depthwise_conv2d_backprop_filter(
     dilations: to.IntsInput = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of depthwise_conv2d by its filters, which had `filter_sizes`: of the gradient of its result.
+    """The gradient of depthwise_conv2d by its filters, of shape `filter_sizes`, from the gradient of its result.
 
     Example:
         tf.nn.depthwise_conv2d_backprop_filter(
@@ -310,7 +310,7 @@ def separable_conv2d(
     dilations: to.IntsInput | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """depthwise_conv2d, and then a convolution with filters of one row and one column.
+    """depthwise_conv2d, followed by a convolution with filters of one row and one column.
 
     Example:
         tf.nn.separable_conv2d(
@@ -331,11 +331,11 @@ def with_space_to_batch(
     spatial_dims: Any = None,
     data_format: str | None = None,
 ) -> Any:
-    """The result of `op` with dilated windows: on images of every `dilation_rate`-th row and column.
+    """Runs `op` with dilated windows, on images of every `dilation_rate`-th row and column.
 
     Args:
         input: A tensor with a batch axis.
-        dilation_rate: For each axis that windows slide over how far apart the elements of a window are.
+        dilation_rate: The distance of a window's elements along each axis that windows slide over.
         padding: "VALID" or "SAME".
         op: Called with the images, the number of those axes and a padding.
         filter_shape: The shape of a window; needed for "SAME".

@@ -25,7 +25,7 @@ def dropout(
         x: A floating tensor.
         rate: The probability, in [0, 1).
         noise_shape: One draw is made for each element of this shape, which broadcasts to that of `x`; None: its shape.
-        seed: Of the draw, as in `tf.random.uniform`.
+        seed: The seed of the random numbers, as in `tf.random.uniform`.
         name: Accepted, without effect.
 
     Raises:
@@ -36,7 +36,7 @@ def dropout(
     """
     tensor = _floating(x, rate)
     if _never(rate):
-        current().draws("philox_uniform", seed)  # as TensorFlow: what is drawn later does not depend on the rate
+        current().draws("philox_uniform", seed)  # as in TensorFlow: later draws do not depend on the rate
         return tensor
     return _dropped(
         tensor, rate, noise_shape, lambda shape: stateful.fractions(shape, stateful.OpSeed(seed), tensor.dtype)
@@ -51,7 +51,7 @@ def stateless_dropout(
     noise_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """As dropout; what is replaced follows from the seed, two integers.
+    """Like dropout; the replaced elements follow from the seed, two integers.
 
     Example:
         tf.nn.experimental.stateless_dropout([1.0, 2.0, 3.0], rate=0.5, seed=[1, 2])
@@ -69,7 +69,7 @@ def general_dropout(
     noise_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """As dropout; `uniform_sampler(shape=…, dtype=…)` returns the numbers, uniform in [0, 1), that decide.
+    """Like dropout, with random numbers of `uniform_sampler(shape=…, dtype=…)`, uniform in [0, 1).
 
     Example:
         tf.nn.experimental.general_dropout([1.0, 2.0], 0.5, lambda shape, dtype: tf.constant([0.1, 0.9], dtype))

@@ -1,4 +1,4 @@
-"""`tf.nn.embedding_lookup`: rows of an embedding, which may come in parts.
+"""`tf.nn.embedding_lookup`: rows of an embedding, which may consist of parts.
 
 By hand: parts are joined, and rows with a larger norm are scaled.
 """
@@ -53,7 +53,7 @@ def embedding_lookup(
 
 
 def joined(params: Any) -> TensorLike:
-    """A tensor or variable as it is, also out of a list of one; several parts in one tensor.
+    """A tensor or variable unchanged, also that of a list of one; several parts joined into one tensor.
 
     Raises:
         ValueError: No params, or parts of other lengths than `embedding_lookup` takes.

@@ -24,7 +24,7 @@ class IsotonicRegression(NamedTuple):
 
 
 def isotonic_regression(inputs: to.TensorInput, decreasing: bool = True, axis: to.IntInput = -1) -> IsotonicRegression:
-    """The sequence that never rises (never falls) and is nearest to each along an axis, in the sum of squares.
+    """The sequences along an axis that never rise (never fall) and are nearest to the inputs, by the sum of squares.
 
     By hand: an op has one result. The gradient of an element is spread evenly over its segment.
 

@@ -1,4 +1,4 @@
-"""`tf.nn`: losses over several replicas. By hand: they divide by what the caller says of the batch."""
+"""`tf.nn`: losses over several replicas. By hand: they divide by the batch size that the caller names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["compute_average_loss", "scale_regularization_loss"]
 def compute_average_loss(
     per_example_loss: to.TensorInput, sample_weight: Any = None, global_batch_size: Any = None
 ) -> Tensor:
-    """The sum of the losses of examples, each times its weight, over the size of the batch. By hand: several ops.
+    """The weighted sum of the losses of examples, divided by the size of the batch. By hand: several ops.
 
     Example:
         tf.nn.compute_average_loss([1.0, 3.0])
@@ -33,7 +33,7 @@ def compute_average_loss(
 
 
 def scale_regularization_loss(regularization_loss: to.TensorInput) -> Tensor:
-    """The sum of the regularization losses; there is one replica to divide it by. By hand: TensorFlow divides it.
+    """The sum of the regularization losses, divided by the number of replicas, 1. By hand: it is a sum.
 
     Example:
         tf.nn.scale_regularization_loss(3.0)

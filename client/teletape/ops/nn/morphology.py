@@ -1,4 +1,4 @@
-"""`tf.nn`: grayscale morphology of images. By hand: lengths are those of four axes."""
+"""`tf.nn`: grayscale morphology of images. By hand: lengths are for four axes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["dilation2d", "erosion2d"]
 
 
 def _inner(x: Any, what: str) -> tuple[int, ...]:
-    """The two lengths in the middle of four."""
+    """The second and third of four lengths."""
     if not isinstance(x, list | tuple):
         raise TypeError(f"Expected list for '{what}' argument to 'dilation2d' Op, not {x}.")
     numbers = to.ints(x, what)
@@ -47,10 +47,10 @@ def dilation2d(
     Args:
         input: [n, height, width, channels] real numbers.
         filters: [rows, columns, channels].
-        strides: [1, rows, columns, 1] from one window to the next.
+        strides: [1, rows, columns, 1]: the distance between windows.
         padding: "SAME" or "VALID".
         data_format: "NHWC".
-        dilations: [1, rows, columns, 1] from one element of a window to the next.
+        dilations: [1, rows, columns, 1]: the distance between the elements of a window.
         name: Without effect.
 
     Raises:

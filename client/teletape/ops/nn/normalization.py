@@ -174,7 +174,7 @@ def sufficient_statistics(
 def normalize_moments(
     counts: to.TensorInput, mean_ss: to.TensorInput, variance_ss: to.TensorInput, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from what `sufficient_statistics` gives. By hand: two results.
+    """Mean and variance from the results of `sufficient_statistics`. By hand: two results.
 
     Example:
         tf.nn.normalize_moments(2.0, 4.0, 10.0, shift=None)

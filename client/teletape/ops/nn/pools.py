@@ -1,4 +1,4 @@
-"""`tf.nn`'s pooling. By hand: what its lengths and borders mean depends on the rank and the data format.
+"""`tf.nn`'s pooling. By hand: the meaning of lengths and borders depends on the rank and the data format.
 
 Long because twelve functions document their arguments.
 """
@@ -36,14 +36,14 @@ __all__ = [
 
 
 class MaxPoolWithArgmax(NamedTuple):
-    """What max_pool_with_argmax returns."""
+    """The result of max_pool_with_argmax."""
 
     output: Tensor
     argmax: Tensor
 
 
 class FractionalMaxPool(NamedTuple):
-    """What fractional_max_pool returns."""
+    """The result of fractional_max_pool."""
 
     output: Tensor
     row_pooling_sequence: Tensor
@@ -51,7 +51,7 @@ class FractionalMaxPool(NamedTuple):
 
 
 class FractionalAvgPool(NamedTuple):
-    """What fractional_avg_pool returns."""
+    """The result of fractional_avg_pool."""
 
     output: Tensor
     row_pooling_sequence: Tensor
@@ -59,7 +59,7 @@ class FractionalAvgPool(NamedTuple):
 
 
 def _pooled(images: Op, others: Op, n: int, x: Any, ksize: Any, strides: Any, padding: Any, data_format: Any) -> Tensor:
-    """Pooling by the op for images [n, height, width, channels], or by that for other ranks and formats."""
+    """Pooling by the op for images [n, height, width, channels], or by the op for other ranks and formats."""
     first = channels_first(data_format, n)
     attrs = {
         "ksize": lengths(ksize, n, "ksize", first),
@@ -83,13 +83,13 @@ def _largest(n: int, x: Any, ksize: Any, strides: Any, padding: Any, data_format
 
 
 def _whole(x: Any, what: str) -> tuple[int, ...]:
-    """Lengths for the four axes of images; others than four lengths are 1 for the batch and the channels."""
+    """Lengths for the four axes of images; if there are not four, those of the batch and the channels are 1."""
     numbers = () if x is None or isinstance(x, int | float) else to.ints(x, what)
     return numbers if len(numbers) == 4 else (1, 1, 1, 1)
 
 
 def _largest_of_channels(x: Any, ksize: tuple[int, ...], strides: tuple[int, ...], padding: Any) -> Tensor:
-    """The largest of each `ksize[3]` channels of images: each pixel's channels are an image of one column."""
+    """The largest of every `ksize[3]` channels of images: each pixel's channels become an image of one column."""
     size = ksize[3]
     tensor = convert_to_tensor(x)
     if ksize[0] != 1 or strides[0] != 1:
@@ -104,7 +104,7 @@ def _largest_of_channels(x: Any, ksize: tuple[int, ...], strides: tuple[int, ...
         raise InvalidArgumentError(f"padding must be 'SAME' or 'VALID' for windows of channels, found {padding!r}")
     if tensor.ndim != 4 or size < 1 or tensor.shape[3] % size:
         raise UnimplementedError("Depthwise max pooling requires the depth window to evenly divide the input depth")
-    outer = tuple(tensor.shape)[:3]  # every pixel, whatever the strides of rows and columns: as TensorFlow
+    outer = tuple(tensor.shape)[:3]  # every pixel, whatever the strides of rows and columns, as in TensorFlow
     columns = call(ops.reshape, (tensor,), shape=(math.prod(outer), tensor.shape[3], 1, 1))
     largest = call(ops.max_pool, (columns,), ksize=(size, 1), strides=(size, 1), padding="VALID")
     return call(ops.reshape, (largest,), shape=(*outer, tensor.shape[3] // size))
@@ -163,7 +163,7 @@ def max_pool2d(
 ) -> Tensor:
     """The largest element of each window of images [n, height, width, channels]; NaN is never the largest.
 
-    A window [1, 1, 1, k] with the same strides is one of k channels, for k that divides their number.
+    A window [1, 1, 1, k] with the same strides pools k channels; k must divide their number.
 
     Example:
         tf.nn.max_pool2d([[[[1.0], [2.0]], [[3.0], [4.0]]]], ksize=2, strides=1, padding="VALID")
@@ -196,7 +196,7 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window's elements inside, over the axes between the batch and the channels.
+    """The mean of each window, over its elements inside, along the axes between the batch and the channels.
 
     Example:
         tf.nn.avg_pool([[[[1.0], [2.0]], [[3.0], [4.0]]]], ksize=2, strides=1, padding="VALID")
@@ -265,7 +265,7 @@ def pool(
 ) -> Tensor:
     """Pooling of one type, "MAX" or "AVG", over the axes between the batch and the channels.
 
-    `dilations` says for each of these axes how far apart a window's elements are.
+    `dilations` has the distance of a window's elements along each of these axes.
 
     Raises:
         ValueError: Another type; dilations above 1 with strides above 1, or with padding; dilations below 1.
@@ -316,20 +316,20 @@ def max_pool_with_argmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> MaxPoolWithArgmax:
-    """The largest element of each window of images [n, height, width, channels], and its place as one number.
+    """The largest element of each window of images [n, height, width, channels], and its flat index.
 
     Args:
         input: Real numbers.
         ksize: Height and width of the windows.
-        strides: From one window to the next.
+        strides: The distance between windows.
         padding: "SAME" or "VALID".
         data_format: "NHWC".
-        output_dtype: Of the places: int64 or int32.
-        include_batch_in_index: Whether places are counted through all images, not through each.
+        output_dtype: The dtype of the indices: int64 or int32.
+        include_batch_in_index: Whether indices count through all images, not through each one.
         name: Without effect.
 
     Raises:
-        InvalidArgumentError: Another padding, rank or dtype of places.
+        InvalidArgumentError: Another padding, rank or dtype of indices.
         ValueError: Another data format.
 
     Example:
@@ -361,18 +361,18 @@ def fractional_max_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> FractionalMaxPool:
-    """The largest element of windows on images, whose lengths differ by one and whose order is drawn.
+    """The largest element of windows on images; the windows have two lengths, which differ by 1, in random order.
 
     Args:
         value: [n, height, width, channels].
-        pooling_ratio: By how much height and width become smaller, at least 1: one number, or [1, rows, columns, 1].
-        pseudo_random: Whether windows are equally long before they are rounded; else their order is any.
+        pooling_ratio: The old height and width over the new ones, at least 1: one number, or [1, rows, columns, 1].
+        pseudo_random: Whether windows are evenly spaced before they are rounded; else their order is random.
         overlapping: Whether a window also has the first row and column of the next.
-        seed: The windows follow from it and from the program's; 0: they are any.
+        seed: The windows follow from it and from the program's seed; 0: other windows at each call.
         name: Without effect.
 
     Returns:
-        The elements, and where windows begin and end along rows and along columns, int64.
+        The elements, and the bounds of windows along rows and along columns, int64.
 
     Raises:
         ValueError: Ratios below 1, or along the batch or the channels.
@@ -402,7 +402,7 @@ def fractional_avg_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> FractionalAvgPool:
-    """The mean of windows on images as those of fractional_max_pool; `pooling_ratio` is [1, rows, columns, 1].
+    """The mean of windows like those of fractional_max_pool; `pooling_ratio` is [1, rows, columns, 1].
 
     Raises:
         InvalidArgumentError: Ratios below 1, or another number of them.
@@ -426,7 +426,7 @@ def fractional_avg_pool(
 
 
 def _fractional(kind: str, value: Any, ratios: Any, pseudo_random: bool, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Images, and where windows begin and end on them: with one seed the same each time, as in TensorFlow."""
+    """Images, and the bounds of windows on them: the same at each call with the same seed, as in TensorFlow."""
     tensor = convert_to_tensor(value)
     if tensor.ndim != 4:
         raise InvalidArgumentError(f"value must be 4-dimensional, found shape {tensor.shape}")

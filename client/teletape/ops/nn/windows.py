@@ -1,4 +1,4 @@
-"""Arguments of convolution and pooling as attributes of ops: lengths for each axis, borders, the place of channels."""
+"""Arguments of convolution and pooling as attributes of ops: lengths for each axis, borders, the axis of channels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FORMATS: Final = {1: ("NWC", "NCW", "NHWC", "NCHW"), 2: ("NHWC", "NCHW"), 3: ("
 
 
 def channels_first(data_format: Any, n: int) -> bool:
-    """Whether channels come before the n axes of windows; ValueError for a format that there is not."""
+    """Whether channels come before the n axes of windows; ValueError for an unknown format."""
     if data_format is None:
         return False
     if data_format not in _FORMATS[n]:
@@ -48,7 +48,7 @@ def lengths(x: Any, n: int, what: str, first: bool = False) -> tuple[int, ...]:
 
 
 def border(x: Any, n: int, first: bool = False) -> dict[str, Any]:
-    """The attributes for a padding: a word, or n + 2 pairs [before, after], zero for the batch and the channels."""
+    """The attributes of a padding: a word, or n + 2 pairs [before, after], zero for the batch and the channels."""
     if isinstance(x, str):
         return {"padding": x}
     if isinstance(x, TensorLike):

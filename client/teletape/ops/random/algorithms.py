@@ -1,4 +1,4 @@
-"""The algorithms of random numbers, by the names and numbers that TensorFlow has for them."""
+"""The algorithms of random numbers, with TensorFlow's names and numbers for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 
 class Algorithm(enum.Enum):
-    """How random numbers follow from a state. Philox is here; AUTO_SELECT chooses it."""
+    """An algorithm of random numbers. Philox is available; AUTO_SELECT chooses it."""
 
     PHILOX = 1
     THREEFRY = 2
@@ -18,7 +18,7 @@ SIZES: Final = {Algorithm.PHILOX.value: 3, Algorithm.THREEFRY.value: 2, Algorith
 
 
 def number_of(alg: Any) -> int:
-    """The number of an algorithm that is given as a number, a member of Algorithm, or a name."""
+    """The number of an algorithm, from a number, a member of Algorithm, or a name."""
     if isinstance(alg, int):
         number = alg
     elif isinstance(alg, Algorithm):
@@ -37,7 +37,7 @@ def number_of(alg: Any) -> int:
 
 
 def draws(alg: Any) -> bool:
-    """Whether an algorithm draws numbers here; ThreeFry, which in TensorFlow draws on a TPU alone, does not.
+    """Whether an algorithm is available; ThreeFry, which TensorFlow has on a TPU only, is not.
 
     Raises:
         TypeError: No name, number or member of Algorithm.

@@ -1,6 +1,6 @@
 """`tf.random`: numbers drawn from a state that follows from the program's seed and the op's.
 
-The engine keeps no hidden state: the program counts what its ops have drawn (`sessions/draws.py`).
+The engine keeps no hidden state: the program counts the draws of its ops (`sessions/draws.py`).
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from teletape_engine.spec import broadcast, finfo
 
 __all__ = ["categorical", "gamma", "normal", "poisson", "set_seed", "shuffle", "truncated_normal", "uniform"]
 
-_RESERVED: Final = 256  #: Blocks by which a draw advances its op for each number.
+_RESERVED: Final = 256  #: Blocks of Philox that a draw takes for each number.
 
 
 class OpSeed(NamedTuple):
-    """A draw from the program's seed and that of an op, which may be None."""
+    """The seeds of a draw: the program's, and that of the op, which may be None."""
 
     seed: int | None
 
 
-Draw = Tensor | OpSeed  #: A state of Philox, or what it follows from.
+Draw = Tensor | OpSeed  #: A state of Philox, or the seeds of one.
 
 
 def state_of(draw: Draw, kernel: Hashable, numbers: int) -> Tensor:
-    """Returns the state from which an op with these attributes draws that many numbers."""
+    """Returns the state for a draw of `count` numbers by an op with these attributes."""
     return draw if isinstance(draw, Tensor) else next_state(kernel, numbers * _RESERVED, draw.seed)
 
 
 def next_state(kernel: Hashable, blocks: int, seed: int | None) -> Tensor:
-    """Returns the state of the next draw of an op with these attributes, which takes that many blocks.
+    """Returns the state of the next draw of an op with these attributes, which takes `blocks` blocks.
 
     While a function is traced each call of it gives the draw a new state.
     """
@@ -50,7 +50,7 @@ def next_state(kernel: Hashable, blocks: int, seed: int | None) -> Tensor:
 
 
 def set_seed(seed: int | None) -> None:
-    """Makes the draws that follow repeatable: the numbers are those of TensorFlow after the same calls.
+    """Sets the program's seed: random numbers are then those of TensorFlow after the same calls.
 
     Example:
         tf.random.set_seed(1)
@@ -98,7 +98,7 @@ def truncated_normal(
 
 
 def scaled(op: Op, shape: tuple[int, ...], mean: Any, stddev: Any, dtype: Any, draw: Draw) -> Tensor:
-    """What the op draws (of mean 0 and deviation 1), with that mean and deviation."""
+    """Numbers that the op draws, of mean 0 and deviation 1, scaled to this mean and deviation."""
     wanted = dtypes.as_dtype(dtype)
     centre, spread = convert_to_tensor(mean, wanted), convert_to_tensor(stddev, wanted)
     state = state_of(draw, (op.name, wanted), math.prod(shape))
@@ -161,7 +161,7 @@ def gamma(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`shape` draws of each gamma distribution of shape parameter alpha and rate beta, which broadcast.
+    """`shape` numbers of each gamma distribution with shape parameter alpha and rate beta, which broadcast.
 
     Example:
         tf.random.gamma([16], alpha=2.0)
@@ -190,7 +190,7 @@ def poisson(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`shape` draws of each Poisson distribution of mean lam.
+    """`shape` numbers of each Poisson distribution with mean lam.
 
     Example:
         tf.random.poisson([16], lam=3.0)
@@ -213,7 +213,7 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """For each row of logits that many classes, each drawn with probability softmax(logits).
+    """Draws `num_samples` classes for each row of logits, with probabilities softmax(logits).
 
     Example:
         tf.random.categorical([[0.0, 0.0]], num_samples=16)
@@ -222,7 +222,7 @@ def categorical(
 
 
 def classes(logits: Any, num_samples: Any, dtype: Any, draw: Draw) -> Tensor:
-    """For each row of logits that many classes of that dtype (None: int64)."""
+    """Draws `count` classes for each row of logits, of that dtype (None: int64)."""
     wanted = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
     tensor, count = convert_to_tensor(logits), to.whole(num_samples)
     rows = tensor.shape.as_list()[0] if tensor.shape.rank else 1
@@ -244,7 +244,7 @@ def shuffle(value: to.TensorInput, seed: int | None = None, name: str | None = N
 
 
 def shuffled(value: Any, state: Tensor) -> Tensor:
-    """The slices along the first axis in the order that a state gives; a scalar as it is."""
+    """The slices along the first axis in an order that follows from a state; a scalar is unchanged."""
     tensor = convert_to_tensor(value)
     if not tensor.shape.rank:
         return tensor

@@ -1,6 +1,6 @@
-"""`tf.random.stateless_…`: draws whose numbers follow from a seed of two numbers, which may be a tensor.
+"""`tf.random.stateless_…`: random numbers that follow from a seed of two integers, which may be a tensor.
 
-By hand, as the other draws: they take several ops. The values of a seed are not read: they are inputs of the ops.
+By hand: they take several ops. The values of a seed are not read: they are inputs of the ops.
 The numbers are TensorFlow's.
 """
 
@@ -29,7 +29,7 @@ __all__ = [
     "stateless_uniform",
 ]
 
-_FIRST_WORD = 498247692  #: Of the seeds of index_shuffle, as in TensorFlow.
+_FIRST_WORD = 498247692  #: The dtypes of index_shuffle's seeds, as in TensorFlow.
 
 
 def _pair(seed: Any) -> Tensor:
@@ -65,7 +65,7 @@ def stateless_uniform(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Numbers evenly distributed in [minval, maxval); integers without both bounds are any of their dtype.
+    """Numbers evenly distributed in [minval, maxval); integers without bounds are those of their whole dtype.
 
     Example:
         tf.random.stateless_uniform([3], seed=[1, 2], minval=0, maxval=10, dtype=tf.int32)
@@ -123,7 +123,7 @@ def stateless_categorical(
     dtype: to.DTypeInput = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """For each row of logits that many classes, each drawn with probability softmax(logits).
+    """Draws `num_samples` classes for each row of logits, with probabilities softmax(logits).
 
     Example:
         tf.random.stateless_categorical([[0.0, 0.0]], num_samples=4, seed=[1, 2])
@@ -232,7 +232,7 @@ def index_shuffle(index: to.TensorInput, seed: to.TensorInput, max_index: to.Ten
 def random_index_shuffle(
     index: to.TensorInput, seed: to.TensorInput, max_index: to.TensorInput, rounds: int = 4, name: str | None = None
 ) -> Tensor:
-    """As index_shuffle, from a seed of three integers.
+    """Like index_shuffle, from a seed of three integers.
 
     Example:
         tf.random_index_shuffle(tf.range(5), seed=[1, 2, 3], max_index=4)

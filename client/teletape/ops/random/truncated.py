@@ -43,10 +43,10 @@ def stateless_parameterized_truncated_normal(
     maxvals: to.TensorInput = 2.0,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers of `shape` between bounds. The parameters broadcast to `shape`, and have gradients.
+    """Normally distributed numbers between bounds. The parameters broadcast to `shape`, and have gradients.
 
-    Other numbers than TensorFlow's, of the same distribution; the gradients are TensorFlow's: those of a number that
-    moves with its mean and its deviation, and at a fixed share of what lies between the bounds.
+    The numbers are not TensorFlow's, but of the same distribution. The gradients are TensorFlow's: a number moves with
+    its mean and deviation, at a fixed share of the distribution between the bounds.
 
     Args:
         shape: Of the result.
@@ -81,7 +81,7 @@ def stateless_parameterized_truncated_normal(
 
 
 def _between(low: Tensor, high: Tensor, share: Tensor) -> Tensor:
-    """The standard normal numbers below which that share of what lies between the bounds is; all float64."""
+    """The standard normal numbers below which lies this share of the distribution between the bounds; all float64."""
     is_right = low + high > 0  # mirrored: the distribution function is exact on the left
     left, right = where(is_right, -high, low), where(is_right, -low, high)
     is_far = right < _FAR
@@ -97,7 +97,7 @@ def _near(low: Tensor, high: Tensor, share: Tensor) -> Tensor:
 
 
 def _distribution(x: Tensor) -> Tensor:
-    """The share of the standard normal distribution that is less than x."""
+    """The distribution function of the standard normal distribution at x."""
     return 0.5 * erfc(-x / math.sqrt(2.0))
 
 

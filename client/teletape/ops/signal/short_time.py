@@ -56,7 +56,7 @@ def rfft(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, n
 
 
 def rfft2d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """As rfft, over the last two axes.
+    """Like rfft, over the last two axes.
 
     Example:
         tf.signal.rfft2d([[1.0, 2.0], [3.0, 4.0]])
@@ -65,7 +65,7 @@ def rfft2d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None,
 
 
 def rfft3d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """As rfft, over the last three axes.
+    """Like rfft, over the last three axes.
 
     Example:
         tf.signal.rfft3d([[[1.0, 2.0], [3.0, 4.0]]])
@@ -91,7 +91,7 @@ def irfft(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, 
 
 
 def irfft2d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """As irfft, over the last two axes.
+    """Like irfft, over the last two axes.
 
     Example:
         tf.signal.irfft2d(tf.constant([[10.0 + 0j, -2.0], [-4.0, 0.0]]))
@@ -100,7 +100,7 @@ def irfft2d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None
 
 
 def irfft3d(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """As irfft, over the last three axes.
+    """Like irfft, over the last three axes.
 
     Example:
         tf.signal.irfft3d(tf.constant([[[10.0 + 0j, -2.0], [-4.0, 0.0]]]))
@@ -133,10 +133,10 @@ def _lengths(x: Tensor, fft_length: Any, rank: int, default: list[int]) -> tuple
 
 
 def fftshift(x: to.TensorInput, axes: to.IntsInput | None = None, name: str | None = None) -> Tensor:
-    """x with the first half of each of the axes exchanged with the second; None: of all axes.
+    """Swaps the halves of x along each of the axes; None: all axes.
 
     Raises:
-        InvalidArgumentError: An axis that there is not.
+        InvalidArgumentError: An axis out of range.
 
     Example:
         tf.signal.fftshift([0.0, 1.0, 2.0, -2.0, -1.0])
@@ -173,7 +173,7 @@ def frame(
     axis: to.IntInput = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Frames of `frame_length` elements along `axis` that begin at every `frame_step`-th: [..., count, length, ...].
+    """Cuts a signal along `axis` into frames, which begin `frame_step` elements apart: [..., count, length, ...].
 
     Args:
         signal: Of any dtype.
@@ -208,7 +208,7 @@ def frame(
 
 
 def overlap_and_add(signal: to.TensorInput, frame_step: to.IntInput, name: str | None = None) -> Tensor:
-    """The sum [..., n] of frames [..., count, length] of which each begins `frame_step` elements after the one before.
+    """Sums overlapping frames [..., count, length], which begin `frame_step` elements apart, into a signal [..., n].
 
     Raises:
         ValueError: The signal has fewer than two axes.
@@ -264,9 +264,9 @@ def inverse_stft(
     window_fn: Window | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
-    """The sum [..., n] of the windowed frames that transforms [..., count, fft_length // 2 + 1] are of.
+    """Sums the windowed frames of transforms [..., count, fft_length // 2 + 1] into signals [..., n].
 
-    With the window of inverse_stft_window_fn it is the inverse of stft. Arguments as there.
+    With the window of inverse_stft_window_fn it is the inverse of stft. The arguments are those of stft.
 
     Example:
         tf.signal.inverse_stft(tf.constant([[1.0 + 0j, 0.0, 0.0]]), frame_length=4, frame_step=2)

@@ -1,4 +1,4 @@
-"""`tf.signal`: cosine transforms, of overlapping frames too, mel frequencies, and Fourier transforms over any axes.
+"""`tf.signal`: cosine transforms, also of overlapping frames, mel frequencies, Fourier transforms over any axes.
 
 By hand: they are Fourier transforms and products with constants that depend on lengths and options. A cosine transform
 of n numbers is a Fourier transform of 2 n (Makhoul 1980); it has the derivatives that follow.
@@ -38,7 +38,7 @@ __all__ = [
     "rfftnd",
 ]
 
-_INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}  #: Of a type of cosine transform the type of its inverse.
+_INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}  #: The type of the inverse, by the type of a cosine transform.
 _MEL_BREAK, _MEL_Q = 700.0, 1127.0  #: Hertz, and mel for each factor of e: the scale of HTK (O'Shaughnessy 1987).
 
 
@@ -55,7 +55,7 @@ def dct(
 
     Args:
         input: float32 or float64 [..., samples].
-        type: Which; the inverse of 2 is 3, times 1 / (2 samples).
+        type: The type of the transform; the inverse of 2 is 3, times 1 / (2 samples).
         n: The input is cut off or filled with zeros to this length; None: its own.
         axis: -1, as in TensorFlow.
         norm: None, or "ortho" for an orthonormal transform (not of type 1).
@@ -80,7 +80,7 @@ def idct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of dct of that type: times 1 / (2 n), or with "ortho" as it is. Arguments as there.
+    """The inverse of dct of that type, without its factor 1 / (2 n); exact with "ortho". Arguments as for dct.
 
     Example:
         tf.signal.idct([1.0, 2.0, 3.0], norm="ortho")
@@ -189,10 +189,10 @@ def inverse_mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The signals [..., samples] that modified cosine transforms [..., count, frame_length / 2] are of.
+    """The signals [..., samples] whose modified cosine transforms are [..., count, frame_length / 2].
 
     It is the inverse of mdct but for the first and last half frame, if the squares of the window's halves add up to 1.
-    Arguments as there.
+    The arguments are those of mdct.
 
     Example:
         tf.signal.inverse_mdct([[1.0, 0.0]])
@@ -221,14 +221,14 @@ def linear_to_mel_weight_matrix(
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """The matrix [num_spectrogram_bins, num_mel_bins] whose product with spectrograms gives them in bands of mel.
+    """The matrix [num_spectrogram_bins, num_mel_bins] that converts spectrograms to mel bands by a product.
 
     Args:
-        num_mel_bins: How many triangular bands, equally wide in mel.
-        num_spectrogram_bins: How many frequencies a spectrogram has, from 0 to half of the sample rate.
+        num_mel_bins: The number of triangular bands, equally wide in mel.
+        num_spectrogram_bins: The number of frequencies of a spectrogram, from 0 to half of the sample rate.
         sample_rate: Samples in a second.
-        lower_edge_hertz: Where the lowest band begins.
-        upper_edge_hertz: Where the highest band ends, at most half of the sample rate.
+        lower_edge_hertz: The lower edge of the lowest band.
+        upper_edge_hertz: The upper edge of the highest band, at most half of the sample rate.
         dtype: Floating.
         name: Accepted, without effect.
 
@@ -267,7 +267,7 @@ def _mel(hertz: Any) -> Any:
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: to.TensorInput, name: str | None = None) -> Tensor:
-    """The mel-frequency cepstral coefficients [..., bands] of logarithms of spectrograms in bands of mel, as HTK's.
+    """The mel-frequency cepstral coefficients [..., bands] of log mel spectrograms, as in HTK.
 
     Raises:
         ValueError: There are no bands.
@@ -297,10 +297,10 @@ def fftnd(
 
     Args:
         input_tensor: complex64 or complex128.
-        fft_length: For each of the axes a length, to which the input is cut off or filled with zeros; None: its own.
-        axes: Which; None: all.
-        norm: What is divided by the number of elements: "backward" or None, the inverse; "forward", this transform;
-            "ortho", each by its root.
+        fft_length: A length for each of the axes, to which the input is cut off or filled with zeros; None: its own.
+        axes: The axes of the transform; None: all.
+        norm: "backward" or None: the inverse is divided by the number of elements; "forward": this transform is;
+            "ortho": each is divided by the number's root.
         name: Accepted, without effect.
 
     Raises:
@@ -320,7 +320,7 @@ def ifftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of fftnd. Arguments as there.
+    """The inverse of fftnd, with the same arguments.
 
     Example:
         tf.signal.ifftnd(tf.constant([[10.0 + 0j, -2.0], [-4.0, 0.0]]), axes=[0, 1])
@@ -336,7 +336,7 @@ def rfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """As fftnd, of real numbers: of the last of the axes n // 2 + 1 coefficients, which say all. Arguments as there.
+    """Like fftnd, of real numbers: along the last of the axes n // 2 + 1 coefficients, from which the others follow.
 
     Example:
         tf.signal.rfftnd([[1.0, 2.0], [3.0, 4.0]], axes=[0, 1])
@@ -356,7 +356,7 @@ def irfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of rfftnd: real numbers. The last length is by default the even one. Arguments as there.
+    """The inverse of rfftnd: real numbers. The last length is even by default. Arguments as for rfftnd.
 
     Example:
         tf.signal.irfftnd(tf.constant([[10.0 + 0j, -2.0], [-4.0, 0.0]]), axes=[0, 1])
@@ -393,7 +393,7 @@ def _axes_and_lengths(x: Tensor, axes: Any, fft_length: Any) -> tuple[list[int],
 
 
 def _factor(norm: str | None, *, inverse: bool) -> Any:
-    """From a length to what the transform along it is multiplied with; the engine's inverse divides by the length."""
+    """Returns a function from a length to the transform's factor; the engine's inverse divides by the length."""
     if norm not in (None, "backward", "forward", "ortho"):
         raise ValueError(f"norm must be 'backward', 'forward', 'ortho' or None, found {norm!r}")
     if norm == "ortho":
@@ -404,7 +404,7 @@ def _factor(norm: str | None, *, inverse: bool) -> Any:
 
 
 def _moved(x: Tensor, axis: int, function: Any) -> Tensor:
-    """What a function of the last axis gives along another one."""
+    """Applies a function of the last axis along another one."""
     last = x.ndim - 1
     if axis == last:
         return function(x)  # type: ignore[no-any-return]  # a tensor

@@ -1,6 +1,6 @@
 """`tf.signal`'s windows.
 
-By hand: their values follow from a length that must be known. The shape of Kaiser's may be a tensor: it has a gradient.
+By hand: their values follow from a length that must be known. Kaiser's `beta` may be a tensor, and has a gradient.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def kaiser_bessel_derived_window(
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """The window of an even length that Kaiser's window of half of it, and one more, gives: the roots of its sums.
+    """The Kaiser-Bessel-derived window of an even length: roots of the cumulative sums of Kaiser's window.
 
     Example:
         tf.signal.kaiser_bessel_derived_window(4)
