@@ -74,7 +74,7 @@ class Profile:
         """Notes steps of functions.
 
         Args:
-            rows: As of `StepTimes`; a function is itself, or its id if it is in `functions`.
+            rows: The rows of `StepTimes`; a function is the object, or its id if it is in `functions`.
         """
         for row in rows:
             function = self.functions.get(row["function"], row["function"])
@@ -99,7 +99,7 @@ class Profile:
             sent: Bytes of the batch.
             received: Bytes of the answer.
             under_way: Seconds from the beginning of its encoding to its answer.
-            served: What the server says: `queue_seconds` and `compute_seconds`.
+            served: The server's times: `queue_seconds` and `compute_seconds`.
         """
         for op, line, seconds in commands:
             self.note_command(op, line, seconds)
@@ -117,7 +117,7 @@ class Profile:
     # --------------------------------------------------------------------------------------------------------- results
     @property
     def recording(self) -> float:
-        """Seconds in which the program ran and recorded ops: those in which it did not wait."""
+        """Seconds in which the program did not wait: it ran and recorded ops."""
         return max(0.0, self.seconds - (self.waited if self.requests else self.computed))
 
     @property
@@ -129,7 +129,7 @@ class Profile:
     def by_op(self) -> list[Row]:
         """Time and number of the commands by op, the longest first; ops in functions are among them.
 
-        A gradient, a fetch, a call are one each; a call has the time that is not that of the function's ops.
+        A gradient, a fetch and a call count as one op each; a call has its time without that of the function's ops.
         """
         return _rows(self._ops)
 
@@ -143,7 +143,7 @@ class Profile:
 
     @property
     def reads(self) -> list[Row]:
-        """How often and how long a line waited for an answer, the longest first."""
+        """Number and duration of each line's waits for an answer, the longest first."""
         return _rows(self._reads)
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, Final
 from teletape.profiling.tables import html_table, text_table
 from teletape_engine.diagram.dot import bytes_text
 
-_ROWS: Final = 12  #: Rows of a table, at most.
+_ROWS: Final = 12  #: The largest number of rows of a table.
 
 
 def text(profile: Any) -> str:
@@ -26,7 +26,7 @@ def html_text(profile: Any) -> str:
 
 
 def head(profile: Any) -> str:
-    """Returns the sentence about all of it."""
+    """Returns the sentence about the whole profile."""
     traffic = ""
     if profile.requests:
         traffic = (
@@ -37,7 +37,7 @@ def head(profile: Any) -> str:
 
 
 def tables(profile: Any) -> list[list[tuple[str, ...]]]:
-    """Returns the tables as rows, each with its head; those without rows are left out."""
+    """Returns the tables that have rows, each with its head."""
     whole = profile.seconds or 1.0
     split: list[tuple[str, ...]] = [
         ("where the time goes", "seconds", "share"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def text_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Returns rows as lines whose columns begin below each other.
+    """Returns rows as lines with aligned columns.
 
     Args:
         rows: The head, then the rows.

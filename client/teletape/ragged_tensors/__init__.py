@@ -1,1 +1,1 @@
-"""`tf.RaggedTensor` and `tf.ragged`: rows of several lengths, and what functions of tensors do with them."""
+"""`tf.RaggedTensor` and `tf.ragged`: rows of several lengths, and functions of tensors on them."""

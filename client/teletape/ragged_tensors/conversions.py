@@ -1,4 +1,4 @@
-"""Ragged tensors from dense and sparse ones, and back; divisions merged."""
+"""Conversions between ragged, dense and sparse tensors, and the merging of axes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def from_tensor(
     name: str | None = None,
     row_splits_dtype: Any = dtypes.int64,
 ) -> RaggedTensor:
-    """The rows of a tensor, whole or without the padding at their ends.
+    """A ragged tensor of the rows of a tensor, whole or without the padding at their ends.
 
     Args:
         tensor: Of rank 2 or more.
-        lengths: [rows]: how many elements of each row there are; or a list of such, one for each division.
+        lengths: [rows]: the number of elements of each row; or a list of such tensors, one for each division.
         padding: An element that is left out at the ends of the rows, not together with `lengths`.
         ragged_rank: The number of divisions.
         name: Accepted, without effect.
@@ -65,7 +65,7 @@ def from_tensor(
 
 
 def _cut(whole: RaggedTensor, lengths: Sequence[Any], dtype: Any) -> RaggedTensor:
-    """A ragged tensor of which each row is cut to its length, division by division."""
+    """Returns a ragged tensor with each row cut to its length, division by division."""
     rows = np.arange(whole.partition.rows)
     partitions = []
     for at, division in enumerate(whole.partitions):
@@ -81,7 +81,7 @@ def _cut(whole: RaggedTensor, lengths: Sequence[Any], dtype: Any) -> RaggedTenso
 
 
 def _without_padding(whole: RaggedTensor, padding: Any) -> RaggedTensor:
-    """A ragged tensor without the padding at the ends of its innermost rows."""
+    """Returns a ragged tensor without the padding at the ends of its innermost rows."""
     flat, division = whole.flat_values, whole.partitions[-1]
     element = convert_to_tensor(padding, flat.dtype) if not isinstance(padding, TensorLike) else padding
     inner = flat.shape.as_list()[1:]
@@ -99,7 +99,7 @@ def _without_padding(whole: RaggedTensor, padding: Any) -> RaggedTensor:
 
 # ----------------------------------------------------------------------------------------------------------- to dense
 def bounding_shape(self: RaggedTensor, axis: Any = None, name: str | None = None, out_type: Any = None) -> Tensor:
-    """The lengths of the least dense tensor that holds all rows, or those of some axes.
+    """The shape of the smallest dense tensor that has room for all rows, or its lengths along some axes.
 
     Args:
         self: A ragged tensor.
@@ -112,7 +112,7 @@ def bounding_shape(self: RaggedTensor, axis: Any = None, name: str | None = None
 
 
 def bounds(value: RaggedTensor) -> list[int]:
-    """The lengths of the least dense tensor that holds all rows."""
+    """The shape of the smallest dense tensor that has room for all rows."""
     longest = [
         p.uniform if p.uniform is not None else int(np.diff(p.numbers()).max(initial=0)) for p in value.partitions
     ]
@@ -124,7 +124,7 @@ def to_tensor(self: RaggedTensor, default_value: Any = None, name: str | None = 
 
     Args:
         self: A ragged tensor.
-        default_value: What pads: of the values' dtype, and of a shape that broadcasts to the inner one; None: zeros.
+        default_value: The padding, of the values' dtype, and of a shape that broadcasts to the inner one; None: zeros.
         name: Accepted, without effect.
         shape: The result's shape: rows are cut or padded to it; None, or None for a length: as long as needed.
 
@@ -167,7 +167,7 @@ def _empty(default_value: Any, flat: Any) -> Any:
 
 
 def _places(value: RaggedTensor, lengths: Sequence[int]) -> tuple[Any, Any]:
-    """For each place of the outer axes of the dense tensor a flat value, and whether it is there."""
+    """For each position along the dense tensor's outer axes the index of a flat value, and whether there is one."""
     rows = np.arange(lengths[0])
     present = rows < value.partition.rows
     rows = np.where(present, rows, 0)
@@ -183,7 +183,7 @@ def _places(value: RaggedTensor, lengths: Sequence[int]) -> tuple[Any, Any]:
 
 # ------------------------------------------------------------------------------------------------------------- sparse
 def to_sparse(self: RaggedTensor, name: str | None = None) -> SparseTensor:
-    """The values at their places in the dense shape."""
+    """A sparse tensor of the values at their indices in the dense shape."""
     flat = self.flat_values
     inner = flat.shape.as_list()[1:]
     ids = np.arange(flat.shape.as_list()[0])
@@ -199,12 +199,12 @@ def to_sparse(self: RaggedTensor, name: str | None = None) -> SparseTensor:
 
 
 def from_sparse(st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64) -> RaggedTensor:
-    """The values of a sparse matrix in rows; the places of a row must be its first ones.
+    """A ragged tensor of the rows of a sparse matrix; each row must begin at column 0 and have no gap.
 
     Raises:
         TypeError: No sparse tensor.
         ValueError: Another rank than 2.
-        InvalidArgumentError: A place is left out before another.
+        InvalidArgumentError: A row has a gap.
     """
     if not isinstance(st_input, SparseTensor):
         raise TypeError(f"Argument `st_input` must be of type SparseTensor, but is of type {type(st_input).__name__}.")
@@ -220,10 +220,10 @@ def from_sparse(st_input: Any, name: str | None = None, row_splits_dtype: Any = 
 
 # ----------------------------------------------------------------------------------------------------------- divisions
 def merge_dims(self: RaggedTensor, outer_axis: int, inner_axis: int) -> Any:
-    """The axes from one to another as one: rows of rows become rows. A tensor if nothing is divided any more.
+    """Merges the axes from one to another: rows of rows become rows. The result is a tensor if no division is left.
 
     Raises:
-        ValueError: Axes that there are not, or in the wrong order.
+        ValueError: Axes out of range, or in the wrong order.
     """
     rank = len(self.shape)
     outer, inner = _axis(outer_axis, rank, "outer_axis"), _axis(inner_axis, rank, "inner_axis")

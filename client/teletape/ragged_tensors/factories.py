@@ -1,4 +1,4 @@
-"""`tf.RaggedTensor.from_…`: ragged tensors of values and of where their rows are."""
+"""`tf.RaggedTensor.from_…`: ragged tensors made of values and of the bounds of their rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from teletape_engine.errors import InvalidArgumentError
 
 
 def from_row_splits(values: Any, row_splits: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
-    """Rows that begin and end where the splits say.
+    """Rows that begin and end at the splits: row i has the values from `row_splits[i]` to before `row_splits[i + 1]`.
 
     Args:
         values: [values, ...]: a tensor, or a ragged tensor.
@@ -39,7 +39,7 @@ def from_row_splits(values: Any, row_splits: Any, name: str | None = None, valid
 
 
 def from_row_lengths(values: Any, row_lengths: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
-    """Rows of these lengths; arguments and errors as from_row_splits."""
+    """Rows of these lengths; arguments and errors are those of from_row_splits."""
     lengths = _integers(row_lengths, "row_lengths", values)
     if validate:
         _ensure(lengths, lambda numbers: bool((numbers >= 0).all()), lambda n: n >= 0, "from_row_lengths")
@@ -49,7 +49,7 @@ def from_row_lengths(values: Any, row_lengths: Any, name: str | None = None, val
 def from_value_rowids(
     values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
 ) -> RaggedTensor:
-    """Values with the number of the row of each, ascending; `nrows` rows, by default up to the last one of a value.
+    """Rows made of the row number of each value, ascending; `nrows` rows, by default up to the last number.
 
     Arguments and errors as from_row_splits. Without `nrows` the last number is read.
     """
@@ -83,7 +83,7 @@ def from_value_rowids(
 
 
 def from_row_starts(values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
-    """Rows that begin at these places, each up to the next one; arguments and errors as from_row_splits."""
+    """Rows that begin at these indices and end before the next one; arguments and errors as for from_row_splits."""
     starts, inner = _integers(row_starts, "row_starts", values), tensor_or_ragged(values)
     end = np.array(inner.shape.as_list()[:1], starts.dtype.np)
     known = _known(starts)
@@ -92,7 +92,7 @@ def from_row_starts(values: Any, row_starts: Any, name: str | None = None, valid
 
 
 def from_row_limits(values: Any, row_limits: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
-    """Rows that end before these places, each from the end of the one before; arguments as from_row_splits."""
+    """Rows that end before these indices, and begin where the row before ends; arguments as for from_row_splits."""
     limits, zero = _integers(row_limits, "row_limits", values), np.zeros(1, np.int64)
     known = _known(limits)
     zero = zero.astype(limits.dtype.np)
@@ -108,12 +108,12 @@ def from_uniform_row_length(
     Args:
         values: [values, ...]: a tensor, or a ragged tensor.
         uniform_row_length: The length.
-        nrows: How many rows there are; needed if the length is 0.
+        nrows: The number of rows; needed if the length is 0.
         validate: Accepted: the numbers are always checked.
         name: Accepted, without effect.
 
     Raises:
-        ValueError: The rows do not hold all values.
+        ValueError: The number of values is no multiple of the length.
     """
     inner, length = tensor_or_ragged(values), to.whole(uniform_row_length)
     dtype: Any = inner.partition.dtype if isinstance(inner, RaggedTensor) else np.dtype(np.int64)
@@ -131,7 +131,7 @@ def from_uniform_row_length(
 def from_nested_row_splits(
     flat_values: Any, nested_row_splits: Sequence[Any], name: str | None = None, validate: bool = True
 ) -> RaggedTensor:
-    """The flat values divided several times, by the row splits of the outermost division first."""
+    """Flat values under several divisions, with the row splits of each, the outermost first."""
     values = tensor_or_ragged(flat_values)
     for splits in reversed(_several(nested_row_splits, "nested_row_splits")):
         values = from_row_splits(values, splits, validate=validate)
@@ -141,7 +141,7 @@ def from_nested_row_splits(
 def from_nested_row_lengths(
     flat_values: Any, nested_row_lengths: Sequence[Any], name: str | None = None, validate: bool = True
 ) -> RaggedTensor:
-    """The flat values divided several times, by the row lengths of the outermost division first."""
+    """Flat values under several divisions, with the row lengths of each, the outermost first."""
     values = tensor_or_ragged(flat_values)
     for lengths in reversed(_several(nested_row_lengths, "nested_row_lengths")):
         values = from_row_lengths(values, lengths, validate=validate)
@@ -155,10 +155,10 @@ def from_nested_value_rowids(
     name: str | None = None,
     validate: bool = True,
 ) -> RaggedTensor:
-    """The flat values divided several times, by the rows of the values of the outermost division first.
+    """Flat values under several divisions, with the row numbers of the values of each, the outermost first.
 
     Raises:
-        ValueError: As many `nested_nrows` as `nested_value_rowids` are needed.
+        ValueError: `nested_nrows` and `nested_value_rowids` have different lengths.
     """
     ids = _several(nested_value_rowids, "nested_value_rowids")
     counts = [None] * len(ids) if nested_nrows is None else list(nested_nrows)
@@ -181,7 +181,7 @@ def _several(nested: Any, name: str) -> list[Any]:
 
 
 def _integers(value: Any, name: str, values: Any) -> Tensor:
-    """An int32 or int64 tensor [n] that divides `values`; Python numbers get the dtype of their splits, or int64."""
+    """Returns an int32 or int64 tensor [n] for a division; numbers get the dtype of the values' splits, or int64."""
     hint = values.row_splits.dtype if isinstance(values, RaggedTensor) else dtypes.int64
     if isinstance(value, TensorLike):
         tensor = as_tensor(value)
@@ -227,7 +227,7 @@ def _divided(values: Any, splits: Tensor, function: str, validate: bool) -> Ragg
 
 
 def _check_dtype(values: Any, partition: Tensor) -> None:
-    """ValueError unless what divides values has the dtype of their own row splits."""
+    """Raises ValueError unless the division has the dtype of the values' own row splits."""
     if isinstance(values, RaggedTensor) and values.partition.dtype != partition.dtype.np:
         raise ValueError(
             f"rows of dtype {partition.dtype.name} over values whose row_splits are {values.row_splits.dtype.name}; "
@@ -236,7 +236,7 @@ def _check_dtype(values: Any, partition: Tensor) -> None:
 
 
 def _ensure(tensor: Tensor, numbers_hold: Any, tensor_holds: Any, function: str) -> None:
-    """InvalidArgumentError unless it holds; while the numbers are not known, when the op for it runs."""
+    """Raises InvalidArgumentError unless the condition holds; if it is not known yet, an op raises it when it runs."""
     known = _known(tensor)
     of_partition = function in ("from_row_lengths", "from_value_rowids")
     text = f"Arguments to {function} do not form a valid {'RowPartition' if of_partition else 'RaggedTensor'}"

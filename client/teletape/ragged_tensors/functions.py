@@ -1,4 +1,4 @@
-"""`tf.ragged`: ragged tensors of nested lists, ranges and partitions; segment ids; functions of the flat values."""
+"""`tf.ragged`: ragged tensors from nested lists, ranges and partitions; segment ids; functions of the flat values."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def constant(
 
     Args:
         pylist: Nested lists, tuples or arrays of numbers or strings; all numbers have the same depth.
-        dtype: Of the numbers; None: as tf.constant takes them.
-        ragged_rank: How many levels of lists below the outermost one are divisions; None: all that are not inner.
+        dtype: The dtype of the numbers; None: as for tf.constant.
+        ragged_rank: The number of levels of lists below the outermost one that are divisions; None: all but inner ones.
         inner_shape: The lengths of the levels that are not divisions.
         name: Accepted, without effect.
         row_splits_dtype: int32 or int64.
@@ -90,14 +90,14 @@ _range = range
 
 
 def _as_lists(value: Any) -> Any:
-    """Nested lists, with arrays and tuples among them as lists."""
+    """Returns nested lists, with arrays and tuples among them converted to lists."""
     if isinstance(value, np.ndarray):
         return [_as_lists(row) for row in value] if value.ndim else value[()]
     return [_as_lists(element) for element in value] if isinstance(value, list | tuple) else value
 
 
 def _depth(value: Any) -> int | None:
-    """At which depth the numbers are; None if there is none; ValueError if they are at several."""
+    """Returns the depth of the numbers; None if there is none; ValueError if they have several depths."""
     if not isinstance(value, list):
         return 0
     depths = {depth for element in value if (depth := _depth(element)) is not None}
@@ -107,7 +107,7 @@ def _depth(value: Any) -> int | None:
 
 
 def _most(value: Any) -> int:
-    """The number of levels of lists."""
+    """Returns the number of levels of lists."""
     return 1 + max(map(_most, value), default=0) if isinstance(value, list) else 0
 
 
@@ -130,12 +130,12 @@ def range(
     name: str | None = None,
     row_splits_dtype: Any = dtypes.int64,
 ) -> RaggedTensor:
-    """The numbers from each start to before each limit, a row for each; with one argument from 0 to before it.
+    """Rows of the numbers from each start to before each limit; with one argument from 0 to before it.
 
     Args:
-        starts: Numbers [rows], or one for all; they are read, as the other two.
-        limits: The same.
-        deltas: The steps, the same.
+        starts: Numbers [rows], or one for all; they are read.
+        limits: Numbers likewise.
+        deltas: The steps, likewise.
         dtype: Of the result.
         name: Accepted, without effect.
         row_splits_dtype: int32 or int64.
@@ -169,7 +169,7 @@ def range(
 
 
 def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: Any = None) -> Tensor:
-    """The row of each value, from where the rows begin and end: [0, 2, 2, 3] gives [0, 0, 2]. The splits are read.
+    """Converts row splits, which are read, to the row of each value: [0, 2, 2, 3] gives [0, 0, 2].
 
     Raises:
         ValueError: No splits, or of another dtype or rank.
@@ -192,7 +192,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
 def segment_ids_to_row_splits(
     segment_ids: Any, num_segments: Any = None, out_type: Any = None, name: str | None = None
 ) -> Tensor:
-    """Where rows begin and end, from the row of each value: [0, 0, 2] gives [0, 2, 2, 3]. The ids are read.
+    """Converts the row of each value, which are read, to row splits: [0, 0, 2] gives [0, 2, 2, 3].
 
     Raises:
         ValueError: Ids of another dtype than int32 and int64.
@@ -211,7 +211,7 @@ def segment_ids_to_row_splits(
 
 
 def stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
-    """`tf.stack` of tensors of one rank whose lengths may differ: their rows are the rows of a ragged tensor.
+    """Stacks tensors of one rank, whose lengths may differ, along a new axis of a ragged tensor.
 
     Raises:
         ValueError: Nothing to stack, other ranks, no such axis.
@@ -223,16 +223,16 @@ def stack(values: Any, axis: Any = 0, name: str | None = None) -> Any:
 
 
 def stack_dynamic_partitions(data: Any, partitions: Any, num_partitions: Any, name: str | None = None) -> RaggedTensor:
-    """The values of each partition as a row: row i has those of which `partitions` is i. The partitions are read.
+    """Groups values into rows: row i has the values of partition i. The partitions are read.
 
     Args:
         data: A tensor or a ragged tensor.
-        partitions: int32 or int64, of the shape that `data` begins with.
+        partitions: int32 or int64, of the shape of the first axes of `data`.
         num_partitions: The number of rows.
         name: Accepted, without effect.
 
     Raises:
-        InvalidArgumentError: A partition that there is not.
+        InvalidArgumentError: A partition out of range.
         ValueError: Shapes that do not fit.
 
     Example:
@@ -262,15 +262,15 @@ def stack_dynamic_partitions(data: Any, partitions: Any, num_partitions: Any, na
 
 # -------------------------------------------------------------------------------------------------------- flat values
 def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A function of the flat values: rows of the same lengths with its results.
+    """Applies a function to the flat values, and returns its results in rows of the same lengths.
 
     Args:
         op: A function of tensors; its result has as many rows as the flat values.
-        args: Its arguments; of each ragged tensor among them, also in lists, it gets the flat values.
-        kwargs: The same.
+        args: Its arguments; ragged tensors among them, also in lists, are replaced by their flat values.
+        kwargs: Its named arguments, likewise.
 
     Returns:
-        A ragged tensor; without a ragged argument what `op` returns.
+        A ragged tensor; without a ragged argument the result of `op`.
 
     Raises:
         ValueError: Ragged arguments of several ragged ranks, or a result of another length.

@@ -1,4 +1,4 @@
-"""`ragged[…]`: rows, parts of rows, and new axes, as TensorFlow's."""
+"""`ragged[…]`: rows, parts of rows, and new axes, as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from teletape.tensors.tensor import TensorLike
 
 
 def item(self: RaggedTensor, key: Any) -> Any:
-    """The rows, and parts of them, that a key names: integers, slices, `...`, `tf.newaxis`, or a tuple of those.
+    """Returns the rows, or parts of rows, at a key: integers, slices, `...`, `tf.newaxis`, or a tuple of those.
 
     Raises:
         ValueError: An integer along an axis whose length differs from row to row.
-        IndexError: A row that there is not; too many indices.
+        IndexError: A row out of range; too many indices.
         TypeError: Anything else.
     """
     return _outer(self, list(key) if isinstance(key, list | tuple) else [key])
@@ -73,7 +73,7 @@ def _inner(value: Any, keys: Sequence[Any]) -> Any:
 
 
 def _under(inner: Any, *, rows: int = 0, length: int = 0) -> RaggedTensor:
-    """A ragged or dense tensor under one more division: one row of all, or a row for each."""
+    """Returns a ragged or dense tensor under one more division: one row of all, or a row for each."""
     dtype: Any = inner.partition.dtype if isinstance(inner, RaggedTensor) else np.int64
     count = inner.shape.as_list()[0]
     return RaggedTensor.of(inner, RowPartition.of_length(length or count, rows or count, dtype))
@@ -90,13 +90,13 @@ def _rows(value: RaggedTensor, key: slice) -> RaggedTensor:
 
 
 def _columns(value: RaggedTensor, key: slice) -> RaggedTensor:
-    """The part of each row that a slice names."""
+    """Returns the part of each row at a slice."""
     numbers = value.partition.numbers().astype(np.int64)
     cut, sizes = _bounds(key), np.diff(numbers)
     step = 1 if cut.step is None else cut.step
     if not step:
         raise ValueError("slice step cannot be zero")
-    first, last = (0, sizes) if step > 0 else (-1, sizes - 1)  # the least and the largest place of a bound
+    first, last = (0, sizes) if step > 0 else (-1, sizes - 1)  # the smallest and the largest index of a bound
     start = (first if step > 0 else last) if cut.start is None else np.clip(_from_front(cut.start, sizes), first, last)
     stop = (last if step > 0 else first) if cut.stop is None else np.clip(_from_front(cut.stop, sizes), first, last)
     start, stop = np.broadcast_to(start, sizes.shape), np.broadcast_to(stop, sizes.shape)
@@ -129,7 +129,7 @@ def _index(key: Any) -> int:
 
 
 def _without_ellipsis(keys: Sequence[Any], axes: int) -> list[Any]:
-    """Keys of which the first is `...`, with a whole axis in its place, or without it if no axis is left for it."""
+    """Returns keys without their first one, `...`: it becomes a whole axis, or nothing if no axis is left for it."""
     count = sum(key is not None for key in keys)
     if count > axes + 1:
         raise IndexError("Too many indices for RaggedTensor")

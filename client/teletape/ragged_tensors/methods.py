@@ -74,7 +74,7 @@ def _not_equal(self: Any, other: Any) -> Any:
 
 
 def row_lengths(self: RaggedTensor, axis: int = 1, name: str | None = None) -> Any:
-    """The length of each row; of axis 2 and further that of the rows in each row, a ragged tensor.
+    """The length of each row; for axis 2 and further the lengths of the rows in each row, a ragged tensor.
 
     Raises:
         ValueError: There is no such division.
@@ -109,13 +109,13 @@ def nested_value_rowids(self: RaggedTensor, name: str | None = None) -> tuple[Te
 
 
 def row_starts(self: RaggedTensor, name: str | None = None) -> Tensor:
-    """Where each row begins in the values."""
+    """The index of each row's first value."""
     known = self.partition.known()
     return self.row_splits[:-1] if known is None else constant(known[:-1])
 
 
 def row_limits(self: RaggedTensor, name: str | None = None) -> Tensor:
-    """Where each row ends in the values."""
+    """The index after each row's last value."""
     known = self.partition.known()
     return self.row_splits[1:] if known is None else constant(known[1:])
 
@@ -125,7 +125,7 @@ NAMES: Final[dict[str, Any]] = {"RaggedTensor": RaggedTensor, "RaggedTensorSpec"
 
 
 def give_methods() -> None:
-    """Defines them on RaggedTensor."""
+    """Defines the methods on RaggedTensor."""
     cls = RaggedTensor
     for name, function in vars(factories).items():
         if name.startswith("from_"):

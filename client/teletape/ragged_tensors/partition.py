@@ -1,4 +1,4 @@
-"""How values are divided into rows: the row splits as a tensor, and as numbers where these are known."""
+"""The division of values into rows: the row splits as a tensor, and as numbers if these are known."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RowPartition:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.splits.shape.as_list()[0]) - 1
 
     @property
@@ -52,7 +52,7 @@ class RowPartition:
         return self.splits.dtype.np
 
     def known(self) -> HostArray | None:
-        """The splits as numbers, if that takes no request; None in a trace of a function that gets them."""
+        """The splits as numbers, if that takes no request; None if they are an argument of a traced function."""
         if self._numbers is None:
             splits: EagerTensor = self.splits
             host = getattr(splits.recorded, "host", None)
@@ -62,7 +62,7 @@ class RowPartition:
         return self._numbers
 
     def numbers(self) -> HostArray:
-        """The splits as numbers; they are read once. A function that gets them as an argument then runs op by op."""
+        """The splits as numbers, read once. A function that has them as an argument then runs op by op."""
         if self.known() is None:
             self._numbers = np.asarray(self.splits.numpy())
         assert self._numbers is not None
@@ -85,7 +85,7 @@ class RowPartition:
         return call(ops.sub, (after, 1))
 
     def same(self, other: RowPartition) -> bool:
-        """Whether another one has the same rows; if that does not show, both are read."""
+        """Whether another partition has the same rows; if that is not known, both are read."""
         if self is other or self.splits is other.splits:
             return True
         if self.rows != other.rows:
@@ -93,7 +93,7 @@ class RowPartition:
         return bool(np.array_equal(self.numbers(), other.numbers()))
 
     def without_length(self) -> RowPartition:
-        """The same rows as a division into rows of any length."""
+        """Returns the same rows without a uniform length."""
         return RowPartition(self.splits, None, self.known())
 
     def with_dtype(self, dtype: Any) -> RowPartition:

@@ -1,4 +1,4 @@
-"""Rows of ragged tensors, chosen by their numbers: where the flat values of each are follows from the row splits."""
+"""Rows of ragged tensors by their numbers; the row splits have the indices of their flat values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from teletape_engine.catalogue.namespace import ops
 
 
 def take(value: Any, index: HostArray, *, dense: bool = False) -> Any:
-    """The rows of a tensor or a ragged tensor with these numbers, in this order.
+    """Returns the rows of a tensor or a ragged tensor with these numbers, in this order.
 
     Args:
         value: The tensor.
         index: int64 [n], in the range of the rows.
-        dense: Whether the gradient is a dense tensor; otherwise it is IndexedSlices, as TensorFlow's.
+        dense: Whether the gradient is a dense tensor; otherwise it is IndexedSlices, as in TensorFlow.
     """
     if isinstance(value, RaggedTensor):
         numbers = value.partition.numbers().astype(np.int64)
@@ -33,7 +33,7 @@ def take(value: Any, index: HostArray, *, dense: bool = False) -> Any:
 
 
 def take_range(value: Any, start: int, end: int) -> Any:
-    """The rows from `start` to before `end`."""
+    """Returns the rows from `start` to before `end`."""
     if isinstance(value, RaggedTensor):
         numbers = value.partition.numbers()
         splits = numbers[start : max(start, end) + 1]
@@ -44,7 +44,7 @@ def take_range(value: Any, start: int, end: int) -> Any:
 
 
 def outer_rowids(value: RaggedTensor) -> Any:
-    """For each flat value the number of the row in axis 0 that has it, as a tensor."""
+    """Returns for each flat value the number of its row along axis 0, as a tensor."""
     partitions = value.partitions
     counts = [partition.rows for partition in partitions[1:]] + [value.flat_values.shape.as_list()[0]]
     ids = partitions[0].rowids(counts[0])
@@ -54,13 +54,13 @@ def outer_rowids(value: RaggedTensor) -> Any:
 
 
 def columns(partition: RowPartition) -> HostArray:
-    """For each value its place in its row, int64."""
+    """Returns for each value its index in its row, int64."""
     numbers = partition.numbers().astype(np.int64)
     return ranges(np.zeros(partition.rows, np.int64), np.diff(numbers))
 
 
 def uniform(tensor: Any, divisions: int, dtype: Any = np.int64) -> RaggedTensor:
-    """A tensor of rank above `divisions` as a ragged tensor with rows of one length in each division."""
+    """Returns a tensor of rank above `divisions` as a ragged tensor with rows of one length in each division."""
     lengths = tensor.shape.as_list()
     count = int(np.prod(lengths[: divisions + 1], dtype=np.int64))
     flat = call(ops.reshape, (tensor,), shape=(count, *lengths[divisions + 1 :]))

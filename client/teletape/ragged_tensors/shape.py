@@ -1,4 +1,4 @@
-"""What `tf.shape` of a ragged tensor is: the lengths of its axes, with those of each row where they differ."""
+"""The result of `tf.shape` of a ragged tensor: the lengths of its axes, or those of each row if they differ."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from teletape.tensors.dtypes import DType, as_dtype
 
 
 class DynamicRaggedShape:
-    """The shape of a ragged tensor: `shape[0]` is the number of rows, as a tensor, and so are axes of one length.
+    """The shape of a ragged tensor: `shape[i]` is the length of axis i, as a tensor, if it does not differ by row.
 
     Args:
         value: The ragged tensor.
-        dtype: Of the lengths.
+        dtype: The dtype of the lengths.
     """
 
     def __init__(self, value: RaggedTensor, dtype: Any) -> None:
@@ -34,7 +34,7 @@ class DynamicRaggedShape:
 
     @property
     def dtype(self) -> DType:
-        """Of the lengths."""
+        """The dtype of the lengths."""
         return self._dtype
 
     def static_lengths(self) -> list[Any]:

@@ -17,14 +17,14 @@ class RaggedTensorSpec(TypeSpec):
     Args:
         shape: Anything that TensorShape takes; None if the rank is unknown.
         dtype: The element type.
-        ragged_rank: How many axes after the first one have rows; None: all but the first.
+        ragged_rank: The number of axes after the first one that have rows; None: all but the first.
         row_splits_dtype: int32 or int64.
 
     Raises:
         ValueError: The ragged rank is unknown, or not less than the rank; another dtype of the row splits.
     """
 
-    ragged_type: ClassVar[type[RaggedValue]] = RaggedValue  # RaggedTensor, whose module imports this one, sets itself
+    ragged_type: ClassVar[type[RaggedValue]] = RaggedValue  # RaggedTensor's module sets it
 
     __slots__ = ("_dtype", "_ragged_rank", "_row_splits_dtype", "_shape")
 
@@ -64,7 +64,7 @@ class RaggedTensorSpec(TypeSpec):
 
     @property
     def value_type(self) -> type:
-        """RaggedTensor; of a spec without ragged axes Tensor."""
+        """The type of the values: RaggedTensor, or Tensor for a spec without ragged axes."""
         return self.ragged_type if self._ragged_rank else Tensor
 
     @property
@@ -79,20 +79,20 @@ class RaggedTensorSpec(TypeSpec):
 
     @property
     def ragged_rank(self) -> int:
-        """How many axes after the first one have rows."""
+        """The number of axes after the first one that have rows."""
         return self._ragged_rank
 
     @property
     def row_splits_dtype(self) -> DType:
-        """Of the row splits."""
+        """The dtype of the row splits."""
         return self._row_splits_dtype
 
     @property
     def name(self) -> None:
-        """None: ragged specs have no label."""
+        """Always None: ragged specs have no label."""
         return None
 
     @property
     def fields(self) -> tuple[Any, ...]:
-        """The arguments that make an equal spec."""
+        """The constructor arguments of an equal spec."""
         return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype

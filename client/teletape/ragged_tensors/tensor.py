@@ -1,6 +1,6 @@
 """`tf.RaggedTensor`: rows of several lengths. A composite of flat values and of row splits.
 
-What its methods compute with other functions is in the modules above this one, and becomes a method in `methods.py`.
+Methods that need other functions are defined in the modules above this one, and are added by `methods.py`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Form = Callable[[Op, Sequence[Any], Mapping[str, Any]], Any]
 
 
 class RaggedTensor(RaggedValue):
-    """Rows of several lengths: `flat_values`, and for each ragged axis `row_splits`, which say where its rows begin.
+    """Rows of several lengths: `flat_values`, and for each ragged axis `row_splits`, the bounds of its rows.
 
-    The factories `from_row_splits`, `from_row_lengths` and their like make one, and so does `tf.ragged.constant`.
+    The factories `from_row_splits`, `from_row_lengths` and others make one, and so does `tf.ragged.constant`.
     Gradients are those of `flat_values`; `tape.watch` and `tape.gradient` take the ragged tensor itself.
 
     Attributes:
@@ -79,7 +79,7 @@ class RaggedTensor(RaggedValue):
 
     @classmethod
     def of(cls, values: Any, *partitions: RowPartition) -> RaggedTensor:
-        """Values under partitions, the outermost one first; nothing is checked."""
+        """Returns values under partitions, the outermost one first; nothing is checked."""
         for partition in reversed(partitions):
             ragged = cls.__new__(cls)
             ragged._values, ragged.partition = values, partition
@@ -89,7 +89,7 @@ class RaggedTensor(RaggedValue):
     # ---------------------------------------------------------------------------------------------------------- parts
     @property
     def values(self) -> Any:
-        """The rows one after the other, without the outermost division: a tensor, or a ragged tensor."""
+        """The values of all rows, without the outermost division: a tensor, or a ragged tensor."""
         return self._values
 
     @property
@@ -108,7 +108,7 @@ class RaggedTensor(RaggedValue):
 
     @property
     def row_splits(self) -> Any:
-        """Where the rows begin and end in `values`: [rows + 1]."""
+        """The bounds of the rows in `values`: [rows + 1]."""
         return self.partition.splits
 
     @property
@@ -121,13 +121,13 @@ class RaggedTensor(RaggedValue):
         return (self.flat_values, *self.nested_row_splits)
 
     def structure(self) -> Structure:
-        """The number of divisions, and the length of the rows where that is one."""
+        """The number of divisions, and the length of the rows of those with a uniform length."""
         return _Ragged(tuple([partition.uniform for partition in self.partitions]))
 
     # ------------------------------------------------------------------------------------------------------ properties
     @property
     def dtype(self) -> DType:
-        """Of the values."""
+        """The dtype of the values."""
         return self.flat_values.dtype  # type: ignore[no-any-return]  # a tensor's
 
     @property
@@ -152,12 +152,12 @@ class RaggedTensor(RaggedValue):
         return None if uniform is None else convert_to_tensor(np.array(uniform, self.partition.dtype))
 
     def consumers(self) -> list[Any]:
-        """The operations that use it: none are listed."""
+        """Returns an empty list: consumers are not recorded."""
         return []
 
     # ---------------------------------------------------------------------------------------------------------- copies
     def with_values(self, new_values: Any) -> RaggedTensor:
-        """The same rows of other values, one for each.
+        """Returns the same rows of other values, one for each.
 
         Raises:
             ValueError: Their number differs.
@@ -167,7 +167,7 @@ class RaggedTensor(RaggedValue):
         return self.of(values, self.partition)
 
     def with_flat_values(self, new_values: Any) -> RaggedTensor:
-        """Rows of the same lengths with other flat values, one for each.
+        """Returns rows of the same lengths with other flat values, one for each.
 
         Raises:
             ValueError: Their number differs.
@@ -176,7 +176,7 @@ class RaggedTensor(RaggedValue):
         return self.with_values(inner)
 
     def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
-        """The same with row splits of int32 or int64.
+        """Returns the same ragged tensor with row splits of int32 or int64.
 
         Raises:
             ValueError: Another dtype.
@@ -186,7 +186,7 @@ class RaggedTensor(RaggedValue):
 
     # ------------------------------------------------------------------------------------------------------------ ops
     def applied(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """What an op gives for ragged arguments: by its own form, or of the flat values if it is elementwise.
+        """Returns an op's result for ragged arguments: by its own form, or from the flat values if it is elementwise.
 
         Raises:
             NotDense: It has neither.
@@ -201,19 +201,19 @@ class RaggedTensor(RaggedValue):
         self.refuse_conversion()
 
     def refuse_conversion(self) -> NoReturn:
-        """Raises NotDense; it says what to do."""
+        """Raises NotDense, whose message says what to do."""
         raise NotDense(f"a tensor is needed, and a RaggedTensor of shape {self.shape} is none. {_INSTEAD}")
 
     # --------------------------------------------------------------------------------------------------------- values
     def nrows(self, out_type: Any = None, name: Any = None) -> Tensor:
-        """The number of rows as a tensor, of the dtype of the row splits or another."""
+        """Returns the number of rows as a tensor, of the dtype of the row splits or another."""
         return convert_to_tensor(np.array(self.partition.rows, self._integer(out_type)))
 
     def _integer(self, out_type: Any) -> Any:
         return self.partition.dtype if out_type is None else checked_splits_dtype(out_type)
 
     def numpy(self) -> Any:
-        """The rows as an array: of objects, each a row, unless all rows are equally long."""
+        """Returns the rows as an array; as an array of objects, each a row, unless all rows are equally long."""
         if self.flat_values.session.tracing:
             raise ValueError("RaggedTensor.numpy() is only supported in eager mode.")
         values, splits = self.values.numpy(), self.partition.numbers()
@@ -228,7 +228,7 @@ class RaggedTensor(RaggedValue):
         return array
 
     def to_list(self) -> list[Any]:
-        """The rows as nested lists of Python values.
+        """Returns the rows as nested lists of Python values.
 
         Raises:
             ValueError: In a function that is traced.
@@ -293,17 +293,17 @@ def checked_splits_dtype(dtype: Any) -> Any:
 
 
 def tensor_or_ragged(value: Any, dtype_hint: Any = None) -> Any:
-    """A ragged tensor as it is, anything else as a tensor."""
+    """Returns a ragged tensor unchanged, anything else as a tensor."""
     if isinstance(value, RaggedTensor):
         return value
     return convert_to_tensor(value) if isinstance(value, TensorLike) else convert_to_tensor(value, None, dtype_hint)
 
 
 def common_splits(*values: Any) -> list[Any]:
-    """Values of which the ragged ones have row splits of one dtype.
+    """Returns the values, after a check that the ragged ones have row splits of the same dtype.
 
     Raises:
-        ValueError: They have not.
+        ValueError: The dtypes differ.
     """
     ragged = [value for value in values if isinstance(value, RaggedTensor)]
     if len({partition.dtype for value in ragged for partition in value.partitions}) > 1:

@@ -1,4 +1,4 @@
-"""Descriptions of protobuf messages, written in Python: so that no compiler of protocol buffers is needed."""
+"""Descriptions of protobuf messages in Python, so that no compiler of protocol buffers is needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Description:
 
     Args:
         name: The name of the file.
-        purpose: What needs the messages.
+        purpose: The function that needs the messages, for the error.
 
     Raises:
         ModuleNotFoundError: protobuf is not installed.
@@ -42,7 +42,7 @@ class Description:
             added.value.add(name=label, number=number)
 
     def field(self, parent: Any, name: str, number: int, kind: str, *, of: str = "", repeated: bool = False) -> Any:
-        """Adds a field to a message; `of` is the message or enumeration that it holds."""
+        """Adds a field to a message; `of` is the message or enumeration of its values."""
         label = self._kinds.LABEL_REPEATED if repeated else self._kinds.LABEL_OPTIONAL
         added = parent.field.add(name=name, number=number, type=getattr(self._kinds, kind), label=label)
         if of:

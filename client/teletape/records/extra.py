@@ -11,7 +11,7 @@ def needed(module: str, purpose: str) -> ModuleType:
 
     Args:
         module: Its name.
-        purpose: What needs it.
+        purpose: The function that needs it, for the error.
 
     Raises:
         ModuleNotFoundError: It is not installed; the message has the command that installs it.

@@ -27,7 +27,7 @@ class FixedLenFeature:
     Attributes:
         shape: Its shape.
         dtype: float32, int64 or string.
-        default_value: The values of an example that does not have it; None: it must.
+        default_value: The values for an example without it; None: every example must have it.
     """
 
     shape: Any
@@ -37,13 +37,13 @@ class FixedLenFeature:
 
 @dataclass(frozen=True)
 class FixedLenSequenceFeature:
-    """A feature of any number of rows of one shape; rows are added in a batch until all examples have as many.
+    """A feature of any number of rows of one shape; in a batch rows are added until all examples have the same number.
 
     Attributes:
         shape: The shape of a row.
         dtype: float32, int64 or string.
         allow_missing: Must be True.
-        default_value: What is added; None: 0, or an empty string.
+        default_value: The value of added rows; None: 0, or an empty string.
     """
 
     shape: Any

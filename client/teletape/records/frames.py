@@ -148,7 +148,7 @@ class TFRecordWriter:
         self._file.write(parts if self._deflater is None else self._deflater.compress(parts))
 
     def flush(self) -> None:
-        """Writes to the file what was written to the writer."""
+        """Writes buffered records to the file."""
         if self._file is not None:
             if self._deflater is not None:
                 self._file.write(self._deflater.flush(zlib.Z_SYNC_FLUSH))

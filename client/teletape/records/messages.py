@@ -49,7 +49,7 @@ def classes() -> dict[str, Any]:
 
 
 class Message:
-    """A class of messages, which is made when it is first used.
+    """A class of messages, made when it is first used.
 
     Args:
         name: Its name.

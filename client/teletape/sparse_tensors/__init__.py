@@ -1,1 +1,1 @@
-"""`tf.SparseTensor` and the functions of `tf.sparse`, `tf.sets` and sparse lookups: values at places, and their ops."""
+"""`tf.SparseTensor` and the functions of `tf.sparse`, `tf.sets` and sparse lookups."""

@@ -24,8 +24,8 @@ def sparse_dense_matmul(
 ) -> Tensor:
     """The product [m, n] of a sparse matrix [m, k] and a dense one [k, n], or of a dense and a sparse one.
 
-    The dense form of the sparse matrix is never built: it takes [values, n] numbers. Gradients reach the values and the
-    dense matrix.
+    The dense form of the sparse matrix is never built: the product takes [values, n] numbers. Gradients reach the
+    values and the dense matrix.
 
     Args:
         sp_a: SparseTensor, or a dense matrix.
@@ -73,8 +73,7 @@ def add(a: Any, b: Any, threshold: to.NumberInput = 0) -> Any:
     Args:
         a: SparseTensor or a tensor.
         b: The same.
-        threshold: Of two sparse ones: sums of two values whose magnitude is smaller are left out. Above 0 the sums are
-            read.
+        threshold: For two sparse tensors: sums with a smaller magnitude are left out. Above 0 the sums are read.
 
     Raises:
         TypeError: Neither is sparse.
@@ -105,7 +104,7 @@ def add(a: Any, b: Any, threshold: to.NumberInput = 0) -> Any:
 
 
 def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The larger element of two sparse tensors at each place that one of them has; the other one is 0 there.
+    """The larger element of two sparse tensors, at the indices of both; a missing value is 0.
 
     Raises:
         TypeError: One is not sparse, or the dtypes differ.
@@ -119,7 +118,7 @@ def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
 
 
 def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The smaller element; otherwise as maximum.
+    """The smaller element of two sparse tensors; otherwise like maximum.
 
     Example:
         tf.sparse.minimum(tf.sparse.from_dense([1.0, 0.0]), tf.sparse.from_dense([2.0, 3.0]))
@@ -129,7 +128,7 @@ def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> 
 
 
 def _united(a: SparseTensor, b: SparseTensor) -> tuple[SparseTensor, tuple[Tensor, Tensor]]:
-    """A sparse tensor at the places of both (its values are those of `a`), and the values of each there."""
+    """Returns a sparse tensor at the indices of both (its values are those of `a`), and the values of each there."""
     lengths = a.shape.as_list()
     if lengths != b.shape.as_list():
         raise InvalidArgumentError(f"Operands' shapes do not match: {a.shape} and {b.shape} must be equal")
@@ -145,7 +144,7 @@ def _united(a: SparseTensor, b: SparseTensor) -> tuple[SparseTensor, tuple[Tenso
 
 
 def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The softmax of the values of each row, along the last axis; what is not there counts as minus infinity.
+    """The softmax of the values of each row, along the last axis; missing values count as minus infinity.
 
     Raises:
         ValueError: The sparse tensor has fewer than two axes.
@@ -166,11 +165,11 @@ def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
 
 
 def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
-    """What `op` gives for the values of the sparse tensors among its arguments, at their places, which must agree.
+    """Applies `op` to the values of sparse tensors among its arguments, which must have the same indices.
 
     Raises:
         ValueError: None of the arguments is sparse, or the result has another number of values.
-        InvalidArgumentError: They have values at other places.
+        InvalidArgumentError: Their indices differ.
 
     Example:
         tf.sparse.map_values(tf.square, tf.sparse.from_dense([[3.0, 0.0]]))

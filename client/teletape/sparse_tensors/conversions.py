@@ -1,4 +1,4 @@
-"""`tf.sparse`: from and to dense tensors, other orders, shapes and axes of the same values."""
+"""`tf.sparse`: conversions from and to dense tensors, and to other orders, shapes and axes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 def convert_to_tensor_or_sparse_tensor(
     value: Any, dtype: to.DTypeInput | None = None, name: str | None = None
 ) -> Tensor | SparseTensor:
-    """A sparse tensor as it is, anything else as a tensor.
+    """Returns a sparse tensor unchanged, anything else as a tensor.
 
     Raises:
         RuntimeError: A sparse tensor of another dtype.
@@ -53,7 +53,7 @@ def convert_to_tensor_or_sparse_tensor(
 
 
 def from_dense(tensor: to.TensorInput, name: str | None = None) -> SparseTensor:
-    """The elements that are not zero (of strings: not empty), in row-major order. Their number is read.
+    """A sparse tensor of the elements that are not zero (not empty), in row-major order. Their number is read.
 
     Example:
         tf.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]])
@@ -74,7 +74,7 @@ def to_dense(
 
     Args:
         sp_input: The sparse tensor.
-        default_value: What the other elements are; None: zero, or the empty string.
+        default_value: The value of the other elements; None: zero, or the empty string.
         validate_indices: Whether the indices are checked to be in order, without repetition, before they are used.
         name: Accepted, without effect.
 
@@ -103,7 +103,7 @@ def eye(
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
 ) -> SparseTensor:
-    """The identity matrix [num_rows, num_columns]; without the latter it is square.
+    """The identity matrix [num_rows, num_columns]; without `num_columns` it is square.
 
     Example:
         tf.sparse.eye(2)
@@ -116,7 +116,7 @@ def eye(
 
 
 def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The same values in row-major order of their places; those of one place keep their order.
+    """The same values sorted by their indices in row-major order; values of equal indices keep their order.
 
     Example:
         tf.sparse.reorder(tf.sparse.SparseTensor([[1], [0]], [2.0, 1.0], [2]))
@@ -175,11 +175,11 @@ def expand_dims(sp_input: SparseTensor, axis: to.IntInput | None = None, name: s
 
 
 def transpose(sp_input: SparseTensor, perm: to.IntsInput | None = None, name: str | None = None) -> SparseTensor:
-    """The axes in another order, the values in row-major order of their new places.
+    """Permutes the axes; the values are sorted by their new indices in row-major order.
 
     Args:
         sp_input: The sparse tensor.
-        perm: For each axis of the result the axis that it was; None: the reverse.
+        perm: For each axis of the result its axis in the input; None: the reverse order.
         name: Accepted, without effect.
 
     Raises:
@@ -201,11 +201,11 @@ def transpose(sp_input: SparseTensor, perm: to.IntsInput | None = None, name: st
 
 
 def reset_shape(sp_input: SparseTensor, new_shape: to.IntsInput | None = None) -> SparseTensor:
-    """The same values at the same places of a larger shape; None: of the smallest that holds them.
+    """The same values at the same indices in a larger shape; None: in the smallest possible one.
 
     Raises:
         ValueError: Another rank, or a length that is smaller than that of the sparse tensor.
-        InvalidArgumentError: A shape that does not hold all places.
+        InvalidArgumentError: An index is outside the shape.
 
     Example:
         tf.sparse.reset_shape(tf.sparse.from_dense([1.0]), new_shape=[3])
@@ -226,7 +226,7 @@ def reset_shape(sp_input: SparseTensor, new_shape: to.IntsInput | None = None) -
 
 
 def to_indicator(sp_input: SparseTensor, vocab_size: to.IntInput, name: str | None = None) -> Tensor:
-    """Bools [*shape[:-1], vocab_size]: which of the ids, the values, each row has.
+    """Bools [*shape[:-1], vocab_size]: whether each row has each of the ids, which are the values.
 
     Raises:
         TypeError: The values are neither int32 nor int64.

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: its loss, decoders, whose labels are sparse, and forms of labels.
+"""Connectionist temporal classification: the loss, decoders, whose labels are sparse, and forms of labels.
 
 The decoders read the values of their inputs, and run in this process: their labels have no gradient. The search for the
 best paths is that of Graves and Jaitly, "Towards End-to-End Speech Recognition with Recurrent Neural Networks", 2014.
@@ -45,8 +45,8 @@ def ctc_loss(
     By hand: its defaults, the order of its axes, and labels in two forms.
 
     Args:
-        labels: [batch, length] without blanks: dense, where what is after a sequence's length is padding; or sparse
-            int32, where each row has its labels in order.
+        labels: [batch, length] without blanks: dense, with padding after a sequence's length; or sparse int32, with the
+            labels of each row in order.
         logits: [frames, batch, classes], or [batch, frames, classes] if `logits_time_major` is False.
         label_length: [batch]; without effect for sparse labels.
         logit_length: [batch]; the frames that count.
@@ -76,7 +76,7 @@ def ctc_loss(
 
 
 def _rows_of_labels(labels: SparseTensor) -> tuple[Tensor, Tensor]:
-    """The labels of each row from its first column on, and how many there are; places are in order."""
+    """Returns the labels of each row from its first column on, and their number; indices are in order."""
     if labels.dtype is not dtypes.int32:
         raise ValueError(f"Tensor conversion requested dtype int32 for labels with dtype {labels.dtype.name}")
     batch, width = labels.shape.as_list()
@@ -90,7 +90,7 @@ def _rows_of_labels(labels: SparseTensor) -> tuple[Tensor, Tensor]:
 
 
 def _read(inputs: Any, sequence_length: Any) -> tuple[HostArray, list[int]]:
-    """The logits and the lengths on the host.
+    """Returns the logits and the lengths on the host.
 
     Raises:
         InvalidArgumentError: Another dtype or rank.
@@ -116,7 +116,7 @@ def _read(inputs: Any, sequence_length: Any) -> tuple[HostArray, list[int]]:
 
 
 def _sparse(sequences: list[list[int]]) -> SparseTensor:
-    """Labels [batch, longest] of the sequences, int64."""
+    """Returns the labels [batch, longest] of the sequences as a sparse tensor, int64."""
     places = [(row, column) for row, labels in enumerate(sequences) for column in range(len(labels))]
     values = [label for labels in sequences for label in labels]
     longest = max((len(labels) for labels in sequences), default=0)
@@ -132,12 +132,12 @@ def ctc_greedy_decoder(
     merge_repeated: bool = True,
     blank_index: int | None = None,
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The likeliest class of each frame, without blanks: ([labels], the negated sums of those logits [batch, 1]).
+    """The most probable class of each frame, without blanks: ([labels], the negated sums of their logits [batch, 1]).
 
     Args:
         inputs: Logits [frames, batch, classes], float32 or float64.
         sequence_length: int [batch]: the frames that count.
-        merge_repeated: Whether a class that comes in several frames after each other is one label.
+        merge_repeated: Whether a class in consecutive frames is one label.
         blank_index: The class of the blank: the last one if it is None; a negative one counts from the end.
 
     Raises:
@@ -169,18 +169,18 @@ def ctc_greedy_decoder(
 def ctc_beam_search_decoder(
     inputs: to.TensorInput, sequence_length: to.IntsInput, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The likeliest labels of each sequence, over all paths that spell them: (labels, log probabilities).
+    """The most probable labels of each sequence, over all paths that spell them: (labels, log probabilities).
 
-    After each frame the `beam_width` likeliest beginnings stay.
+    After each frame the `beam_width` most probable prefixes stay.
 
     Args:
         inputs: Logits [frames, batch, classes], float32 or float64; softmax is part of it, the last class is the blank.
         sequence_length: int [batch]: the frames that count.
-        beam_width: How many beginnings stay.
-        top_paths: How many results: a list of that many sparse labels, and log probabilities [batch, top_paths].
+        beam_width: The number of prefixes that stay.
+        top_paths: The number of results: a list of as many sparse labels, and log probabilities [batch, top_paths].
 
     Raises:
-        InvalidArgumentError: Another dtype or rank; more results than the beam is wide, or than there are.
+        InvalidArgumentError: Another dtype or rank; more results than the beam's width, or than exist.
         FailedPreconditionError: Lengths that do not fit.
 
     Example:
@@ -201,9 +201,9 @@ def ctc_beam_search_decoder(
 
 
 def _beams(logs: HostArray, width: int) -> list[tuple[Labels, float]]:
-    """The likeliest beginnings and their log probabilities, the likeliest first, from frames [frames, classes].
+    """Returns the most probable prefixes and their log probabilities, the best first, from frames [frames, classes].
 
-    Of each beginning two are counted: that of the paths which end with a blank, and that of those with its last label.
+    A prefix has two probabilities: that of the paths that end with a blank, and that of those with its last label.
     """
     beams: dict[Labels, tuple[float, float]] = {(): (0.0, _NEVER)}
     for frame in logs:
@@ -214,7 +214,7 @@ def _beams(logs: HostArray, width: int) -> list[tuple[Labels, float]]:
 
 
 def _continued(labels: Labels, beams: dict[Labels, tuple[float, float]], frame: HostArray) -> tuple[float, float]:
-    """Of the paths that spell `labels` also after a frame."""
+    """Returns the probabilities of the paths that still spell `labels` after a frame."""
     with_blank, with_label = beams[labels]
     blank = _added(with_blank, with_label) + float(frame[-1])
     if not labels:
@@ -232,10 +232,9 @@ def _extended(
     frame: HostArray,
     width: int,
 ) -> dict[Labels, tuple[float, float]]:
-    """The likeliest of the beginnings that stayed and of the same with one more label.
+    """Returns the most probable of the prefixes and of their extensions by one label.
 
-    In TensorFlow's order, which matters: one that leaves the beam before it is extended is not extended, if the one
-    that it extends comes first.
+    The order is TensorFlow's, which matters: a prefix that leaves the beam before its turn is not extended.
     """
     beams, old = dict(stayed), dict(before)
     heap = [(_added(*parts), labels) for labels, parts in beams.items()]
@@ -277,7 +276,7 @@ def _added(a: float, b: float) -> float:
 
 # ------------------------------------------------------------------------------------------------------------- labels
 def ctc_unique_labels(labels: to.TensorInput, name: str | None = None) -> list[Tensor]:
-    """The different labels of each row in their order, then zeros, int64; and for each label its place there, int32.
+    """The distinct labels of each row in their order, then zeros, int64; and each label's index among them, int32.
 
     Args:
         labels: [batch, length], integers; they are read.
@@ -298,11 +297,11 @@ def ctc_unique_labels(labels: to.TensorInput, name: str | None = None) -> list[T
 def collapse_repeated(
     labels: to.TensorInput, seq_length: to.TensorInput, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The labels with each run of equal ones as one, then zeros, [batch, longest]; and how many each row has, [batch].
+    """The labels with each run of equal ones as one, then zeros, [batch, longest]; and their number by row, [batch].
 
     Args:
         labels: [batch, length]; they are read.
-        seq_length: int [batch]: how many labels of a row count.
+        seq_length: int [batch]: the number of labels of a row.
         name: Accepted, without effect.
 
     Example:

@@ -1,4 +1,4 @@
-"""`tf.edit_distance`: how many elements sequences in the rows of sparse tensors differ by."""
+"""`tf.edit_distance`: the edit distance of the sequences in the rows of sparse tensors."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def edit_distance(
     By hand: its arguments are sparse, and sequences have a length each.
 
     Args:
-        hypothesis: [..., length]: the values of a row, in the order of their places, are a sequence.
-        truth: The same, of the same dtype and rank.
+        hypothesis: [..., length]: the values of a row, in the order of their indices, are a sequence.
+        truth: Sequences likewise, of the same dtype and rank.
         normalize: Whether distances are divided by the length of the sequence of `truth`.
         name: Accepted, without effect.
 
@@ -60,7 +60,7 @@ def edit_distance(
 
 
 def _sequences(value: SparseTensor) -> dict[tuple[int, ...], list[object]]:
-    """The values of each row that has some."""
+    """Returns the values of each row that has some."""
     sequences: dict[tuple[int, ...], list[object]] = {}
     for place, element in zip(value.places().tolist(), value.values.numpy().tolist(), strict=True):
         sequences.setdefault(tuple(place[:-1]), []).append(element)
@@ -68,8 +68,8 @@ def _sequences(value: SparseTensor) -> dict[tuple[int, ...], list[object]]:
 
 
 def _distance(sequence: list[object], reference: list[object]) -> int:
-    """The fewest insertions, deletions and replacements between two sequences."""
-    distances = list(range(len(reference) + 1))  # of what was read of the sequence from each beginning of the reference
+    """Returns the smallest number of insertions, deletions and replacements between two sequences."""
+    distances = list(range(len(reference) + 1))  # distances of the sequence so far from each prefix of the reference
     for read, element in enumerate(sequence, 1):
         diagonal, distances[0] = distances[0], read
         for at, other in enumerate(reference, 1):

@@ -33,12 +33,12 @@ def embedding_lookup_sparse(
 ) -> Tensor:
     """The embeddings of the ids of each row, combined: [last row + 1, *embedding].
 
-    The gradient of `params` has the looked-up rows alone: IndexedSlices.
+    The gradient of `params` has only the rows that were looked up: IndexedSlices.
 
     Args:
-        params: The embeddings [ids, *embedding], a tensor or variable, or a list of parts as of embedding_lookup.
+        params: The embeddings [ids, *embedding], a tensor or variable, or a list of parts as for embedding_lookup.
         sp_ids: int32 or int64 [rows, n]; each row has at least one id.
-        sp_weights: A weight for each id, at the same places; None: ones.
+        sp_weights: A weight for each id, at the same indices; None: ones.
         combiner: "sum" of the weighted embeddings; "mean", divided by the sum of the weights (the default); "sqrtn",
             divided by the root of the sum of their squares.
         max_norm: Embeddings with a larger norm are scaled to it first.
@@ -106,18 +106,18 @@ def safe_embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """As embedding_lookup_sparse, for rows that may be empty, and ids and weights that may be none.
+    """Like embedding_lookup_sparse, for rows that may be empty, and for invalid ids and weights.
 
-    Ids below 0 are left out, and but for "sum" weights that are not above 0. A row without ids has the embedding of
+    Ids below 0 are ignored, and except for "sum" weights that are not above 0. A row without ids has the embedding of
     `default_id`, or zeros.
 
     Args:
-        embedding_weights: As `params`.
+        embedding_weights: The embeddings, as `params` of embedding_lookup_sparse.
         sparse_ids: int32 or int64 [*rows, n].
-        sparse_weights: A weight for each id, at the same places; None: ones.
-        combiner: As there.
-        default_id: Of empty rows; None: they have zeros.
-        max_norm: As there.
+        sparse_weights: A weight for each id, at the same indices; None: ones.
+        combiner: As for embedding_lookup_sparse.
+        default_id: The id of empty rows; None: they have zeros.
+        max_norm: As for embedding_lookup_sparse.
         name: Accepted, without effect.
         allow_fast_lookup: Accepted, without effect.
 
@@ -125,8 +125,8 @@ def safe_embedding_lookup_sparse(
         [*rows, *embedding].
 
     Raises:
-        TypeError: As there.
-        ValueError: As there; no embeddings.
+        TypeError: As for embedding_lookup_sparse.
+        ValueError: As for embedding_lookup_sparse; no embeddings.
 
     Example:
         tf.nn.safe_embedding_lookup_sparse(

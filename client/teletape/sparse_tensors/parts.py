@@ -1,4 +1,4 @@
-"""`tf.sparse`: parts of a sparse tensor, several in one, and rows without a value. The indices are read."""
+"""`tf.sparse`: slices, splits and joins of sparse tensors, and rows without a value. The indices are read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def slice(sp_input: SparseTensor, start: to.IntsInput, size: to.IntsInput, name:
 def split(
     sp_input: SparseTensor, num_split: to.IntInput, axis: to.IntInput, name: str | None = None
 ) -> list[SparseTensor]:
-    """Parts along an axis; the first ones are one longer if the axis cannot be divided evenly.
+    """Cuts a sparse tensor along an axis; the first parts are longer by 1 if the axis cannot be divided evenly.
 
     Raises:
         InvalidArgumentError: No such axis, or a number of parts outside [1, length].
@@ -69,7 +69,7 @@ def concat(
     expand_nonconcat_dims: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """Sparse tensors side by side along an axis, in row-major order.
+    """Joins sparse tensors along an axis, in row-major order.
 
     Args:
         axis: The axis.
@@ -109,7 +109,7 @@ def concat(
 
 
 def retain(sp_input: SparseTensor, to_retain: to.TensorInput) -> SparseTensor:
-    """The values for which a list of bools says so, of the same shape.
+    """Keeps the values for which `to_retain` is true; the shape stays.
 
     Raises:
         ValueError: There is not one bool for each value.
@@ -127,7 +127,7 @@ def retain(sp_input: SparseTensor, to_retain: to.TensorInput) -> SparseTensor:
 
 
 def mask(a: IndexedSlices, mask_indices: to.TensorInput, name: str | None = None) -> IndexedSlices:
-    """IndexedSlices without the rows of these indices.
+    """Returns IndexedSlices without the rows of these indices.
 
     Example:
         tf.sparse.mask(tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 1])), [1])
@@ -140,7 +140,7 @@ def mask(a: IndexedSlices, mask_indices: to.TensorInput, name: str | None = None
 def fill_empty_rows(
     sp_input: SparseTensor, default_value: to.TensorInput, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """With a value in the first place of each row that had none, and for each row whether it had none.
+    """Adds a value at column 0 of each empty row; also returns whether each row was empty.
 
     Args:
         sp_input: A sparse tensor with rows.

@@ -1,4 +1,4 @@
-"""Places as numbers: the row-major positions of a sparse tensor's values, and places of positions in another shape."""
+"""Row-major positions of a sparse tensor's values, and the indices of positions in another shape."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from teletape_engine.errors import InvalidArgumentError
 
 
 def positions(indices: Tensor, lengths: Sequence[int]) -> Tensor:
-    """The row-major positions [n] of places [n, rank] in an array with these lengths, int64."""
+    """The row-major positions [n] of indices [n, rank] in an array with these lengths, int64."""
     return call(ops.reduce_sum, (call(ops.mul, (indices, constant(strides(lengths)))),), axis=(1,))
 
 
 def places_of(numbers: Tensor, lengths: Sequence[int]) -> Tensor:
-    """The places [n, rank] of row-major positions [n] in an array with these lengths, int64."""
+    """The indices [n, rank] of row-major positions [n] in an array with these lengths, int64."""
     if not lengths:
         return call(ops.zeros_like, (call(ops.reshape, (numbers,), shape=(*numbers.shape.as_list(), 1)),))[:, :0]
     columns = call(ops.reshape, (numbers,), shape=(*numbers.shape.as_list(), 1))
@@ -32,15 +32,15 @@ def places_of(numbers: Tensor, lengths: Sequence[int]) -> Tensor:
 
 
 def strides(lengths: Sequence[int]) -> HostArray:
-    """By how much a position grows with each index, int64 [rank]."""
+    """The row-major strides: the growth of a position with each index, int64 [rank]."""
     return np.array([math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))], np.int64)
 
 
 def check(value: SparseTensor, op_type: str) -> None:
-    """Reads the indices and checks that each is inside the shape, after the one before, and not the same.
+    """Reads the indices and checks that they are inside the shape, ascending, and without repetition.
 
     Raises:
-        InvalidArgumentError: One is not.
+        InvalidArgumentError: An index is not.
     """
     places, lengths = value.places(), np.array(value.shape.as_list(), np.int64)
     outside = np.flatnonzero(((places < 0) | (places >= lengths)).any(axis=1))
@@ -68,12 +68,12 @@ def _text(numbers: Any) -> str:
 
 
 def chosen(value: SparseTensor, selection: HostArray, places: HostArray, lengths: Sequence[int]) -> SparseTensor:
-    """Some values of a sparse tensor, at new places of a new shape.
+    """Some values of a sparse tensor, at new indices in a new shape.
 
     Args:
         value: The sparse tensor.
-        selection: int64 [m]: which of its values, in which order.
-        places: int64 [m, rank]: where they are.
+        selection: int64 [m]: the positions of the values, in their new order.
+        places: int64 [m, rank]: their new indices.
         lengths: The new shape.
     """
     everything = selection.size == value.places().shape[0] and bool((np.diff(selection) == 1).all())

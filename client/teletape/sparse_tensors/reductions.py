@@ -31,7 +31,7 @@ def reduce_sum(
         sp_input: The sparse tensor.
         axis: One axis or several.
         keepdims: Whether the axes stay, with length 1.
-        output_is_sparse: Whether the result is sparse, with a value for each place that had one.
+        output_is_sparse: Whether the result is sparse, with a value wherever the input has one.
         name: Accepted, without effect.
 
     Raises:
@@ -50,7 +50,7 @@ def reduce_max(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The largest of the values over axes, 0 if there is none. Absent zeros do not count. As reduce_sum.
+    """The largest of the values over axes, 0 if there is none. Missing zeros do not count. Arguments: see reduce_sum.
 
     Example:
         tf.sparse.reduce_max(tf.sparse.from_dense([[1.0, 5.0]]), axis=1)
@@ -99,9 +99,9 @@ def segment_sum(
 
     Args:
         data: [n, *rest].
-        indices: [k] int32 or int64: which rows, also several times.
+        indices: [k] int32 or int64: the rows, which may be repeated.
         segment_ids: [k], ascending; their values are read.
-        num_segments: How many sums; None: the last id and one more.
+        num_segments: The number of sums; None: the last id plus 1.
         name: Accepted, without effect.
         sparse_gradient: Whether the gradient of `data` is IndexedSlices.
 
@@ -125,7 +125,7 @@ def segment_mean(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The means of chosen rows that share an id. Arguments and errors as segment_sum.
+    """The means of chosen rows that share an id. Arguments and errors are those of segment_sum.
 
     Example:
         tf.sparse.segment_mean([[1.0], [3.0]], [0, 1], [0, 0])
@@ -141,7 +141,7 @@ def segment_sqrt_n(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The sums of chosen rows that share an id, divided by the root of their number. As segment_sum.
+    """The sums of chosen rows that share an id, divided by the root of their number; see segment_sum.
 
     Example:
         tf.sparse.segment_sqrt_n([[1.0], [3.0]], [0, 1], [0, 0])
@@ -176,15 +176,15 @@ def bincount(
     binary_output: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """How often each number occurs, or the sum of its weights: sparse [bins], or [rows, bins] with axis -1.
+    """The count of each number, or the sum of its weights: sparse [bins], or [rows, bins] with axis -1.
 
     Args:
         values: int32 or int64 of rank 1 or 2, dense or sparse; they are read.
         weights: A weight for each, of the same form; they have no gradient, as in TensorFlow.
         axis: 0: one count of all; -1: one for each row.
-        minlength: The least length of the last axis.
-        maxlength: Larger numbers and this one are left out.
-        binary_output: Whether a number that occurs counts once.
+        minlength: The smallest length of the last axis.
+        maxlength: This number and larger ones are ignored.
+        binary_output: Whether the result is 1 for each number that occurs.
         name: Accepted, without effect.
 
     Raises:
@@ -226,7 +226,7 @@ def bincount(
 
 
 def _numbers(values: Any) -> tuple[Any, Any, int | None, Any]:
-    """The row and the number of each element, how many rows there are (None: no rows), and the numbers' dtype."""
+    """The row and the number of each element, the number of rows (None: no rows), and the numbers' dtype."""
     if isinstance(values, SparseTensor):
         numbers, places = np.asarray(values.values.numpy()), values.places()
         lengths = values.shape.as_list()

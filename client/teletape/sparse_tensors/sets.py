@@ -19,7 +19,7 @@ _DTYPES = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, 
 
 
 def size(a: SparseTensor, validate_indices: bool = True) -> Tensor:
-    """How many different elements each row of a sparse tensor has: int32 [*shape[:-1]].
+    """The number of distinct elements of each row of a sparse tensor: int32 [*shape[:-1]].
 
     Raises:
         TypeError: It is not sparse, or its elements are neither integers nor strings.
@@ -55,7 +55,7 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
 
 def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """The elements that a row of `a` has and that of `b` has not; the other way round if not `aminusb`.
+    """The elements that are in a row of `a` but not of `b`; the reverse if not `aminusb`.
 
     Example:
         tf.sets.difference(np.array([[1, 2, 3]]), np.array([[2, 4, 4]]))
@@ -64,7 +64,7 @@ def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = Tr
 
 
 def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The elements that one of both rows has. Arguments and errors as intersection.
+    """The elements that are in either row. Arguments and errors are those of intersection.
 
     Example:
         tf.sets.union(np.array([[1, 2]]), np.array([[2, 4]]))

@@ -1,4 +1,4 @@
-"""`tf.SparseTensor`: values at places of a dense shape; the rest of the elements is zero. A composite of tensors."""
+"""`tf.SparseTensor`: values at indices of a dense shape; all other elements are zero. A composite of tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op
 from teletape_engine.spec import Spec
 
-#: Functions that map 0 to 0 and that TensorFlow computes of the values of a sparse tensor.
+#: Functions that map 0 to 0 and that TensorFlow applies to the values of a sparse tensor.
 _OF_VALUES: Final = frozenset(
     getattr(ops, name)
     for name in (
@@ -66,7 +66,7 @@ class SparseTensor(SparseValue):
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """A sparse tensor as it is, or of an object with `indices`, `values` and `dense_shape`."""
+        """Returns a sparse tensor unchanged, or one made of an object with `indices`, `values` and `dense_shape`."""
         if isinstance(sparse_tensor_value, cls):
             return sparse_tensor_value
         if not all(hasattr(sparse_tensor_value, part) for part in ("indices", "values", "dense_shape")):
@@ -75,7 +75,7 @@ class SparseTensor(SparseValue):
 
     @classmethod
     def of_parts(cls, values: Any, indices: Any, shape: TensorShape) -> SparseTensor:
-        """A sparse tensor of these parts, which are not checked."""
+        """Returns a sparse tensor of these parts, which are not checked."""
         tensor = cls.__new__(cls)
         tensor._indices, tensor._values, tensor._places = indices, values, None
         tensor._lengths = tuple(shape.as_list())
@@ -83,11 +83,11 @@ class SparseTensor(SparseValue):
 
     @classmethod
     def spec_of_parts(cls, specs: Sequence[Spec], shape: TensorShape) -> SparseTensorSpec:
-        """The spec of a sparse tensor of these specs of parts."""
+        """Returns the spec of a sparse tensor whose parts have these specs."""
         return SparseTensorSpec(shape, specs[0].dtype)
 
     def rebuilt(self, values: Any, indices: Any = None) -> SparseTensor:
-        """A sparse tensor of this shape with other values, and with other indices unless there are none."""
+        """Returns a sparse tensor of this shape with other values, and with other indices unless they are None."""
         if indices is not None:
             return self.of_parts(values, indices, self.shape)
         tensor = self.of_parts(values, self._indices, self.shape)
@@ -96,7 +96,7 @@ class SparseTensor(SparseValue):
 
     @property
     def indices(self) -> Any:
-        """Where the values are: int64 [n, rank]."""
+        """The indices of the values: int64 [n, rank]."""
         return self._indices
 
     @property
@@ -128,15 +128,15 @@ class SparseTensor(SparseValue):
 
     @property
     def dtype(self) -> DType:
-        """Of the values."""
+        """The dtype of the values."""
         return self._values.dtype
 
     def consumers(self) -> list[Any]:
-        """The operations that use it: none are listed."""
+        """Returns an empty list: consumers are not recorded."""
         return []
 
     def with_values(self, new_values: Any) -> SparseTensor:
-        """A sparse tensor with other values at the same places.
+        """Returns a sparse tensor with other values at the same indices.
 
         Raises:
             ValueError: Their number differs.
@@ -144,11 +144,11 @@ class SparseTensor(SparseValue):
         return SparseTensor(self._indices, new_values, self._lengths)
 
     def applied(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """The same places with the op's results for the values, if TensorFlow's function takes sparse tensors."""
+        """Returns the op's results for the values, at the same indices, if TensorFlow's op takes sparse tensors."""
         return self.rebuilt(call(op, (self._values,), **attrs)) if op in _OF_VALUES else None
 
     def places(self) -> HostArray:
-        """The indices on the host, int64 [n, rank]; they are read once. A function that does so is not traced."""
+        """Returns the indices on the host, int64 [n, rank], read once. A function that calls it is not traced."""
         if self._places is None:
             self._places = np.asarray(self._indices.numpy())
         return self._places
@@ -157,7 +157,7 @@ class SparseTensor(SparseValue):
         return self._scaled(ops.mul, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return self._scaled(ops.mul, other) if isinstance(other, TensorLike) else NotImplemented  # as TensorFlow
+        return self._scaled(ops.mul, other) if isinstance(other, TensorLike) else NotImplemented  # as in TensorFlow
 
     def __truediv__(self, other: Any) -> Any:
         return self._scaled(ops.div, other)
@@ -165,7 +165,7 @@ class SparseTensor(SparseValue):
     __div__ = __truediv__
 
     def _scaled(self, op: Op, other: Any) -> Any:
-        """Each value with the element of a dense operand at its place, which is broadcast to this shape."""
+        """Combines each value with the element of a dense operand at the same index; the operand is broadcast."""
         if isinstance(other, SparseTensor):
             return NotImplemented
         operand = to.like(other, self._values)
@@ -189,7 +189,7 @@ class SparseTensorValue(NamedTuple):
 
 
 class SparseTensorSpec(TypeSpec):
-    """Dense shape and dtype of a sparse tensor that does not exist yet; nothing is said of the number of its values.
+    """Dense shape and dtype of a sparse tensor that does not exist yet, with any number of values.
 
     Args:
         shape: Anything that TensorShape takes; None if the rank is unknown.
@@ -214,12 +214,12 @@ class SparseTensorSpec(TypeSpec):
 
     @property
     def fields(self) -> tuple[Any, ...]:
-        """The arguments that make an equal spec."""
+        """The constructor arguments of an equal spec."""
         return self._shape, self._dtype
 
     @property
     def value_type(self) -> type[SparseTensor]:
-        """SparseTensor."""
+        """The type of the values: SparseTensor."""
         return SparseTensor
 
     @property
@@ -241,10 +241,10 @@ def _int64(indices: Any) -> Tensor:
 
 
 def sparse(value: Any) -> SparseTensor:
-    """An argument that must be a sparse tensor.
+    """Returns an argument that must be a sparse tensor.
 
     Raises:
-        TypeError: It is none.
+        TypeError: It is no sparse tensor.
     """
     if isinstance(value, SparseTensor):
         return value

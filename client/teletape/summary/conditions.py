@@ -1,4 +1,4 @@
-"""When summaries are written: the default step, and conditions."""
+"""The default step of summaries, and the conditions under which they are written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CONDITION: Final[contextvars.ContextVar[Any]] = contextvars.ContextVar("summary
 
 
 def set_step(step: Any) -> None:
-    """Sets the step of summaries that name none: an integer, a tensor or a variable; None takes it away."""
+    """Sets the step of summaries that name none: an integer, a tensor or a variable; None removes it."""
     _STEP.set(step)
 
 
@@ -25,7 +25,7 @@ def get_step() -> Any:
 
 @contextlib.contextmanager
 def with_step(step: Any) -> Iterator[None]:
-    """Uses another default step inside; None: no other."""
+    """A block with another default step; None: it does not change."""
     token = None if step is None else _STEP.set(step)
     try:
         yield
@@ -52,7 +52,7 @@ def step_or_default(step: Any) -> Any:
 
 @contextlib.contextmanager
 def record_if(condition: Any) -> Iterator[None]:
-    """Writes summaries inside only if the condition holds: a bool, a tensor, or a function that returns one."""
+    """A block in which summaries are written if a condition holds: a bool, a tensor, or a function returning one."""
     token = _CONDITION.set(condition)
     try:
         yield
@@ -68,7 +68,7 @@ def condition_holds() -> bool:
 
 @contextlib.contextmanager
 def summary_scope(name: str, default_name: str = "summary", values: Any = None) -> Iterator[tuple[str, str]]:
-    """A scope for a summary of one's own; yields its tag, with the names of the scopes around it, and its name."""
+    """A scope for a program's own kind of summary; yields its tag, with the names of the outer scopes, and its name."""
     scope_name = name or default_name
     with name_scope.name_scope(scope_name) as scope:
         yield scope.rstrip("/"), scope

@@ -50,7 +50,7 @@ def image(name: str, data: Any, step: Any = None, max_outputs: Any = 3, descript
         name: Their tag; each image has its number after it.
         data: [k, height, width, channels]; uint8, or floating numbers from 0 to 1. 1 to 4 channels.
         step: See `scalar`.
-        max_outputs: How many images are written at most.
+        max_outputs: The largest number of images.
         description: Without effect.
 
     Returns:
@@ -74,13 +74,13 @@ def image(name: str, data: Any, step: Any = None, max_outputs: Any = 3, descript
 
 
 def histogram(name: str, data: Any, step: Any = None, buckets: Any = None, description: str | None = None) -> Tensor:
-    """Writes how values are distributed.
+    """Writes a histogram of values.
 
     Args:
         name: Its tag.
         data: Numbers of any shape.
         step: See `scalar`.
-        buckets: How many intervals; None: 30.
+        buckets: The number of intervals; None: 30.
         description: Without effect.
 
     Returns:
@@ -137,7 +137,7 @@ def audio(
         data: [k, samples, channels], floating numbers from -1 to 1.
         sample_rate: Samples a second.
         step: See `scalar`.
-        max_outputs: How many sounds are written at most.
+        max_outputs: The largest number of sounds.
         encoding: "wav", or None for the same.
         description: Without effect.
 
@@ -219,7 +219,7 @@ def _values(encode: Any, tag: str) -> Encode:
 
 
 def _with_color(picture: HostArray) -> HostArray:
-    """A picture with three channels, or four: gray ones have the same in each."""
+    """Returns a picture with three channels, or four; gray ones get three equal channels."""
     channels = picture.shape[-1]
     if channels == 2:
         picture = np.concatenate([picture[..., :1]] * 3 + [picture[..., 1:]], axis=-1)
@@ -227,7 +227,7 @@ def _with_color(picture: HostArray) -> HostArray:
 
 
 def _sound(tag: str, samples: HostArray, rate: int) -> Any:
-    """A sound as a WAV file of 16 bits."""
+    """Returns a sound as a WAV file of 16 bits."""
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
         writer.setnchannels(samples.shape[1])

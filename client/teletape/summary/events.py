@@ -21,5 +21,5 @@ def module(name: str = "") -> Any:
 
 
 def SummaryMetadata(**fields: Any) -> Any:
-    """Makes the protocol buffer that names the plugin of a summary, as `tf.compat.v1.SummaryMetadata`."""
+    """The protocol buffer that names the plugin of a summary: `tf.compat.v1.SummaryMetadata`."""
     return module("proto.summary_pb2").SummaryMetadata(**fields)

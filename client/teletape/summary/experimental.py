@@ -1,4 +1,4 @@
-"""`tf.summary.experimental`: the default step, and scopes for summaries of one's own."""
+"""`tf.summary.experimental`: the default step, and scopes for a program's own kinds of summaries."""
 
 from teletape.summary.conditions import get_step, set_step, summary_scope
 

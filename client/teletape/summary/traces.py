@@ -1,4 +1,4 @@
-"""`tf.summary.trace_on` and its kin: TensorFlow's graphs and profiles, which Teletape has in other forms."""
+"""`tf.summary.trace_on` and related functions: TensorFlow's graphs and profiles, which Teletape has in other forms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INSTEAD = "tape.graph() draws a tape and tf.session().profile() has times"
 
 
 def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:
-    """Warns that no graph is recorded, and what to use instead; the program goes on."""
+    """Warns that no graph is recorded, and names the replacement; the program goes on."""
     get_logger().warning("tf.summary.trace_on records nothing in Teletape: %s", _INSTEAD)
 
 
@@ -23,7 +23,7 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
 
 
 def graph(graph_data: Any) -> None:
-    """Refuses: a function has steps here, and no graph of TensorFlow's.
+    """Refuses: a function has no TensorFlow graph here.
 
     Raises:
         NotImplementedError: Always.

@@ -30,12 +30,12 @@ _WAITING_SUMMARIES: Final = 10
 _FLUSH_MILLIS: Final = 120_000
 _DEFAULT: Final[contextvars.ContextVar[Any]] = contextvars.ContextVar("summary_writer", default=None)
 
-#: Makes the values of an event's summary out of the array of the data.
+#: A function from the array of the data to the values of an event's summary.
 Encode = Callable[[HostArray], list[Any]]
 
 
 class _Pending(NamedTuple):
-    """A summary whose values were not read yet."""
+    """A summary whose values are not read yet."""
 
     encode: Encode
     data: Tensor
@@ -48,7 +48,7 @@ class SummaryWriter:
 
     Args:
         logdir: The folder; it is made if it does not exist.
-        max_queue: How many summaries wait before they are written.
+        max_queue: The number of summaries that wait before they are written.
         flush_millis: Milliseconds after which waiting summaries are written with the next one.
         filename_suffix: The end of the file's name.
     """
@@ -66,7 +66,7 @@ class SummaryWriter:
 
     @contextlib.contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
-        """Makes it the default writer inside, with `step` as the default step if there is one; flushes at the end.
+        """A block in which it is the default writer, with `step` as the default step if there is one; then it flushes.
 
         Raises:
             RuntimeError: It was closed.
@@ -81,7 +81,7 @@ class SummaryWriter:
             _DEFAULT.reset(token)
 
     def set_as_default(self, step: Any = None) -> None:
-        """Makes it the default writer from here on."""
+        """Makes it the default writer from now on."""
         self._check_open()
         _DEFAULT.set(self)
         if step is not None:
@@ -91,7 +91,7 @@ class SummaryWriter:
         """Does nothing: the file is open already."""
 
     def add(self, encode: Encode, data: Tensor, step: Tensor) -> None:
-        """Adds a summary; inside a tf.function, one after each of its calls."""
+        """Adds a summary; inside a tf.function each of its calls adds one."""
         self._check_open()
         _close_left()
         owner = current()
@@ -104,13 +104,13 @@ class SummaryWriter:
             self._write_pending()
 
     def flush(self) -> None:
-        """Reads what waits, in one request for each session, and writes it to the file."""
+        """Reads the values of waiting summaries, in one request for each session, and writes them to the file."""
         if not self._closed and not isinstance(current(), TracingSession):
             self._write_pending()
             self._file.flush()
 
     def close(self) -> None:
-        """Flushes and closes the file; a second time does nothing."""
+        """Flushes and closes the file; further calls do nothing."""
         if not self._closed:
             try:
                 self.flush()
@@ -119,8 +119,8 @@ class SummaryWriter:
                 self._file.close()
 
     def __del__(self) -> None:
-        """Leaves what waits to the next summary, or to the program's end: a finalizer may run in any thread."""
-        if getattr(self, "_closed", True):  # it was not opened
+        """Leaves waiting summaries to the next one, or to the program's end: a finalizer may run in any thread."""
+        if getattr(self, "_closed", True):  # the constructor failed
             return
         if self._pending:
             _left.append(self)
@@ -129,8 +129,8 @@ class SummaryWriter:
             self._file.close()
 
     def finish(self, session: Session | None) -> None:
-        """Writes what waits of a session that ends; None: the program ends, and the file is closed. Raises nothing."""
-        if self._closed or self._process != os.getpid():  # or it is the parent's
+        """Writes the waiting summaries of a session that ends; None: the program ends. It never raises."""
+        if self._closed or self._process != os.getpid():  # after a fork the file is the parent's
             return
         if session is None or any(session in (each.data.session, each.step.session) for each in self._pending):
             count = len(self._pending)
@@ -154,7 +154,7 @@ class SummaryWriter:
         try:
             arrays = _read(pending)
         except BaseException as error:
-            if isinstance(error, ConnectionFailed) or not isinstance(error, TeletapeError):  # they can be read later
+            if isinstance(error, ConnectionFailed) or not isinstance(error, TeletapeError):  # these can be read later
                 self._pending[:0] = pending
             raise
         protocol = events.module("proto")
@@ -204,7 +204,7 @@ def _read(pending: list[_Pending]) -> dict[int, HostArray]:
 #: Numbers the files of one process.
 _numbers: Final = itertools.count()
 _writers: Final[weakref.WeakSet[SummaryWriter]] = weakref.WeakSet()
-#: Writers that nothing in the program holds any more, with summaries that were not read yet.
+#: Writers without a reference in the program, with summaries that are not read yet.
 _left: Final[list[SummaryWriter]] = []
 
 
@@ -234,7 +234,7 @@ def create_file_writer(
 
     Args:
         logdir: The folder.
-        max_queue: How many summaries wait before they are written; None: 10.
+        max_queue: The number of summaries that wait before they are written; None: 10.
         flush_millis: Milliseconds after which they are written with the next one; None: two minutes.
         filename_suffix: The end of the file's name; None: ".v2".
         name: Without effect.
@@ -269,7 +269,7 @@ def should_record_summaries() -> bool:
 
 
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
-    """Writes what waits in a writer; None: in the default one."""
+    """Writes the waiting summaries of a writer; None: of the default one."""
     _close_left()
     writer = default_writer() if writer is None else writer
     if writer is not None:

@@ -1,1 +1,1 @@
-"""What a person sees of sessions and servers: lists of sessions, and the command `python -m teletape`."""
+"""Sessions and servers for people: lists of sessions, and the command `python -m teletape`."""

@@ -1,4 +1,4 @@
-"""`python -m teletape doctor`: what is installed here, what is missing, and whether a server can be used."""
+"""`python -m teletape doctor`: reports installed and missing packages, and whether a server can be used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from teletape_engine.catalogue import describe
 
 _CLOCK: Final = 5.0  #: Seconds by which the clocks of this machine and a server may differ.
 
-#: What can be installed in addition: the extra, a module of it, and what it is for.
+#: Optional packages: the extra, a module of it, and its purpose.
 _EXTRAS: Final = (
     ("keras", "keras", "tf.keras"),
     ("local", "scipy", "special functions inside this process"),
@@ -41,8 +41,8 @@ class Finding(NamedTuple):
 
     Attributes:
         grade: ok, note (a part is missing that a program may not need), or fail.
-        subject: What was looked at.
-        text: What was seen, and what to do.
+        subject: The thing that was checked.
+        text: The result, and what to do.
     """
 
     grade: str
@@ -110,7 +110,7 @@ def _settings() -> Finding:
 
 
 def _gradient() -> Finding:
-    from teletape.derivatives.tape import GradientTape  # only here
+    from teletape.derivatives.tape import GradientTape  # only this report imports it
 
     try:
         with LocalSession(environment.device()).as_default(), GradientTape() as tape:

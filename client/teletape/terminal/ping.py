@@ -1,4 +1,4 @@
-"""`python -m teletape ping`: how long a round trip to a server takes, and how many bytes pass in a second."""
+"""`python -m teletape ping`: measures the time of a round trip to a server, and the bytes a second."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from teletape.sessions.remote import RemoteSession
 
 _ROUND_TRIPS: Final = 200
 _TENSOR: Final = 16 << 20  #: Bytes that are sent and fetched to measure the throughput.
-_FAR: Final = 0.01  #: Seconds of a round trip from which reading seldom is what makes a program fast.
+_FAR: Final = 0.01  #: Seconds of a round trip above which a program should read seldom.
 
 
 def measure(url: str, api_key: str | None = None) -> str:

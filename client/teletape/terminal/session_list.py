@@ -16,7 +16,7 @@ from teletape.sessions.current import join, opened
 from teletape.sessions.session import Session
 from teletape_engine.suggestions import did_you_mean
 
-if TYPE_CHECKING:  # with it comes HTTP
+if TYPE_CHECKING:  # it imports HTTP
     from teletape.network.http import Connection
 
 _COLUMNS: Final = ("session", "owner", "device", "memory", "created", "ends when idle", "work")
@@ -28,11 +28,11 @@ class SessionFacts:
     Attributes:
         id: Its name or id; OWNER:ID if it is another key's, which an admin sees.
         owner: The name of the key that it belongs to.
-        device: Where it computes.
-        bytes_in_use: What its arrays take.
-        memory_limit: What they may take.
-        created_at: When it began.
-        expires_at: When it ends if no request comes.
+        device: The device that it computes on.
+        bytes_in_use: The bytes of its arrays.
+        memory_limit: The largest number of these bytes.
+        created_at: The time of its creation.
+        expires_at: The time at which it ends without further requests.
         running: The number of requests that it has not answered.
         is_mine: Whether this program has made or joined it.
     """
@@ -54,15 +54,15 @@ class SessionFacts:
         self._listing.end(self.id)
 
     def cancel(self) -> None:
-        """Stops what the session computes, before its next step; its values stay."""
+        """Stops the session's computation before its next step; its values stay."""
         self._listing.cancel(self.id)
 
     def connect(self) -> Session:
-        """Joins the session and makes it the program's; its `variables()` are those that were made in it."""
+        """Joins the session and makes it the program's; `variables()` returns the variables in it."""
         return join(self._listing.options, self.id)
 
     def row(self) -> tuple[str, ...]:
-        """Returns what a table shows of it, in the order of its columns."""
+        """Returns its row of a table, in the order of the columns."""
         return (
             self.id + (" (this program)" if self.is_mine else ""),
             self.owner,
@@ -79,16 +79,16 @@ class SessionFacts:
 
 
 class SessionList(Sequence[SessionFacts]):
-    """Your live sessions on a server, oldest first, as they were when the list was made; for an admin those of all.
+    """Your live sessions on a server at the time of the list, oldest first; an admin's list has all sessions.
 
     Attributes:
-        options: How the server is reached.
+        options: The options of the connection.
         url: The server's address.
         owner: The name of the key that they were listed with.
     """
 
     def __init__(self, options: ConnectOptions) -> None:
-        from teletape.sessions.sending import sender  # HTTP takes 0.1 s to import: programs without a server save it
+        from teletape.sessions.sending import sender  # HTTP takes 0.1 s to import, which programs without a server save
 
         self.options = options
         with contextlib.closing(_connection(options)) as connection:
@@ -116,7 +116,7 @@ class SessionList(Sequence[SessionFacts]):
                 self._sessions = [session for session in self._sessions if session.id != id]
 
     def cancel(self, *ids: str) -> None:
-        """Stops what the sessions with these ids compute, before its next step; their values stay.
+        """Stops the computations of the sessions with these ids before their next step; their values stay.
 
         Whoever waits for the work gets `CancelledError`.
 
@@ -140,7 +140,7 @@ class SessionList(Sequence[SessionFacts]):
                 )
 
     def _check_current(self, connection: Connection, id: str) -> None:
-        """Checks that the session of an id is still the one of the list: another may have its id since.
+        """Checks that the session of an id is still the one of the list, because a newer one may have the same id.
 
         Raises:
             InvalidArgumentError: It is another one.
@@ -226,7 +226,7 @@ def _connection(options: ConnectOptions) -> Connection:
 
 
 def _name(facts: Mapping[str, Any], owner: str) -> str:
-    """Returns how the owner of a key names a session."""
+    """Returns a session's name for the owner of a key."""
     return facts["id"] if facts["owner"] == owner else f"{facts['owner']}:{facts['id']}"
 
 

@@ -1,1 +1,1 @@
-"""`tf.strings`: strings cut, joined, compared, hashed and counted, all in this process."""
+"""`tf.strings`: cuts, joins, compares, hashes and counts strings, all in this process."""

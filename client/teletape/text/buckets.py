@@ -1,6 +1,6 @@
-"""`tf.strings.to_hash_bucket` and its like, and `tf.fingerprint`: the numbers are TensorFlow's.
+"""`tf.strings.to_hash_bucket…` and `tf.fingerprint`: the numbers are TensorFlow's.
 
-Each reads the values of its tensors, as the other functions of strings.
+Each reads the values of its tensors, like all functions of strings.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Ten
 
     Args:
         input: Strings.
-        num_buckets: How many numbers there are, at least 1.
+        num_buckets: The number of buckets, at least 1.
         name: Without effect.
 
     Returns:
@@ -42,7 +42,7 @@ def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Ten
 
 
 def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """Returns for each string a number in [0, num_buckets), by FarmHash; arguments and errors as to_hash_bucket.
+    """Returns for each string a number in [0, num_buckets), by FarmHash; arguments and errors as for to_hash_bucket.
 
     Example:
         tf.strings.to_hash_bucket_fast(["a", "b"], num_buckets=10)
@@ -53,7 +53,7 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
 def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Tensor:
     """Returns for each string a number in [0, num_buckets), by SipHash with a key of two whole numbers.
 
-    Who does not know the key cannot choose strings that share a number. Other arguments and errors as to_hash_bucket.
+    Strings with the same number cannot be found without the key. Other arguments and errors as for to_hash_bucket.
 
     Raises:
         InvalidArgumentError: The key is not two numbers.
@@ -77,7 +77,7 @@ def _buckets(hashed: Callable[[bytes], int], input: Any, num_buckets: int) -> Te
 
 
 def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
-    """Returns eight bytes for each row of a tensor, which other rows hardly share: FarmHash's fingerprint.
+    """Returns FarmHash's fingerprint of each row of a tensor: 8 bytes, almost surely different for different rows.
 
     Args:
         data: [n, ...] of any dtype.

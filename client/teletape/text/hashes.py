@@ -1,6 +1,6 @@
 """TensorFlow's hashes of strings: FarmHash's fingerprint, SipHash-2-4 with a key, and the hash of to_hash_bucket.
 
-Each takes bytes and returns a whole number in [0, 2^64). Written on Python's whole numbers: about 5 µs for a word.
+Each takes bytes and returns an integer in [0, 2^64). They use Python's integers: about 5 µs for a word.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tf.strings.ngrams` and `tf.strings.unsorted_segment_join`: strings joined with their neighbours, or by their ids.
 
-Each reads the values of its tensors, as the other functions of strings.
+Each reads the values of its tensors, like all functions of strings.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns neighbouring strings of each row, joined.
+    """Returns the n-grams of each row: neighbouring strings, joined.
 
     Args:
         data: Strings [..., n].
-        ngram_width: How many are joined; or several such numbers: the results of the first, then those of the next.
+        ngram_width: The number of strings that are joined; or several numbers, whose results follow each other.
         separator: Between two strings.
-        pad_values: A string that is put before and after each row, or a pair of them; None: nothing is.
-        padding_width: How often, at most ngram_width - 1; None: that often.
+        pad_values: A string to add before and after each row, or a pair of them; None: no padding.
+        padding_width: The number of added strings, at most ngram_width - 1; None: that number.
         preserve_short_sequences: Whether a row that is too short is joined as a whole.
         name: Without effect.
 
@@ -80,7 +80,7 @@ def ngrams(
 
 
 def _paddings(values: Any) -> tuple[bytes, bytes]:
-    """The strings before and after each row."""
+    """Returns the strings to add before and after each row."""
     pair = values if isinstance(values, list | tuple) else (values, values)
     if values is None:
         return b"", b""
@@ -91,7 +91,7 @@ def _paddings(values: Any) -> tuple[bytes, bytes]:
 
 
 def _joined(words: list[bytes], width: int, most: int, before: bytes, after: bytes, between: bytes) -> list[bytes]:
-    """Each `width` neighbours among the words with at most width - 1 paddings at both ends, joined."""
+    """Returns each `width` neighbouring words, joined, with at most width - 1 paddings at both ends."""
     padding = min(most, width - 1)
     row = [before] * padding + words + [after] * padding
     return [between.join(row[start : start + width]) for start in range(len(row) - width + 1)]
@@ -100,12 +100,12 @@ def _joined(words: list[bytes], width: int, most: int, before: bytes, after: byt
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
 ) -> Tensor:
-    """Returns the strings that share an id, joined in their order; an empty string for an id without one.
+    """Joins the strings that share an id, in their order; an id without strings gives an empty string.
 
     Args:
         inputs: Strings [*segment_ids.shape, *rest].
         segment_ids: Whole numbers in [0, num_segments).
-        num_segments: How many there are.
+        num_segments: The number of segments.
         separator: Between two strings.
         name: Without effect.
 
@@ -113,7 +113,7 @@ def unsorted_segment_join(
         Strings [num_segments, *rest].
 
     Raises:
-        InvalidArgumentError: An id that there is not, or shapes that do not fit.
+        InvalidArgumentError: An id out of range, or shapes that do not fit.
 
     Example:
         tf.strings.unsorted_segment_join(["a", "b", "c"], [0, 1, 0], 2, separator="-")

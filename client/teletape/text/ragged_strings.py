@@ -1,6 +1,6 @@
 """`tf.strings` of ragged tensors, and the functions whose results are ragged: parts, bytes and characters of strings.
 
-Each reads the values of its tensors, as the other functions of strings.
+Each reads the values of its tensors, like all functions of strings.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
     Args:
         input: Strings: a tensor or a ragged tensor.
-        sep: Between two parts; None or "": any white space.
-        maxsplit: The most splits of a string; -1: all.
+        sep: The separator of parts; None or "": any white space.
+        maxsplit: The largest number of splits of a string; -1: no limit.
         name: Without effect.
 
     Example:
@@ -66,7 +66,7 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
 
 
 def _divided(input: Any, parts_of: Callable[[bytes], list[Any]], tensor_of: Callable[[list[Any]], Tensor]) -> Any:
-    """The parts of each string as a row, in the place of the string."""
+    """Returns a row of parts in place of each string."""
     if isinstance(input, RaggedTensor):
         return input.with_flat_values(_divided(input.flat_values, parts_of, tensor_of))
     array = strings_of(input, "input")
@@ -102,8 +102,8 @@ def unicode_decode(
     Args:
         input: Strings: a tensor or a ragged tensor.
         input_encoding: Of the strings: "UTF-8", "UTF-16-BE", or another that Python knows.
-        errors: What becomes of invalid bytes: "replace", "ignore", or "strict": an error.
-        replacement_char: The code point that replaces.
+        errors: The treatment of invalid bytes: "replace", "ignore", or "strict": an error.
+        replacement_char: The code point that replaces them.
         replace_control_characters: Whether the code points below 32 are treated as invalid.
         name: Without effect.
 
@@ -125,7 +125,7 @@ def unicode_decode_with_offsets(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Returns the code points of strings, and where the bytes of each begin, int64; arguments as unicode_decode.
+    """Returns the code points of strings and their byte offsets, int64; arguments as for unicode_decode.
 
     Example:
         tf.strings.unicode_decode_with_offsets(["ab", "c"], "UTF-8")
@@ -138,7 +138,7 @@ def unicode_decode_with_offsets(
 def unicode_split(
     input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 0xFFFD, name: str | None = None
 ) -> Any:
-    """Returns the characters of strings, each as a string; arguments as unicode_decode.
+    """Returns the characters of strings, each as a string; arguments as for unicode_decode.
 
     Example:
         tf.strings.unicode_split(["ab", "c"], "UTF-8")
@@ -151,7 +151,7 @@ def unicode_split(
 def unicode_split_with_offsets(
     input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 0xFFFD, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Returns the characters of strings, and where the bytes of each begin, int64; arguments as unicode_decode.
+    """Returns the characters of strings and their byte offsets, int64; arguments as for unicode_decode.
 
     Example:
         tf.strings.unicode_split_with_offsets(["ab", "c"], "UTF-8")
@@ -169,8 +169,8 @@ def unicode_encode(
     Args:
         input: int32 [..., characters]: a tensor or a ragged tensor.
         output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
-        errors: What becomes of numbers that are no code points: "replace", "ignore", or "strict": an error.
-        replacement_char: The code point that replaces.
+        errors: The treatment of numbers that are no code points: "replace", "ignore", or "strict": an error.
+        replacement_char: The code point that replaces them.
         name: Without effect.
 
     Raises:
@@ -213,7 +213,7 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Returns strings in another encoding; arguments and errors as unicode_decode and unicode_encode.
+    """Returns strings in another encoding; arguments and errors as for unicode_decode and unicode_encode.
 
     Example:
         tf.strings.unicode_transcode(["a"], "UTF-8", "UTF-16-BE")
@@ -224,7 +224,7 @@ def unicode_transcode(
 
 
 class _Policy:
-    """How the bytes of strings become code points."""
+    """The decoding of bytes to code points: the encoding, and the treatment of invalid bytes."""
 
     def __init__(self, encoding: str, errors: str, replacement: int, controls: bool) -> None:
         try:
@@ -234,7 +234,7 @@ class _Policy:
         self._errors, self._replacement, self._controls = _checked(errors), replacement, controls
 
     def characters(self, text: bytes) -> list[tuple[int, int]]:
-        """The code points of a string, and where the bytes of each begin."""
+        """Returns the code points of a string, and their byte offsets."""
         characters: list[tuple[int, int]] = []
         place = 0
         while place < len(text):
@@ -267,7 +267,7 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 
 
 def _encoder(encoding: str, errors: str, replacement: int) -> Callable[[list[int]], bytes]:
-    """A function from code points to the bytes of a string."""
+    """Returns a function from code points to the bytes of a string."""
     codec, policy = codecs.lookup(encoding).name, _checked(errors)
 
     def encode(points: list[int]) -> bytes:
@@ -345,7 +345,7 @@ def _ngrams(data: Any, *args: Any, **kwargs: Any) -> Any:
     return RaggedTensor.of(flat, RowPartition.of_lengths(lengths, data.partition.dtype))
 
 
-#: The forms for ragged tensors of the functions of strings, by the function.
+#: The forms of the functions of strings for ragged tensors, by the function.
 FORMS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
     **{
         function: _of_elements(function)

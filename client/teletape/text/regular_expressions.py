@@ -1,7 +1,7 @@
-r"""RE2's regular expressions, which `tf.strings` has, written as Python's.
+r"""Translates RE2's regular expressions, which `tf.strings` takes, to Python's.
 
-They differ in what is matched, too: in RE2 `\d`, `\w`, `\s` and `\b` know ASCII alone, `$` is the end of the text and
-not a line break before it, and there are classes by name: `[[:alpha:]]`, `\pL`.
+They differ in meaning: in RE2 `\d`, `\w`, `\s` and `\b` match only ASCII, `$` is the end of the text and not a line
+break before it, and there are named classes: `[[:alpha:]]`, `\pL`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _of(characters: str) -> Ranges:
 
 
 def _joined(ranges: list[tuple[int, int]]) -> Ranges:
-    """Ranges in ascending order, neighbours as one."""
+    """Returns ranges in ascending order, with neighbours merged."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:
@@ -37,7 +37,7 @@ def _joined(ranges: list[tuple[int, int]]) -> Ranges:
 
 
 def _others(ranges: Ranges) -> Ranges:
-    """What is in none of the ranges."""
+    """Returns the complement of the ranges."""
     others, next_point = [], 0
     for first, last in ranges:
         if first > next_point:
@@ -47,17 +47,17 @@ def _others(ranges: Ranges) -> Ranges:
 
 
 def _written(ranges: Ranges) -> str:
-    """Ranges as they are written between brackets."""
+    """Returns ranges in the syntax between brackets."""
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
 
 
-#: `\d` and its like.
+#: `\d` and the other classes of one letter.
 _LETTERS: Final = {
     "d": _of(string.digits),
     "w": _of(string.ascii_letters + string.digits + "_"),
     "s": _of("\t\n\f\r "),
 }
-#: `[[:alpha:]]` and its like.
+#: `[[:alpha:]]` and the other named classes.
 _NAMED: Final = {
     "alnum": _of(string.ascii_letters + string.digits),
     "alpha": _of(string.ascii_letters),
@@ -82,7 +82,7 @@ _FLAGS: Final = re.compile(r"\(\?([a-zA-Z]*)(-[a-zA-Z]+)?[:)]")
 
 @functools.lru_cache(maxsize=64)
 def _of_category(category: str) -> Ranges:
-    """The characters of a category of Unicode such as "L" or "Lu"; none of an unknown one."""
+    """Returns the characters of a category of Unicode such as "L" or "Lu"; an unknown one has none."""
     if category == "Any":
         return _ALL
     points = [point for point in range(_LAST + 1) if unicodedata.category(chr(point)).startswith(category)]
@@ -90,7 +90,7 @@ def _of_category(category: str) -> Ranges:
 
 
 def _class_at(text: str, at: int, within: bool) -> tuple[Ranges, int] | None:
-    """The class of characters whose name begins at a place, and where that ends; None if none begins there."""
+    """Returns the class of characters whose name begins at an index, and the index after the name; None without one."""
     category = _CATEGORY.match(text, at)
     if category:
         letter, turned, name, short = category.groups()
@@ -114,13 +114,13 @@ def _invalid(pattern: str, reason: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"Invalid pattern: {pattern}, error: {reason}")
 
 
-#: What Python has and RE2 does not: to look ahead or back, comments, conditions, other flags, possessive repetition.
+#: Python's syntax that RE2 lacks: looking ahead or back, comments, conditions, other flags, possessive repetition.
 _FOREIGN: Final = re.compile(
     r"(?<!\\)(?:\\\\)*(\(\?(?:[=!#(>]|<[=!]|P=|[a-zA-Z]*[aLux])|(?<!\\)(?:[*+?]|\{\d+,?\d*\})\+"
     r"|\{(?:\d+,)?(?:1\d{3}(?<!1000)|[2-9]\d{3}|\d{5,}))"  # at most 1000 times
 )
 
-#: Escapes that Python has under another name, or for all of Unicode.
+#: Escapes that have another name in Python, or another meaning for Unicode.
 _ESCAPES: Final = {"\\z": r"\Z", "\\b": r"(?a:\b)", "\\B": r"(?a:\B)", "\\C": r"(?s:.)"}
 _NO_ESCAPES: Final = {"\\Z", "\\u", "\\U", "\\N", *(f"\\{digit}" for digit in "123456789")}
 
@@ -130,7 +130,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     """Returns Python's expression for one of RE2.
 
     Raises:
-        InvalidArgumentError: It is not valid in RE2, which cannot look ahead or back, or repeat what a group matched.
+        InvalidArgumentError: It is not valid in RE2, which cannot look ahead or back, or refer back to a group.
     """
     foreign = _FOREIGN.search(pattern)
     if foreign:

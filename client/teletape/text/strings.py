@@ -1,7 +1,7 @@
 """`tf.strings`: functions of strings, elementwise or of several tensors.
 
-Each reads the values of its tensors: over HTTP a round trip, and in a tf.function the function runs op by op. Long
-because twelve functions document their arguments.
+Each reads the values of its tensors: over HTTP a round trip; a tf.function with such a call runs op by op. Long because
+twelve functions document their arguments.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _check_unit(unit: str) -> None:
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """Returns parts of strings; `pos` and `len` broadcast with the strings, and a negative `pos` counts from the end.
 
-    A negative `len` is all bytes that follow, but no character.
+    A negative `len` selects all bytes that follow; in characters it selects none.
 
     Raises:
         InvalidArgumentError: A position is outside its string.
@@ -134,7 +134,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
             raise InvalidArgumentError(f"pos {start} out of range for string b'{_text(text)}' at index {index}")
         start += count if start < 0 else 0
         size = int(sizes[place])
-        rest = None if unit == "BYTE" else start  # as TensorFlow, whose characters are none then
+        rest = None if unit == "BYTE" else start  # as in TensorFlow, which selects no characters then
         part = whole[start : start + size if size >= 0 else rest]
         parts[place] = part if unit == "BYTE" else _bytes(part)
     return convert_to_tensor(parts)
@@ -142,7 +142,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
 
 # -------------------------------------------------------------------------------------------------- regular expressions
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Returns which strings match a regular expression as a whole.
+    """Returns whether each whole string matches a regular expression.
 
     Example:
         tf.strings.regex_full_match(["abc", "xyz"], "a.*")
@@ -155,12 +155,12 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    r"""Returns strings in which a text replaces what a regular expression matches.
+    r"""Returns strings with the matches of a regular expression replaced by a text.
 
     Args:
         input: The strings.
-        pattern: The expression, without what RE2 does not have: no looking ahead or back.
-        rewrite: The text; `\1` to `\9` are what groups matched, `\0` the whole match.
+        pattern: The expression, in RE2's syntax: no looking ahead or back.
+        rewrite: The text; `\1` to `\9` are the matches of groups, `\0` the whole match.
         replace_global: Whether all matches are replaced, or the first.
         name: Without effect.
 
@@ -172,7 +172,7 @@ def regex_replace(
     """
     strings, expression, text = strings_of(input, "input"), _expression(pattern), _text(bytes_of(rewrite, "rewrite"))
     if any(int(number) > expression.groups for number in re.findall(r"(?<!\\)(?:\\\\)*\\([0-9])", text)):
-        return convert_to_tensor(strings)  # as RE2, which then replaces nothing
+        return convert_to_tensor(strings)  # as in RE2, which then replaces nothing
 
     def rewritten(match: re.Match[str]) -> str:
         return re.sub(
@@ -186,7 +186,7 @@ def regex_replace(
         end, whole = 0, _text(each)
         for match in expression.finditer(whole):
             if parts and match.start() == match.end() == end:
-                continue  # RE2 has no empty match where the one before it ended
+                continue  # RE2 has no empty match at the end of the one before it
             parts += [whole[end : match.start()], rewritten(match)]
             end = match.end()
             if not replace_global:
@@ -202,7 +202,7 @@ def _expression(pattern: Any) -> re.Pattern[str]:
 
 # -------------------------------------------------------------------------------------------------------------- joining
 def join(inputs: Iterable[Any], separator: str = "", name: str | None = None) -> Tensor:
-    """Returns the strings at the same place of several tensors as one; scalars go with every place.
+    """Joins the strings at the same index of several tensors; scalars are joined to every string.
 
     Raises:
         InvalidArgumentError: Two shapes differ.
@@ -225,7 +225,7 @@ def join(inputs: Iterable[Any], separator: str = "", name: str | None = None) ->
 def reduce_join(
     inputs: Any, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
 ) -> Tensor:
-    """Returns the strings along axes as one each; the first axis runs fastest. None: all axes, the last one first.
+    """Joins the strings along axes; the first axis runs fastest. None: all axes, the last one first.
 
     Example:
         tf.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1)
@@ -251,7 +251,7 @@ def reduce_join(
 
 # -------------------------------------------------------------------------------------------------------------- numbers
 def to_number(input: Any, out_type: to.DTypeInput = dtypes.float32, name: str | None = None) -> Tensor:
-    """Returns the numbers that strings say, as float32, float64, int32, int64, uint32 or uint64.
+    """Parses strings as numbers: float32, float64, int32, int64, uint32 or uint64.
 
     Raises:
         InvalidArgumentError: A string is no number of that dtype.
@@ -294,19 +294,19 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Returns numbers, truth values or strings as strings, as C's printf writes them.
+    """Returns numbers, bools or strings as strings, as C's printf writes them.
 
     Args:
         input: The numbers.
         precision: Digits after the point of a fraction; -1: six.
         scientific: Whether fractions have an exponent.
         shortest: Whether fractions have an exponent only if it makes them shorter.
-        width: The least number of characters.
-        fill: What fills the width: "" or " " on the left, "0" after the sign, "-" on the right, "+" for a sign.
+        width: The smallest number of characters.
+        fill: "" or " ": spaces on the left; "0": zeros after the sign; "-": spaces on the right; "+": a sign.
         name: Without effect.
 
     Raises:
-        InvalidArgumentError: A precision or form for what is no fraction; both forms.
+        InvalidArgumentError: A precision or form for a dtype without fractions; both forms.
 
     Example:
         tf.strings.as_string([1.5, 2.0], precision=1)
@@ -348,7 +348,7 @@ def as_string(
 def format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int | None = 3, name: str | None = None
 ) -> Tensor:
-    """Returns a text in which each placeholder is replaced by a tensor, as tf.print writes it.
+    """Returns a text with each placeholder replaced by a tensor, in the form of tf.print.
 
     Raises:
         ValueError: Not as many tensors as placeholders.

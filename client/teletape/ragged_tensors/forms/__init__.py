@@ -1,1 +1,1 @@
-"""What functions of tensors do with ragged ones: elementwise ops, ops with a form of their own, functions by hand."""
+"""Functions of tensors on ragged tensors: elementwise ops, ops with a form of their own, functions by hand."""

@@ -1,4 +1,4 @@
-"""Ragged tensors joined, stacked, repeated and turned; axes of length 1 added and taken away."""
+"""Joins, stacks, repeats, reverses and splits ragged tensors; adds and removes axes of length 1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from teletape_engine.errors import InvalidArgumentError
 
 
 def positive(axis: Any, rank: int) -> int:
-    """An axis counted from the front; ValueError if there is none."""
+    """Returns an axis as a nonnegative number; ValueError if it is out of range."""
     at = to.whole(axis)
     if not -rank <= at < rank:
         raise ValueError(f"axis={at} out of bounds: expected -{rank}<=axis<{rank}")
@@ -27,7 +27,7 @@ def positive(axis: Any, rank: int) -> int:
 
 # ------------------------------------------------------------------------------------------------------------ joining
 def concat(values: Any, axis: Any) -> Any:
-    """Ragged tensors and tensors of one rank, joined along an axis; the rows of several are joined row by row.
+    """Joins ragged tensors and tensors of one rank along an axis; along an inner axis row by row.
 
     Raises:
         ValueError: Nothing to join, other ranks, no such axis, row splits of several dtypes.
@@ -38,7 +38,7 @@ def concat(values: Any, axis: Any) -> Any:
 
 
 def stack(values: Any, axis: Any = 0) -> Any:
-    """Ragged tensors and tensors of one rank along a new axis; arguments and errors as concat."""
+    """Stacks ragged tensors and tensors of one rank along a new axis; arguments and errors are those of concat."""
     several = list(values) if isinstance(values, list | tuple) else [values]
     return _joined(_operands(several), to.whole(axis), stacks=True)
 
@@ -76,7 +76,7 @@ def _joined(values: list[Any], axis: int, *, stacks: bool) -> Any:
 
 
 def _divided(value: Any, divisions: int, dtype: Any) -> Any:
-    """A tensor or ragged tensor with as many divisions, at least."""
+    """Returns a tensor or ragged tensor with at least `divisions` divisions."""
     if not divisions:
         return value
     if not isinstance(value, RaggedTensor):
@@ -123,7 +123,7 @@ def _row_by_row(values: list[RaggedTensor], stacks: bool) -> RaggedTensor:
 
 # --------------------------------------------------------------------------------------------------- axes of length 1
 def expand_dims(value: RaggedTensor, axis: Any) -> RaggedTensor:
-    """A new axis of length 1."""
+    """Adds an axis of length 1."""
     at, dtype = positive(axis, len(value.shape) + 1), value.partition.dtype
     if at == 0:
         return RaggedTensor.of(value, RowPartition.of_length(value.partition.rows, 1, dtype))
@@ -137,7 +137,7 @@ def _expanded(value: Any, axis: int) -> Any:
 
 
 def squeeze(value: RaggedTensor, axis: Any) -> Any:
-    """Without axes of length 1.
+    """Removes axes of length 1.
 
     Raises:
         ValueError: No axis is named.
@@ -166,7 +166,7 @@ def squeeze(value: RaggedTensor, axis: Any) -> Any:
 
 # ----------------------------------------------------------------------------------------------------- repeated, turned
 def tile(value: RaggedTensor, multiples: Any) -> Any:
-    """Each axis repeated."""
+    """Repeats a ragged tensor along each axis."""
     counts = to.ints(multiples, "multiples")
     if len(counts) != len(value.shape):
         raise InvalidArgumentError(f"multiples: one for each of the {len(value.shape)} axes, found {list(counts)}")
@@ -190,7 +190,7 @@ def _tiled(value: Any, counts: Sequence[int]) -> Any:
 
 
 def reverse(value: RaggedTensor, axis: Any) -> Any:
-    """With some axes in the opposite order.
+    """Reverses the elements along some axes.
 
     Raises:
         ValueError: No such axis.
@@ -214,7 +214,7 @@ def _reversed(value: Any, axis: int) -> Any:
 
 
 def split(value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any = None, name: Any = None) -> list[Any]:
-    """Pieces along axis 0, or along an axis inside the divisions, as tf.split.
+    """Cuts a ragged tensor into pieces along axis 0 or an axis inside the divisions, like tf.split.
 
     Raises:
         ValueError: An axis whose length differs from row to row.

@@ -1,4 +1,4 @@
-"""Elementwise ops of ragged tensors: of the flat values, after broadcasting."""
+"""Elementwise ops on ragged tensors: they act on the flat values, after broadcasting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Reach
 from teletape_engine.errors import InvalidArgumentError
 
-#: Composites, conversions and functions of the shape that act on each element, which their records do not say.
+#: Composites, conversions and functions of the shape that act on each element, although their records do not say so.
 _ALSO: Final = frozenset(
     getattr(ops, name)
     for name in (
@@ -35,7 +35,7 @@ def acts_on_elements(op: Op) -> bool:
 
 
 def elementwise(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """The op of each element. The arguments broadcast: an axis is stretched whose length is one for all rows, and 1.
+    """Applies an op to each element. The arguments broadcast: an axis whose length is 1 in all rows is stretched.
 
     Raises:
         InvalidArgumentError: Rows of other lengths.
@@ -48,10 +48,10 @@ def elementwise(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def broadcast(operands: Sequence[Any]) -> tuple[Sequence[RowPartition], list[Any]]:
-    """What operands have in common after broadcasting: their divisions, and the flat values of each.
+    """Returns the common divisions of operands after broadcasting, and the flat values of each.
 
     Args:
-        operands: Ragged tensors, at least one, tensors and numbers. Of flat values the inner axes still broadcast.
+        operands: Ragged tensors, at least one, tensors and numbers. The inner axes of the flat values still broadcast.
     """
     ragged = [operand for operand in common_splits(*operands) if isinstance(operand, RaggedTensor)]
     first = ragged[0]
@@ -69,13 +69,13 @@ def broadcast(operands: Sequence[Any]) -> tuple[Sequence[RowPartition], list[Any
 
 
 def _shared(ragged: Sequence[RaggedTensor]) -> list[RowPartition]:
-    """The divisions of ragged tensors with the same rows: of one length if they were made so in all."""
+    """The divisions of ragged tensors with the same rows; of uniform length if it is uniform in all of them."""
     levels = zip(*(value.partitions for value in ragged), strict=True)
     return [next((each for each in level if each.uniform is None), level[0]) for level in levels]
 
 
 def _alike(first: RaggedTensor, other: RaggedTensor) -> bool:
-    """Whether two ragged tensors have the same rows; if that does not show, the splits of both are read."""
+    """Whether two ragged tensors have the same rows; if that is not known, the splits of both are read."""
     if first.ragged_rank != other.ragged_rank or len(first.shape) != len(other.shape):
         return False
     pairs = list(zip(first.partitions, other.partitions, strict=True))
@@ -83,7 +83,7 @@ def _alike(first: RaggedTensor, other: RaggedTensor) -> bool:
 
 
 def _on_rows(first: RaggedTensor, operand: Any) -> Any:
-    """The flat values of an operand that needs no splits: it has the same rows, one row for each, or no rows at all."""
+    """The flat values of an operand that needs no splits: it has the same rows, one value for each row, or no rows."""
     if isinstance(operand, RaggedTensor):
         return operand.flat_values
     inner = len(first.flat_values.shape) - 1
@@ -98,12 +98,12 @@ def _on_rows(first: RaggedTensor, operand: Any) -> Any:
 
 
 class _Aligned:
-    """An operand whose axes are those of the result: what is left of its own is of length 1.
+    """An operand with the axes of the result; its missing axes have length 1.
 
     Attributes:
         value: The operand.
         axes: For each axis from 0 to the last division its length, or the row splits of a division.
-        index: For each row of the result, as far as it is known, the operand's row.
+        index: For each row of the result so far the operand's row.
     """
 
     def __init__(self, value: Any, rank: int, divisions: int) -> None:
@@ -133,7 +133,7 @@ class _Aligned:
         return None if division == 1 else np.full(self.index.size, division, np.int64)
 
     def step(self, axis: int, lengths: HostArray) -> None:
-        """Goes from the rows along one axis to those along the next, which are so long in the result."""
+        """Goes from the rows along one axis to those along the next; `lengths` are their lengths in the result."""
         division = self.axes[axis]
         if isinstance(division, np.ndarray):
             starts = division[:-1][self.index]
@@ -146,7 +146,7 @@ class _Aligned:
     def flat(self) -> Any:
         """The operand's flat values in the rows of the result."""
         if self._padded > len(self.axes) - 1:
-            return self.value  # it has inner axes alone, which the op broadcasts
+            return self.value  # it has only inner axes, which the op broadcasts
         values = self.value.flat_values if isinstance(self.value, RaggedTensor) else self.value
         values = call(ops.reshape, (values,), shape=(-1, *self._inner))
         if values.shape.as_list()[0] == 1 and not isinstance(self.value, RaggedTensor):

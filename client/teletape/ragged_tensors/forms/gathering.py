@@ -21,20 +21,20 @@ from teletape_engine.errors import InvalidArgumentError
 
 
 def gather(params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
-    """The entries of `params` along an axis at `indices`, of which at least one is ragged.
+    """Returns the entries of `params` along an axis at `indices`; at least one of the two is ragged.
 
     Args:
         params: A tensor or a ragged tensor.
         indices: int32 or int64, a tensor or a ragged tensor.
         axis: 0, or with batch dims their number.
-        batch_dims: How many axes both begin with.
+        batch_dims: The number of leading axes that both share.
 
     Returns:
         [*params[:axis], *indices[batch_dims:], *params[axis + 1:]].
 
     Raises:
-        InvalidArgumentError: An index that there is not.
-        ValueError: An axis that is not offered, or none.
+        InvalidArgumentError: An index out of range.
+        ValueError: An axis that is not supported or does not exist.
     """
     values, index = common_splits(tensor_or_ragged(params), tensor_or_ragged(indices))
     at, batch = positive(axis, len(values.shape)), to.whole(batch_dims)
@@ -49,7 +49,7 @@ def gather(params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any
 
 
 def _rows_at(values: Any, index: Any) -> Any:
-    """The rows of `values` at indices, each index in the place of the row."""
+    """Returns the rows of `values` at indices, in the shape of the indices."""
     if isinstance(index, RaggedTensor):
         return RaggedTensor.of(_rows_at(values, index.values), index.partition)
     if not isinstance(values, RaggedTensor):
@@ -69,7 +69,7 @@ def _checked(index: Any, rows: int) -> HostArray:
     """The indices as numbers.
 
     Raises:
-        InvalidArgumentError: One that there is not.
+        InvalidArgumentError: An index is out of range.
     """
     numbers = np.asarray(index.numpy()).reshape(-1).astype(np.int64)
     outside = np.flatnonzero((numbers < 0) | (numbers >= rows))
@@ -80,7 +80,7 @@ def _checked(index: Any, rows: int) -> HostArray:
 
 
 def _in_batches(values: Any, index: Any, axis: int, batch: int) -> Any:
-    """`values[i]` gathered at `index[i]` for each place i of the first `batch` axes."""
+    """Gathers `values[i]` at `index[i]` for each position i along the first `batch` axes."""
     if batch > 1:
         outer, own = (_divided(each) for each in (values, index))
         if not outer.partition.same(own.partition):
@@ -106,7 +106,7 @@ def _in_batches(values: Any, index: Any, axis: int, batch: int) -> Any:
 
 
 def _within(numbers: HostArray, lengths: HostArray, starts: HostArray) -> HostArray:
-    """The places of the elements of rows, by their places in the row."""
+    """Returns the indices of elements of rows among all values, from their indices in the row."""
     outside = np.flatnonzero((numbers < 0) | (numbers >= lengths))
     if outside.size:
         where = int(outside[0])
@@ -115,7 +115,7 @@ def _within(numbers: HostArray, lengths: HostArray, starts: HostArray) -> HostAr
 
 
 def _owners(value: RaggedTensor) -> HostArray:
-    """For each flat value the row in axis 0 that has it."""
+    """Returns for each flat value its row along axis 0."""
     owner = np.arange(value.partition.rows)
     for division in value.partitions:
         owner = np.repeat(owner, np.diff(division.numbers()))
@@ -123,12 +123,12 @@ def _owners(value: RaggedTensor) -> HostArray:
 
 
 def _divided(value: Any) -> RaggedTensor:
-    """A ragged tensor as it is; a tensor as rows of one length."""
+    """Returns a ragged tensor unchanged; a tensor as rows of one length."""
     return value if isinstance(value, RaggedTensor) else uniform(value, 1)
 
 
 def _along(values: Any, index: Any, axis: int) -> Any:
-    """The entries along an axis inside the rows: the same indices for each row."""
+    """Returns the entries along an axis inside the rows, at the same indices in each row."""
     if not isinstance(values, RaggedTensor):
         if isinstance(index, RaggedTensor):
             raise ValueError("gather of a tensor at ragged indices offers axis=0, or batch_dims")
@@ -148,17 +148,17 @@ def _along(values: Any, index: Any, axis: int) -> Any:
 
 
 def _in_rows(values: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Values under divisions of one length each, so that their first axes have this shape."""
+    """Returns values under divisions of uniform length, so that their first axes have this shape."""
     for at in range(len(shape) - 1, 0, -1):
         values = RaggedTensor.of(values, RowPartition.of_length(shape[at], math.prod(shape[:at]), dtype))
     return values
 
 
 def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: Any = None, bad_indices_policy: str = "") -> Any:
-    """The entries of `params` at indices [..., depth] along its first axes.
+    """Returns the entries of `params` at indices [..., depth] along its first axes.
 
     Raises:
-        InvalidArgumentError: An index that there is not.
+        InvalidArgumentError: An index out of range.
         ValueError: Batch dims, or a depth that differs from index to index.
     """
     values, index = tensor_or_ragged(params), tensor_or_ragged(indices)
@@ -197,7 +197,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
 
     Args:
         data: A tensor or a ragged tensor.
-        mask: Bools, a tensor or a ragged tensor; its shape is that of `data` as far as it goes, and it is read.
+        mask: Bools, a tensor or a ragged tensor, which is read; its shape is that of the first axes of `data`.
         name: Accepted, without effect.
 
     Returns:
@@ -230,7 +230,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
 
 
 def _masked_rows(values: RaggedTensor, flags: RaggedTensor) -> RaggedTensor:
-    """The rows of `values`, each without what the mask's row leaves out."""
+    """Returns the rows of `values`, each without the elements where the mask is false."""
     if len(flags.shape) > 2:
         return RaggedTensor.of(boolean_mask(values.values, flags.values), values.partition.without_length())
     present = np.asarray(flags.flat_values.numpy(), bool)
@@ -241,7 +241,7 @@ def _masked_rows(values: RaggedTensor, flags: RaggedTensor) -> RaggedTensor:
 
 
 def nonzero(condition: RaggedTensor) -> Any:
-    """Where a ragged tensor is true: int64 [n, rank]."""
+    """Returns the indices at which a ragged tensor is true: int64 [n, rank]."""
     ids = np.arange(condition.flat_values.shape.as_list()[0])
     indices = []
     for division in reversed(condition.partitions):

@@ -1,4 +1,4 @@
-"""What functions that are written by hand do with ragged tensors, which they refuse themselves as not dense."""
+"""The forms for ragged tensors of functions written by hand; the functions themselves take dense tensors only."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _bincount(
     axis: Any = None,
     binary_output: bool = False,
 ) -> Any:
-    """Of all numbers, or with axis -1 of each row: [rows, bins]."""
+    """Counts all numbers, or with axis -1 those of each row: [rows, bins]."""
     flat = arr.flat_values
     amounts = None if weights is None else weights.flat_values if isinstance(weights, RaggedTensor) else weights
     if axis != -1:
@@ -106,7 +106,7 @@ def _bincount(
     return call(ops.cast, (call(ops.greater, (counts, 0)),), dtype=counts.dtype.np) if binary_output else counts
 
 
-#: By the function, none of which reports its errors itself; each form has its arguments.
+#: The form by function; it has the function's arguments. None of the functions reports its errors itself.
 FORMS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
     rearrange.boolean_mask: _boolean_mask,
     rearrange.rank: _rank,

@@ -1,6 +1,6 @@
-"""What ops do with ragged tensors: elementwise ones act on the flat values, others have their form in `OPS`.
+"""The forms of ops for ragged tensors: elementwise ops act on the flat values, others have a form in `OPS`.
 
-An op that has neither refuses ragged tensors, by name.
+Any other op refuses ragged tensors; the error has its name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from teletape_engine.catalogue.op import Op
 
 
 def _first(function: Callable[..., Any], *attributes: str) -> Form:
-    """The form of an op of one input: a function of that and of these attributes."""
+    """Returns the form of an op with one input: a function of the input and of these attributes."""
 
     def form(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         return function(args[0], *[attrs.get(name) for name in attributes])
@@ -37,7 +37,7 @@ def _bits(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def _segments(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Unsorted segments of rows: values and ids with the same rows are flat values and their ids."""
+    """Unsorted segments of ragged values: values and ids with the same rows become flat values and flat ids."""
     data, ids = map(tensor_or_ragged, args)
     if not isinstance(data, RaggedTensor) or not isinstance(ids, RaggedTensor):
         raise ValueError(f"{op.name}: data and segment ids are both ragged, with the same rows, or neither is")

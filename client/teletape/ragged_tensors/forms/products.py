@@ -20,7 +20,7 @@ def matmul(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """`a @ b` for batches [batch, rows, k] and [batch, k, columns], of which at least one is ragged.
 
     Returns:
-        A ragged tensor: its matrices have as many rows as those of `a`, or one number of rows if `a` is transposed.
+        A ragged tensor: its matrices have as many rows as those of `a`, or the same number if `a` is transposed.
 
     Raises:
         ValueError: Ranks other than 3, other numbers of matrices.

@@ -1,4 +1,4 @@
-"""Reductions of ragged tensors, their softmax and running sums: segment ops whose segments are the rows."""
+"""Reductions, softmax and running sums of ragged tensors, by segment ops: the rows are the segments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEGMENT_OPS: Final[Mapping[Op, Op]] = {
 
 
 def axis_of(value: Any, axis: int) -> int:
-    """An axis counted from the front.
+    """Returns an axis as a nonnegative number.
 
     Raises:
         ValueError: There is no such axis.
@@ -42,7 +42,7 @@ def axis_of(value: Any, axis: int) -> int:
 
 
 def reduce(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """A sum, product, maximum or minimum over all axes, one, or several."""
+    """Reduces by a sum, product, maximum or minimum over all axes, one, or several."""
     (value,), axis, keepdims = args, attrs.get("axis"), bool(attrs.get("keepdims"))
     if axis is None:
         total = call(op, (value.flat_values,), keepdims=keepdims)
@@ -60,13 +60,13 @@ def reduce(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def reduced(value: Any, axes: Sequence[int], dense: Any, segments: Any, *, keepdims: bool) -> Any:
-    """A ragged tensor reduced along axes, the last one first.
+    """Reduces a ragged tensor along axes, the last one first.
 
     Args:
         value: The ragged tensor.
         axes: The axes.
         dense: `dense(tensor, axis)` reduces a tensor.
-        segments: `segments(values, ids, count)` reduces the values of each of so many ids.
+        segments: `segments(values, ids, count)` reduces the values of each of `count` ids.
         keepdims: Whether axes of length 1 stay; `dense` keeps them itself.
 
     Raises:
@@ -100,7 +100,7 @@ def _reduced(value: Any, axis: int, dense: Any, segments: Any, keepdims: bool) -
 
 
 def _of_rows(values: Any, ids: Any, count: int, segments: Any) -> Any:
-    """The rows of each id reduced at the places that they share; the result is as long as its longest row."""
+    """Reduces the rows of each id element by element; the result is as long as the longest row."""
     if not isinstance(values, RaggedTensor):
         return segments(values, constant(ids), count)
     numbers = values.partition.numbers().astype(np.int64)
@@ -113,7 +113,7 @@ def _of_rows(values: Any, ids: Any, count: int, segments: Any) -> Any:
 
 
 def reduce_mean(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """The mean: the sum, divided by the number of elements; of rows without any it is nan."""
+    """The mean: the sum divided by the number of elements; NaN for empty rows."""
     (value,) = args
     total = reduce(ops.reduce_sum, args, attrs)
     flat = call(ops.ones_like, (value.flat_values,))
@@ -121,7 +121,7 @@ def reduce_mean(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def reduce_variance(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """The mean of the squares without the square of the mean, and not below 0, as TensorFlow computes it."""
+    """The variance: the mean of squares minus the square of the mean, at least 0, as TensorFlow computes it."""
     (value,) = args
     if value.dtype.is_complex:
         raise ValueError("reduce_variance is not supported for RaggedTensors with complex dtypes.")
@@ -131,7 +131,7 @@ def reduce_variance(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> An
 
 
 def reduce_std(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """The root of the variance."""
+    """The standard deviation: the root of the variance."""
     return call(ops.sqrt, (reduce_variance(op, args, attrs),))
 
 
