@@ -428,7 +428,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from teletape_client import models
 from teletape_client.base import {prefix}Resource, {raw}, inputs_of
 from teletape_client.items import {bases}
-from teletape_client.network.actions import Call, quoted
+from teletape_client.network.actions import RUN, Call, quoted
 from teletape_client.running import {prefix}Running
 
 if TYPE_CHECKING:
@@ -540,11 +540,20 @@ def method(document: Document, path: str, verb: str, operation: dict[str, Any]) 
         "offers_file": "values" if listing else "True" if offers else None,
         "has_full": "True" if "full" in parameters else None,
         "is_work": None if "Prefer" in parameters else "False",
+        "function": _function(cls, verb, body),
     }
+    if identity == "run-run":
+        facts["function"] = "RUN"
     place = f'f"{{self._path}}{rest}"' if rest else "self._path"
     more = "".join(f", {key}={text}" for key, text in facts.items() if text is not None)
     entry.call = f'Call("{verb}", {place}, READ{more})'
     return entry
+
+
+def _function(cls: Class, verb: str, body: tuple[str, dict[str, Any]] | None) -> str | None:
+    """Returns the path of the function that a question is about; None: the operation keeps its results."""
+    is_question = cls.name == "Function" and verb == "POST" and body is not None and body[0] != "Training"
+    return "self._path" if is_question and body is not None and "scratch" not in body[1]["properties"] else None
 
 
 def _kinds(schema: dict[str, Any]) -> set[str]:

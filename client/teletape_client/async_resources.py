@@ -12,7 +12,7 @@ from teletape_client import models
 from teletape_client.base import AsyncResource, inputs_of
 from teletape_client.base import async_raw as raw
 from teletape_client.items import AsyncCollection, AsyncContext, AsyncItem, AsyncWatched
-from teletape_client.network.actions import Call, quoted
+from teletape_client.network.actions import RUN, Call, quoted
 from teletape_client.running import AsyncRunning
 
 if TYPE_CHECKING:
@@ -1313,6 +1313,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1366,6 +1367,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1419,6 +1421,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1472,6 +1475,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1525,6 +1529,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1582,6 +1587,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1639,6 +1645,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1692,6 +1699,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1745,6 +1753,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1775,6 +1784,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 models.Explanations.read,
                 fields={"inputs": inputs_of(inputs, named), "targets": targets, "sources": wrt},
                 takes_file=True,
+                function=self._path,
             )
         )
         return answer
@@ -1803,6 +1813,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 models.CheckReport.read,
                 fields={"inputs": inputs_of(inputs, named), "settings": settings},
                 takes_file=True,
+                function=self._path,
             )
         )
         return answer
@@ -2577,6 +2588,7 @@ class AsyncServer(AsyncResource):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=RUN,
             )
         )
         return answer

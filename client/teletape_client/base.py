@@ -118,8 +118,9 @@ class Place:
     def _exchange(self, call: Call) -> tuple[Exchange, Callable[[Event], object] | None]:
         watcher = self._options.on_progress
         if watcher is None or not call.is_work or call.method == "GET":
-            return exchange(call, self._options), None
-        return exchange(call, self._options, events=True), lambda event: watcher(Progress.read(event.data, {}))
+            return exchange(call, self._options, self._connection.known), None
+        running = exchange(call, self._options, self._connection.known, events=True)
+        return running, lambda event: watcher(Progress.read(event.data, {}))
 
 
 class Resource(Place):
@@ -135,7 +136,7 @@ class Resource(Place):
 
     def _begin(self, call: Call) -> Running[Any]:
         """Makes a call that is watched while it runs."""
-        driver = Driver(self._connection, exchange(call, self._options, events=True))
+        driver = Driver(self._connection, exchange(call, self._options, self._connection.known, events=True))
         driver.next_event()  # the request is sent, and the first event is that it has begun
         return Running(driver)
 
@@ -153,6 +154,6 @@ class AsyncResource(Place):
 
     async def _begin(self, call: Call) -> AsyncRunning[Any]:
         """Makes a call that is watched while it runs."""
-        driver = AsyncDriver(self._connection, exchange(call, self._options, events=True))
+        driver = AsyncDriver(self._connection, exchange(call, self._options, self._connection.known, events=True))
         await driver.next_event()  # the request is sent, and the first event is that it has begun
         return AsyncRunning(driver)

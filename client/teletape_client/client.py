@@ -11,6 +11,7 @@ import httpx
 
 from teletape_client.async_resources import AsyncServer
 from teletape_client.network.drivers import AsyncConnection, Connection
+from teletape_client.network.known import Known
 from teletape_client.network.options import RETRIES, TIMEOUT, Options
 from teletape_client.resources import Server
 
@@ -64,7 +65,7 @@ class Client(Server):
             socket = _socket(address)
             transport = None if socket is None else httpx.HTTPTransport(uds=socket, verify=False)
             http_client = self._own = httpx.Client(transport=transport, **_network(address))
-        connection = Connection(http_client, _base(address), own)
+        connection = Connection(http_client, _base(address), own, Known())
         options = _options(timeout, max_retries, headers, on_progress)
         super().__init__(connection, options, "/v1")
 
@@ -102,7 +103,7 @@ class AsyncClient(AsyncServer):
             socket = _socket(address)
             transport = None if socket is None else httpx.AsyncHTTPTransport(uds=socket, verify=False)
             http_client = self._own = httpx.AsyncClient(transport=transport, **_network(address))
-        connection = AsyncConnection(http_client, _base(address), own)
+        connection = AsyncConnection(http_client, _base(address), own, Known())
         options = _options(timeout, max_retries, headers, on_progress)
         super().__init__(connection, options, "/v1")
 

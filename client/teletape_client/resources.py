@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from teletape_client import models
 from teletape_client.base import Resource, inputs_of, raw
 from teletape_client.items import Collection, Context, Item, Watched
-from teletape_client.network.actions import Call, quoted
+from teletape_client.network.actions import RUN, Call, quoted
 from teletape_client.running import Running
 
 if TYPE_CHECKING:
@@ -1308,6 +1308,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1361,6 +1362,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1414,6 +1416,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1467,6 +1470,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1520,6 +1524,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1577,6 +1582,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1634,6 +1640,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1687,6 +1694,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1740,6 +1748,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=self._path,
             )
         )
         return answer
@@ -1770,6 +1779,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 models.Explanations.read,
                 fields={"inputs": inputs_of(inputs, named), "targets": targets, "sources": wrt},
                 takes_file=True,
+                function=self._path,
             )
         )
         return answer
@@ -1798,6 +1808,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 models.CheckReport.read,
                 fields={"inputs": inputs_of(inputs, named), "settings": settings},
                 takes_file=True,
+                function=self._path,
             )
         )
         return answer
@@ -2568,6 +2579,7 @@ class Server(Resource):
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
+                function=RUN,
             )
         )
         return answer

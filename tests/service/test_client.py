@@ -23,6 +23,7 @@ from teletape_client import (
 )
 from teletape_client.resources import Function, Session
 from teletape_client.tensors.bodies import BINARY_ABOVE
+from teletape_client.tensors.safetensors import SAFETENSORS
 
 RNG = np.random.default_rng(0)
 #: More bytes than are sent as JSON.
@@ -163,6 +164,36 @@ def test_a_variable_is_assigned_only_in_the_version_that_was_read(session: Sessi
         variable.assign(3.0, if_match=tag)
     assert raised.value.code == "precondition_failed"
     variable.assign(3.0, if_match=raised.value.details["etag"])
+
+
+def test_a_question_that_is_asked_again_has_the_same_answer_to_the_bit(error: Function) -> None:
+    """The first has a key and comes as safetensors, the later ones are plain JSON."""
+    inputs = {"x": RNG.normal(size=(8, 3)).astype(np.float32), "w": np.float32([1, np.nan, np.inf]), "y": np.zeros(8)}
+    inputs["y"] = inputs["y"].astype(np.float32)
+    raw = [error.with_raw_response.value_and_gradient(inputs, wrt=["x", "w"]) for _ in range(4)]
+    assert ["Idempotency-Key" in response.http.request.headers for response in raw] == [True, False, False, False]
+    assert [response.headers["Content-Type"] for response in raw[:2]] == [SAFETENSORS, "application/json"]
+    for name in ("x", "w"):
+        assert len({response.parse()[name].tobytes() for response in raw}) == 1
+    large = {**inputs, "x": RNG.normal(size=(300, 3)).astype(np.float32), "y": np.zeros(300, np.float32)}
+    sizes = {error.value_and_gradient(large, wrt=["x"])["x"].size for _ in range(3)}
+    assert sizes == {900}
+
+
+def test_a_function_that_assigns_is_never_asked_without_a_key(session: Session) -> None:
+    session.variables.create(1.0, id="n")
+    count = session.functions.create(
+        inputs=["n"],
+        steps=[
+            {"do": "assign", "variable": "n", "value": 1.0, "mode": "add"},
+            {"op": "square", "inputs": ["n"], "outputs": ["y"]},
+        ],
+        outputs=["y"],
+    )
+    for _ in range(4):
+        response = count.with_raw_response.value_and_gradient(n="n")
+        assert "Idempotency-Key" in response.http.request.headers
+    assert session.variables["n"].get().value == 5.0
 
 
 def test_the_raw_response_has_headers_and_the_answer(error: Function) -> None:

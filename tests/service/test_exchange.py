@@ -17,6 +17,7 @@ from teletape_client.network.actions import Begun, Call, Close, Pause, ReadMore,
 from teletape_client.network.drivers import Left
 from teletape_client.network.events import Event, Parser
 from teletape_client.network.exchange import LONGEST_WAIT, READ_LIMIT, exchange
+from teletape_client.network.known import SMALL, Known
 from teletape_client.network.options import Options
 
 PATH = "/v1/sessions/s/functions/f/gradient"
@@ -49,14 +50,16 @@ class Played:
         result: The answer's JSON.
     """
 
-    def __init__(self, *responses: Any, call: Call = QUESTION, events: bool = False, **options: Any) -> None:
+    def __init__(
+        self, *responses: Any, call: Call = QUESTION, events: bool = False, known: Known | None = None, **options: Any
+    ) -> None:
         self.sent: list[Send] = []
         self.pauses: list[float] = []
         self.events: list[Any] = []
         self._now = 0.0
         self._pieces: list[bytes] = []
         pending = list(responses)
-        flow = exchange(call, Options(**options), events=events, clock=lambda: self._now)
+        flow = exchange(call, Options(**options), known or Known(), events=events, clock=lambda: self._now)
         result: Any = None
         try:
             while True:
@@ -222,6 +225,88 @@ def test_a_value_that_has_no_place_in_safetensors_is_read_as_json() -> None:
         "application/vnd.safetensors",
         "application/json",
     ]
+
+
+GRADIENT = QUESTION._replace(function=PATH.removesuffix("/gradient"))
+PURE, ASSIGNING = answer(body={"assigns": []}), answer(body={"assigns": ["w"]})
+
+
+def is_plain(send: Send) -> bool:
+    return send.path == PATH and "Idempotency-Key" not in send.headers and send.headers["Accept"] == "application/json"
+
+
+def test_a_question_that_was_quick_is_plain_from_then_on_if_its_function_assigns_nothing() -> None:
+    known = Known()
+    assert not is_plain(Played(answer(), call=GRADIENT, known=known).sent[0])
+    second = Played(PURE, answer(), call=GRADIENT, known=known)
+    assert [(send.method, send.path) for send in second.sent] == [("GET", GRADIENT.function), ("POST", PATH)]
+    third = Played(answer(), call=GRADIENT, known=known)
+    assert is_plain(second.sent[1])
+    assert third.sent == second.sent[1:], "the head is the same each time"
+    assert third.sent[0].headers["Teletape-Time-Limit"] == "600"
+    assert third.result == {"y": 2.5}
+
+
+def test_a_question_about_a_function_that_assigns_always_has_a_key() -> None:
+    known = Known()
+    Played(answer(), call=GRADIENT, known=known)
+    Played(ASSIGNING, answer(), call=GRADIENT, known=known)
+    assert len(keys(Played(answer(), call=GRADIENT, known=known))) == 1
+
+
+@pytest.mark.parametrize("changes", [{"fields": {"inputs": [1.5], "outputs": ["g"]}}, {"function": ""}])
+def test_what_keeps_its_results_always_has_a_key(changes: dict[str, Any]) -> None:
+    known, call = Known(), GRADIENT._replace(**changes)
+    for _ in range(3):
+        assert len(keys(Played(answer(), call=call, known=known))) == 1
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [SILENCE, problem(503, "overloaded"), answer(body={"y": {"dtype": "f", "complete": False}}), running()],
+    ids=["silence", "busy", "a part", "later"],
+)
+def test_a_plain_question_that_is_not_answered_is_sent_again_with_a_key(failure: Any) -> None:
+    known = Known()
+    Played(answer(), call=GRADIENT, known=known)
+    Played(PURE, answer(), call=GRADIENT, known=known)
+    played = Played(failure, answer(), call=GRADIENT, known=known)
+    assert [is_plain(send) for send in played.sent] == [True, False]
+    assert len({send.headers.get("Idempotency-Key") for send in played.sent}) == 2
+    assert played.result == {"y": 2.5}
+
+
+def test_a_plain_question_that_is_refused_raises() -> None:
+    known = Known()
+    Played(answer(), call=GRADIENT, known=known)
+    with pytest.raises(InvalidRequestError):
+        Played(PURE, problem(422, "invalid_argument"), call=GRADIENT, known=known)
+
+
+def test_questions_with_large_answers_or_slow_ones_are_not_plain() -> None:
+    known = Known()
+    large = answer(body={"y": "x" * SMALL})
+    for response in (large, large):
+        assert len(keys(Played(response, call=GRADIENT, known=known))) == 1
+    for responses in ([running(), answer()], [running(), answer()]):
+        assert len(keys(Played(*responses, call=GRADIENT, known=known))) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/sessions/s/functions"),
+        ("POST", "/v1/sessions"),
+        ("DELETE", GRADIENT.function),
+        ("POST", "/v1/sessions/s/run"),
+    ],
+)
+def test_what_a_function_assigns_is_asked_again_after_it_may_have_been_replaced(method: str, path: str) -> None:
+    known = Known()
+    Played(answer(), call=GRADIENT, known=known)
+    Played(PURE, answer(), call=GRADIENT, known=known)
+    Played(answer(), call=Call(method, path), known=known)
+    assert [send.method for send in Played(ASSIGNING, answer(), call=GRADIENT, known=known).sent] == ["GET", "POST"]
 
 
 STREAM = {"headers": {"Content-Type": "text/event-stream"}}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 from urllib.parse import quote
 
 import httpx
 
 from teletape_client.network.events import Event
 from teletape_client.tensors.answers import Reader
+
+RUN: Final = "/v1/run"  #: The path of requests without a session, which keep nothing.
 
 
 class Call(NamedTuple):
@@ -26,6 +28,8 @@ class Call(NamedTuple):
         offers_file: Whether the answer may be safetensors.
         has_full: Whether the answer shows a part of a large tensor unless all is asked for.
         is_work: Whether a session's process, or one for the request alone, answers it.
+        function: The path of the function that it asks a question about; empty: it asks none. `/v1/run`, which keeps
+            nothing, is its own.
     """
 
     method: str
@@ -38,6 +42,7 @@ class Call(NamedTuple):
     offers_file: bool = False
     has_full: bool = False
     is_work: bool = True
+    function: str = ""
 
 
 class Send(NamedTuple):

@@ -14,6 +14,7 @@ import httpx
 from teletape_client.network.actions import Action, Begun, Close, Exchange, Pause, ReadMore, ReadRest, Send
 from teletape_client.network.events import Event
 from teletape_client.network.exchange import FAREWELL
+from teletape_client.network.known import Known
 
 
 class Connection(NamedTuple):
@@ -23,19 +24,22 @@ class Connection(NamedTuple):
         http: The client of HTTP.
         url: The server's address.
         headers: Of each request.
+        known: What was learned of questions.
     """
 
     http: httpx.Client
     url: str
     headers: Mapping[str, str]
+    known: Known
 
 
 class AsyncConnection(NamedTuple):
-    """The way to a server from event loops; `http`, `url` and `headers` as in `Connection`."""
+    """The way to a server from event loops; its members as in `Connection`."""
 
     http: httpx.AsyncClient
     url: str
     headers: Mapping[str, str]
+    known: Known
 
 
 class Left(BaseException):
@@ -96,7 +100,7 @@ class Driver:
 
     def _perform(self, action: Action) -> Any:
         if isinstance(action, Send):
-            http, url, headers = self._connection
+            http, url, headers, _ = self._connection
             request = http.build_request(
                 action.method,
                 url + action.path,
@@ -173,7 +177,7 @@ class AsyncDriver:
 
     async def _perform(self, action: Action) -> Any:
         if isinstance(action, Send):
-            http, url, headers = self._connection
+            http, url, headers, _ = self._connection
             request = http.build_request(
                 action.method,
                 url + action.path,

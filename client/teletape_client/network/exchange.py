@@ -1,7 +1,7 @@
 """The exchange that a call is: requests, retries, the wait for an answer that comes later, and the answer.
 
 It is a generator that yields what is to be done on the network and gets the result sent in, so one code serves threads
-and event loops: `drivers` performs the actions of both.
+and event loops: `drivers` performs the actions of both. Long because it is one decision after the other about one call.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import httpx
 
 from teletape_client.errors import BusyError, DeadlineExceededError, NoAnswerError, ServiceError
 from teletape_client.network.actions import (
+    RUN,
     Action,
     Begun,
     Call,
@@ -30,6 +31,7 @@ from teletape_client.network.actions import (
     query_of,
 )
 from teletape_client.network.events import EVENTS, Parser
+from teletape_client.network.known import QUICK, SMALL, Known
 from teletape_client.network.options import Options
 from teletape_client.network.refusals import refusal_from, refusal_of, retry_after
 from teletape_client.tensors.answers import answer_of
@@ -41,6 +43,7 @@ READ_LIMIT: Final = 30.0  #: Seconds without a byte after which a request is sen
 LONGEST_WAIT: Final = 10.0  #: Seconds between two attempts, at most, whatever the server names in Retry-After.
 TIME_LIMIT: Final = "Teletape-Time-Limit"  #: Says how many seconds a request may take from its arrival.
 FAREWELL: Final = 1.0  #: Seconds that each request of a cancellation may take.
+_PART: Final = b'"complete"'  #: Is in an answer that does not show all elements of a tensor.
 _TICK: Final = 0.02  #: Seconds before the deadline in which nothing is begun any more.
 _BUSY: Final = frozenset((429, 502, 503, 504))
 _GONE: Final = frozenset((404, 410))
@@ -56,13 +59,14 @@ class Answer(NamedTuple):
 
 
 def exchange(
-    call: Call, options: Options, *, events: bool = False, clock: Callable[[], float] = time.monotonic
+    call: Call, options: Options, known: Known, *, events: bool = False, clock: Callable[[], float] = time.monotonic
 ) -> Exchange:
     """Makes a call, and returns its `Answer`.
 
     Args:
         call: The call.
         options: How it is made.
+        known: What the client has learned of its questions.
         events: Whether the progress is yielded as events before the answer.
         clock: Returns seconds.
 
@@ -70,9 +74,10 @@ def exchange(
         ServiceError: There is no answer, or it is a refusal.
         TypeError: Something in the body cannot be sent.
     """
-    attempt = Attempt(call, options, events, clock)
+    attempt = Attempt(call, options, known, events, clock)
     try:
-        return (yield from attempt.until_answered())
+        answer = yield from attempt.plainly()
+        return answer if answer is not None else (yield from attempt.until_answered())
     except GeneratorExit:  # no action is performed any more
         raise
     except BaseException as error:
@@ -84,15 +89,17 @@ def exchange(
 class Attempt:
     """A call under way."""
 
-    def __init__(self, call: Call, options: Options, events: bool, clock: Callable[[], float]) -> None:
-        self.call, self.options, self.events, self.clock = call, options, events, clock
-        self.deadline = None if options.timeout is None else clock() + options.timeout
+    def __init__(self, call: Call, options: Options, known: Known, events: bool, clock: Callable[[], float]) -> None:
+        self.call, self.options, self.known, self.events, self.clock = call, options, known, events, clock
+        self.began = clock()
+        self.deadline = None if options.timeout is None else self.began + options.timeout
         self.path = call.path + query_of(call.query, full=call.has_full)
         body = None if call.fields is None else body_of(call.fields, takes_file=call.takes_file and options.binary)
         self.content = None if body is None else body.content
         wants_file = call.offers_file and options.binary and not events and (body is None or body.has_file_dtypes)
         accept = EVENTS if events else f"{SAFETENSORS}, {JSON};q=0.5" if wants_file else JSON
         self.headers = {"Accept": accept, **options.headers}
+        self.is_json = body is not None and body.content_type == JSON
         if body is not None:
             self.headers["Content-Type"] = body.content_type
         if call.is_work:
@@ -100,6 +107,64 @@ class Attempt:
         self.headers |= {name: value for name, value in (call.headers or {}).items() if value is not None}
         self.address: str | None = None  # where the answer is waited for
         self.is_sent = False
+
+    # ------------------------------------------------------------------------------------------------ a plain question
+    def plainly(self) -> Generator[Action, Any, Answer | None]:
+        """Asks a question plainly, if it may be; returns its answer, or None: it has to be sent with a key."""
+        call, content, options = self.call, self.content, self.options
+        if not self._is_question() or not self.known.is_quick(call, content or b""):
+            return None
+        if call.function != RUN and not (yield from self._is_pure()):
+            return None
+        headers = {"Accept": JSON, "Accept-Encoding": "identity", "Content-Type": JSON, **options.headers}
+        if options.timeout is not None:  # the head is the same each time: here what is left is not subtracted
+            headers[TIME_LIMIT] = f"{options.timeout:g}"
+        try:
+            response = yield Send(call.method, call.path, headers, content, self._http_timeout())
+        except httpx.RequestError:
+            self._note(is_quick=False)
+            return None
+        if response.status_code == 200 and _PART not in response.content:
+            if self.clock() - self.began > QUICK:
+                self._note(is_quick=False)
+            return Answer(response, lambda: self._read(response))
+        self._note(is_quick=False)
+        refusal = None if response.status_code < 300 else refusal_of(response)
+        if refusal is not None and response.status_code not in _BUSY and refusal.retry_after is None:
+            raise refusal
+        return None
+
+    def _is_question(self) -> bool:
+        """Whether the call keeps nothing, if its function assigns nothing."""
+        is_asked = bool(self.call.function) and self.is_json and not self.events
+        return is_asked and not (self.call.fields or {}).get("outputs")
+
+    def _is_pure(self) -> Generator[Action, Any, bool]:
+        """Returns whether the function assigns to no variable; the first time the server is asked."""
+        function = self.call.function
+        is_pure = self.known.is_pure(function)
+        if is_pure is None:
+            headers = {"Accept": JSON, **self.options.headers}
+            try:
+                response = yield Send("GET", function, headers, None, self._http_timeout())
+            except httpx.RequestError:
+                return False
+            if response.status_code != 200:
+                return False
+            self.known.note_function(function, response.json())
+            is_pure = self.known.is_pure(function)
+        return bool(is_pure)
+
+    def _note(self, *, is_quick: bool) -> None:
+        self.known.note(self.call, self.content or b"", is_quick=is_quick)
+
+    def _note_answer(self, response: httpx.Response) -> None:
+        """Notes how a question was answered with its key, or what else may have changed."""
+        if self._is_question():
+            is_soon = self.clock() - self.began < QUICK and self.address is None
+            self._note(is_quick=is_soon and len(response.content) <= SMALL)
+        else:
+            self.known.note_change(self.call)
 
     # ----------------------------------------------------------------------------------------------------- the answer
     def until_answered(self) -> Exchange:
@@ -117,6 +182,7 @@ class Attempt:
                     raise self.no_answer(error) from error
             else:
                 if isinstance(answer, Answer):
+                    self._note_answer(answer.response)
                     return answer
                 if isinstance(answer, ServiceError):
                     if failures >= self.options.max_retries:
@@ -132,10 +198,7 @@ class Attempt:
 
     def request(self) -> Send:
         """Returns the next request: the call's, or one that waits at its address."""
-        seconds = self._seconds(READ_LIMIT)
-        if seconds < _TICK:
-            raise self._late()
-        timeout = httpx.Timeout(seconds, connect=min(seconds, CONNECT_LIMIT))
+        timeout = self._http_timeout()
         if self.address is not None:
             waiting = {"Accept": self.headers["Accept"], **self.options.headers}
             return Send("GET", self.address, waiting, None, timeout, self.events)
@@ -233,6 +296,17 @@ class Attempt:
         except httpx.RequestError:
             return
 
+    def _http_timeout(self) -> httpx.Timeout:
+        """Returns the limits of the next request.
+
+        Raises:
+            DeadlineExceededError: There is no time for it.
+        """
+        seconds = self._seconds(READ_LIMIT)
+        if seconds < _TICK:
+            raise self._late()
+        return httpx.Timeout(seconds, connect=min(seconds, CONNECT_LIMIT))
+
     def _seconds(self, most: float) -> float:
         return most if self.deadline is None else min(most, self.deadline - self.clock())
 
@@ -272,7 +346,7 @@ class Attempt:
 
 def watch(call: Call, options: Options) -> Exchange:
     """Yields the events of a request that has no end, and connects again when the connection has ended."""
-    attempt = Attempt(call, options._replace(timeout=None), True, time.monotonic)
+    attempt = Attempt(call, options._replace(timeout=None), Known(), True, time.monotonic)
     failures = 0
     is_first = True
     while True:

@@ -1,0 +1,56 @@
+"""What a client has learned of questions: those that change nothing and are answered quickly are sent plainly.
+
+A plain request has no idempotency key, since it may be computed twice, and asks for JSON. Its head is the same each
+time, so the server needs half the time for it. The first request of a kind is never plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from teletape_client.network.actions import Call
+
+QUICK: Final = 1.0  #: Seconds in which a question must have been answered, so that the next one may be plain.
+SMALL: Final = 16 << 10  #: Bytes that its answer may have had.
+_MOST: Final = 10_000  #: Kinds of questions that are known at a time.
+
+
+class Known:
+    """What is known of the questions of a client, by their paths."""
+
+    def __init__(self) -> None:
+        self._quick: set[tuple[str, int]] = set()
+        self._is_pure: dict[str, bool] = {}
+
+    def is_quick(self, call: Call, content: bytes) -> bool:
+        """Whether the last question of this kind, of about this length, had a small answer soon."""
+        return _kind(call, content) in self._quick
+
+    def note(self, call: Call, content: bytes, *, is_quick: bool) -> None:
+        """Notes how a question was answered."""
+        if not is_quick:
+            self._quick.discard(_kind(call, content))
+        elif len(self._quick) < _MOST:
+            self._quick.add(_kind(call, content))
+
+    def is_pure(self, function: str) -> bool | None:
+        """Whether the function at this path assigns to no variable; None: it is not known."""
+        return self._is_pure.get(function)
+
+    def note_function(self, function: str, facts: Mapping[str, Any]) -> None:
+        """Notes what the server says of a function."""
+        if len(self._is_pure) >= _MOST:
+            self._is_pure.clear()
+        self._is_pure[function] = facts.get("assigns") == []
+
+    def note_change(self, call: Call) -> None:
+        """Forgets the functions that a call may have replaced."""
+        creates = call.method == "POST" and call.path.endswith(("/functions", "/sessions", "/run"))
+        if self._is_pure and (creates or call.method == "DELETE"):
+            place = call.path.removesuffix("run")
+            self._is_pure = {path: pure for path, pure in self._is_pure.items() if not path.startswith(place)}
+
+
+def _kind(call: Call, content: bytes) -> tuple[str, int]:
+    return call.path, len(content).bit_length()
