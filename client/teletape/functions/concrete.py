@@ -24,16 +24,16 @@ from teletape.variables.variable import Variable
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES
 
-_TRIALS = (2, 3)  #: Sizes that are tried for those that are not known: what depends on them is not known either.
+_TRIALS = (2, 3)  #: Sizes that are tried for unknown ones: sizes of the result that depend on them are unknown too.
 #: The size that is tried if those do not fit: products of unknown sizes, as in a reshape, fit each other.
 _LAST_TRIAL = 1
 
 
 class ConcreteFunction:
-    """A function traced for one signature. If sizes are not known, it is traced at its first call with each shape.
+    """A function traced for one signature. If sizes are unknown, it is traced at the first call with each shape.
 
     Attributes:
-        structured_input_signature: (args, kwargs) with the spec of each tensor in its place.
+        structured_input_signature: (args, kwargs) with a spec in place of each tensor.
         name: Its name.
     """
 
@@ -60,7 +60,7 @@ class ConcreteFunction:
     # -------------------------------------------------------------------------------------------------------- results
     @functools.cached_property
     def structured_outputs(self) -> Any:
-        """The result with a TensorSpec in the place of each tensor.
+        """The result with a TensorSpec in place of each tensor.
 
         If the sizes that are tried for unknown ones do not fit each other, only the ranks are known.
         """
@@ -74,17 +74,17 @@ class ConcreteFunction:
 
     @property
     def output_shapes(self) -> Any:
-        """The result with a TensorShape in the place of each tensor."""
+        """The result with a TensorShape in place of each tensor."""
         return nest.map_structure(lambda spec: None if spec is None else spec.shape, self.structured_outputs)
 
     @property
     def output_dtypes(self) -> Any:
-        """The result with a dtype in the place of each tensor."""
+        """The result with a dtype in place of each tensor."""
         return nest.map_structure(lambda spec: None if spec is None else spec.dtype, self.structured_outputs)
 
     @property
     def inputs(self) -> list[TensorSpec]:
-        """The specs of its tensors among the arguments, and of what it takes from outside."""
+        """The specs of the tensors among its arguments, and of its captures."""
         captured = [TensorSpec(each.shape, each.dtype) for each in self.captured_inputs]
         return [*self._input_specs, *captured]
 
@@ -95,7 +95,7 @@ class ConcreteFunction:
 
     @property
     def graph(self) -> SimpleNamespace:
-        """What TensorFlow's graph of the function says of it: name, inputs, outputs, captures, variables."""
+        """The attributes of TensorFlow's graph of the function: name, inputs, outputs, captures, variables."""
         return SimpleNamespace(
             name=getattr(self._function.python_function, "__name__", "function"),
             inputs=self.inputs,
@@ -110,7 +110,7 @@ class ConcreteFunction:
     # ------------------------------------------------------------------------------------------------------- captures
     @property
     def captured_inputs(self) -> list[Any]:
-        """The tensors and variables that the function takes from outside."""
+        """The tensors and variables that the function captures."""
         return [
             Variable.of(capture.value) if capture.kind == "variable" else capture.value
             for capture in self._traced.captures
@@ -146,7 +146,7 @@ class ConcreteFunction:
     # ----------------------------------------------------------------------------------------------------------- calls
     @reports
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the function on tensors alone, in order, or on all arguments of the Python function."""
+        """Runs the function on its tensors only, in order, or on all arguments of the Python function."""
         if kwargs or len(args) != len(self._input_specs):
             arguments = self._function._bind(args, kwargs, self._function.input_signature)
         else:
@@ -168,7 +168,7 @@ class ConcreteFunction:
         return traced.call(values)
 
     def _filled(self, tensors: list[Any]) -> Any:
-        """Returns the arguments with these tensors in the places of the specs."""
+        """Returns the arguments with these tensors in place of the specs."""
         if self._only is not None:
             return tensors
         rest = iter(tensors)
@@ -192,7 +192,7 @@ def _tensor_specs(leaf: Any) -> list[TensorSpec]:
 
 
 def _sized(leaf: Any, size: int) -> Any:
-    """Returns a spec as that of a tensor with this size for unknown ones; other leaves as they are."""
+    """Returns a spec with this size for unknown ones; other leaves unchanged."""
     if isinstance(leaf, SparseTensorSpec):
         leaf = SparseTensorSpec(_filled_shape(leaf.shape, size), leaf.dtype)
     leaf = in_parts(leaf)
@@ -204,7 +204,7 @@ def _sized(leaf: Any, size: int) -> Any:
 
 
 def _filled_shape(shape: TensorShape, size: int) -> list[int]:
-    """Returns a shape with this size in the place of unknown ones; a shape without a rank as that of a scalar."""
+    """Returns a shape with this size in place of unknown ones; a shape without a rank becomes that of a scalar."""
     return [] if shape.rank is None else [size if known is None else known for known in shape.as_list()]
 
 
@@ -214,7 +214,7 @@ def _common_spec(first: Any, second: Any) -> Any:
 
 
 def _without_sizes(spec: Any) -> Any:
-    """Returns a result's spec of which the rank is known alone."""
+    """Returns a result's spec of which only the rank is known."""
     if not isinstance(spec, TypeSpec):
         return spec
     return type(spec)(*[_unsized(field) if isinstance(field, TensorShape) else field for field in spec.fields])
@@ -229,7 +229,7 @@ def printed_signature(signature: inspect.Signature, arguments: Any, results: Any
     """Returns a signature as TensorFlow prints it.
 
     Args:
-        signature: Of the Python function.
+        signature: The Python function's signature.
         arguments: (args, kwargs) with TensorSpecs.
         results: The result with TensorSpecs.
         verbose: Whether each parameter has a line.

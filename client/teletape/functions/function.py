@@ -49,8 +49,8 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 T = TypeVar("T")
 
-MOST_TRACED: Final = 1024  #: A function is kept for this many signatures.
-MOST_VALUES: Final = 16  #: It is traced for this many values of the integers among its arguments that it needs.
+MOST_TRACED: Final = 1024  #: The largest number of signatures for which a function stays traced.
+MOST_VALUES: Final = 16  #: The largest number of values of its integer arguments for which it is traced.
 
 _SINGLETON: Final = (
     "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only "
@@ -60,7 +60,7 @@ _SINGLETON: Final = (
 
 
 def refuse_variables(traced: Traced) -> None:
-    """Raises ValueError if a trace has made variables: that is allowed in the first one only."""
+    """Raises ValueError if a trace has made variables, which only the first trace may do."""
     if traced.variables_made:
         raise ValueError(_SINGLETON + traced.variables_made[-1])
 
@@ -75,7 +75,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
 
 
 def functions_run_eagerly() -> bool:
-    """Whether functions run eagerly, as the last `run_functions_eagerly` has set it."""
+    """Whether functions run eagerly, as set by `run_functions_eagerly`."""
     return _run_eagerly
 
 
@@ -105,12 +105,12 @@ def function(
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
 ) -> Any:
-    """Decorates a function, with or without arguments: each call becomes one command, whatever the function does.
+    """Decorates a function, with or without arguments, so that each call of it is one command.
 
     Args:
         func: The function. It may use tapes, assign to variables, and call other such functions.
         input_signature: Specs of its arguments: other arguments are refused, and Python values become tensors.
-        autograph: False leaves Python's control flow as it is.
+        autograph: False: Python's control flow is not converted.
         jit_compile: Without effect.
         reduce_retracing: Whether sizes that differ between calls become unknown ones, instead of a trace for each.
         experimental_implements: Without effect.
@@ -166,10 +166,10 @@ class Function(Generic[P, R]):
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._signature = inspect.signature(python_function)
         self._names = tuple(self._signature.parameters)
-        self._latest: Callable[[], _Traces | None] = weakref.ref(_NO_TRACES)  # of the session of the latest call
-        self._free: dict[tuple[bool, Any], Traced] = {}  # traces that take nothing of a session, by its kind and key
+        self._latest: Callable[[], _Traces | None] = weakref.ref(_NO_TRACES)  # those of the session of the latest call
+        self._free: dict[tuple[bool, Any], Traced] = {}  # traces that use nothing of a session, by its kind and key
         self._count = TracingCount(relaxes=relaxes)
-        self._arguments: dict[Any, Any] = {}  # of each trace, with TensorSpecs
+        self._arguments: dict[Any, Any] = {}  # the arguments of each trace, with TensorSpecs
         self._in_progress: set[Any] = set()
         self._needed: dict[Any, _Needed] = {}  # by signature
         self._warned = False
@@ -215,9 +215,9 @@ class Function(Generic[P, R]):
     def _bind(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], signature: tuple[Any, ...] | None
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Returns all arguments, with defaults, as positional and keyword ones; arrays become tensors.
+        """Returns all arguments, with defaults, as positional and keyword arguments; arrays become tensors.
 
-        Those in the signature become tensors of its specs.
+        Arguments in the input signature become tensors of its specs.
         """
         try:
             bound = self._signature.bind(*args, **kwargs)
@@ -245,9 +245,9 @@ class Function(Generic[P, R]):
 
     # -------------------------------------------------------------------------------------------------------- tracing
     def _traced_for(self, arguments: Any, owner: Session) -> tuple[Traced | None, list[Any]]:
-        """Returns the traced function for these arguments, and the tensors and variables among them.
+        """Returns the function traced for these arguments, and the tensors and variables among them.
 
-        A new signature is traced. None: the function runs op by op.
+        It traces a new signature. None: the function runs op by op.
         """
         leaves: list[Any] = []
         key = key_of(arguments, leaves, {})
@@ -264,7 +264,7 @@ class Function(Generic[P, R]):
         return traced, leaves
 
     def _traces_in(self, owner: Session) -> _Traces:
-        """Returns the traces for the session that a session or a trace computes in."""
+        """Returns the traces for a session, or for the session that a trace belongs to."""
         home, traces = owner.home, self._latest()
         if traces is None or traces.home() is not home:
             traces = home.traces.get(self)
@@ -274,7 +274,7 @@ class Function(Generic[P, R]):
         return traces
 
     def _known(self, key: Any, traces: _Traces, owner: Session) -> Any:
-        """Returns what the function was traced to for these arguments, or None, or _NEW."""
+        """Returns the traced function for these arguments; None: it runs op by op; _NEW: it is not traced yet."""
         if key is None:
             return None
         traced: Any = traces.by_key.get(key, _NEW)
@@ -287,13 +287,13 @@ class Function(Generic[P, R]):
         return traced
 
     def _for_values(self, signature: Any, leaves: Sequence[Any], owner: Session) -> ForValues | None:
-        """Returns the key of a signature for the values of the integers that the function needs.
+        """Returns the key of a signature with the values of the integers that the function needs.
 
-        None, after one warning: it was traced for many others, and runs op by op.
+        None, after one warning: it was traced for too many values, and runs op by op.
 
         Raises:
-            TypeError: There are specs in their places.
-            NotTraceable: It was traced for many others, and is called by a function that is traced.
+            TypeError: The integers are specs.
+            NotTraceable: It was traced for too many values, and is called by a function that is traced.
         """
         needed = self._needed[signature]
         if any(isinstance(part, TensorSpec) for leaf in leaves for part in nest.flatten(leaf, expand_composites=True)):
@@ -317,7 +317,7 @@ class Function(Generic[P, R]):
         return ForValues(signature, tuple(zip(needed.positions, values, strict=True)))
 
     def _new(self, key: Any, arguments: Any, leaves: Sequence[Any], traces: _Traces, owner: Session) -> Traced | None:
-        """Traces the function for new arguments and keeps that; None: it runs op by op."""
+        """Traces the function for new arguments and stores the trace; None: it runs op by op."""
         signature = key.signature if isinstance(key, ForValues) else key
         while True:
             try:
@@ -342,7 +342,7 @@ class Function(Generic[P, R]):
             capture.kind == "tensor" and capture.value.session.tracing for capture in traced.captures
         ):
             assert isinstance(owner, TracingSession)
-            owner.inner[self, key] = traced  # it holds tensors of the trace around it
+            owner.inner[self, key] = traced  # it has tensors of the outer trace
         elif traced is not None or self._warned:
             self._keep(key, traces, traced, owner)
         return traced
@@ -356,9 +356,9 @@ class Function(Generic[P, R]):
         return shapes
 
     def _keep(self, key: Any, traces: _Traces, traced: Traced | None, owner: Session) -> None:
-        """Keeps a traced function for further calls; beyond the limit the oldest is forgotten, with its program.
+        """Stores a traced function for further calls; beyond the limit the oldest is dropped, with its program.
 
-        One that takes nothing of a session serves all sessions of this kind.
+        A trace that uses nothing of a session serves all sessions of this kind.
         """
         traces.by_key[key] = traced
         while len(traces.by_key) > MOST_TRACED:
@@ -419,7 +419,7 @@ class Function(Generic[P, R]):
         return traced
 
     def _warn(self, error: NotTraceable) -> None:
-        """Says once why the function runs op by op."""
+        """Warns once that the function runs op by op, with the reason."""
         if not self._warned:
             self._warned = True
             logs.get_logger().warning(
@@ -433,9 +433,9 @@ class Function(Generic[P, R]):
 
     @reports
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """Returns the function traced for such arguments; a spec, as tf.TensorSpec, replaces a tensor.
+        """Returns the function traced for arguments of this kind; a spec, such as tf.TensorSpec, replaces a tensor.
 
-        If sizes of a spec are not known, as in every ragged one, it is traced at its first call with each shape.
+        If sizes of a spec are unknown, as in every ragged one, it is traced at the first call with each shape.
 
         Raises:
             TypeError: It needs values while it is traced.
@@ -521,12 +521,12 @@ class Function(Generic[P, R]):
 
 
 class _Traces:
-    """The traces of one function in one session, which holds them.
+    """The traces of one function in one session, which owns them.
 
     Attributes:
-        home: Returns the session, or None: it is gone.
+        home: Returns the session; None: it is gone.
         by_key: The traced functions by the signature of their arguments; None: it runs op by op.
-        quick: Those whose arguments are tensors alone, by the specs of these.
+        quick: The functions whose arguments are all tensors, by the tensors' specs.
     """
 
     __slots__ = ("__weakref__", "by_key", "home", "quick")
@@ -541,12 +541,12 @@ class _Needed:
     """The integers among a function's arguments whose values a trace needs.
 
     Args:
-        error: Of the trace.
-        before: The positions of those that earlier traces needed.
+        error: The error of the trace.
+        before: The positions that earlier traces needed.
 
     Attributes:
-        positions: Of them, among the function's inputs.
-        values: For which it was traced.
+        positions: Their positions among the function's inputs.
+        values: The values for which it was traced.
     """
 
     __slots__ = ("advice", "positions", "values", "where", "why")
@@ -558,7 +558,7 @@ class _Needed:
 
 
 def _as_signed(bound: inspect.BoundArguments, signature: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Returns the positional arguments; those in the input signature become tensors of its specs."""
+    """Returns the positional arguments, with those in the input signature as tensors of its specs."""
     args = list(bound.args)
     if len(args) < len(signature):
         raise TypeError(f"input_signature has {len(signature)} specs, the function takes {len(args)} arguments")

@@ -1,8 +1,8 @@
 """Builds a function from the steps of a trace: unneeded steps are left out, and values get names.
 
-A loop over a dataset cannot be part of an engine function, since the elements are made in this process. A function with
-such a loop becomes stages: what comes before the loop, its body, which is called for each element, and what comes
-after.
+A loop over a dataset cannot be part of an engine function, because this process makes the elements. A function with
+such a loop consists of stages: the steps before the loop, its body, which is called for each element, and the steps
+after it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from teletape_engine.functions.function import Function
 
 
 class TracedStep(NamedTuple):
-    """A step whose values are numbers.
+    """A step whose inputs and outputs are numbers of values.
 
     Attributes:
         command: An op, an assignment, or a command that takes functions; None: the reading of a variable.
         inputs: Numbers of values, Literals, arrays.
         outputs: Numbers of the results.
         writes: Numbers of the variables that the step assigns to.
-        where: The line in the function that is traced; None: there is none, or it is not known.
+        where: The line in the function that is traced; None: not known.
     """
 
     command: Command | None
@@ -41,10 +41,10 @@ class TracedStep(NamedTuple):
 
 
 def needed_steps(steps: Sequence[TracedStep], results: Sequence[int | None]) -> list[TracedStep]:
-    """Returns the steps that a result, an assignment or an assertion needs.
+    """Returns the steps on which a result, an assignment or an assertion depends.
 
-    The reading of a variable is replaced by the variable itself. It stays, as an identity, if its value is used after
-    the next assignment, or by a call that assigns.
+    The variable itself replaces a reading of it. The reading stays, as an identity, if its value is used after the next
+    assignment, or by a call that assigns.
     """
     steps = _reachable(steps, results)
     last_use: dict[Any, int] = {number: len(steps) for number in results if number is not None}
@@ -75,7 +75,7 @@ def needed_steps(steps: Sequence[TracedStep], results: Sequence[int | None]) -> 
 
 
 def _reachable(steps: Sequence[TracedStep], results: Sequence[int | None]) -> list[TracedStep]:
-    """Returns the steps from which a result is computed, and those that assign or assert, with what these need."""
+    """Returns the steps from which a result is computed, the steps that assign or assert, and the inputs of all."""
     needed: set[Any] = {number for number in results if number is not None}
     reachable = []
     for step in reversed(steps):
@@ -91,7 +91,7 @@ def _numbers(inputs: Sequence[Any]) -> list[int]:
 
 
 def _asserts(command: Command | None) -> bool:
-    """Whether a step asserts, itself or in a function that it calls: it runs even if nothing uses its results."""
+    """Whether a step, or a function that it calls, asserts: then it runs even if nothing uses its results."""
     if isinstance(command, commands.Call):
         return Trait.ASSERTS in CATALOGUE[command.op].traits
     called = () if command is None else commands.functions_of(command)
@@ -139,17 +139,17 @@ def _command(command: Command | None, inputs: tuple[Any, ...], outputs: tuple[An
 
 # ------------------------------------------------------------------------------------------------------------- stages
 class HostStep(Protocol):
-    """What this process does between two stages."""
+    """Work of this process between two stages."""
 
     def run(self, owner: Session, inputs: Sequence[Any]) -> list[Any]:
-        """Runs it on recorded values, and returns the recorded results. In a trace it becomes a step of that."""
+        """Runs it on recorded values, and returns the recorded results. In a trace it becomes a step of the trace."""
 
 
 class Stage(NamedTuple):
-    """One of the parts that a function consists of.
+    """A part of a function.
 
     Attributes:
-        action: An engine function, or what this process does.
+        action: An engine function, or a HostStep.
         inputs: Numbers of values, arrays, Literals.
         outputs: Numbers of the results.
     """
@@ -160,10 +160,10 @@ class Stage(NamedTuple):
 
 
 class Deferred:
-    """What a function prints before one of its stages.
+    """The prints of a function before one of its stages.
 
     Args:
-        actions: Functions of values, each with the structure of them.
+        actions: Functions of values, each with the values' structure.
     """
 
     def __init__(self, actions: Sequence[tuple[Callable[[Any], None], Any]]) -> None:
@@ -198,7 +198,7 @@ class _Number(NamedTuple):
 
 
 class Stages:
-    """A function as stages.
+    """A function that consists of stages.
 
     Args:
         parts: Steps of the trace and, between them, stages of this process, in order.
@@ -230,7 +230,7 @@ def _as_value(operand: Any) -> Any:
 
 
 def _stages(parts: Sequence[TracedStep | Stage], known: set[int], results: Sequence[Any]) -> list[Stage]:
-    """Returns the stages: the last one returns the results, the others what later ones need."""
+    """Returns the stages: the last one returns the results, each other one the values that later ones need."""
     groups: list[list[TracedStep]] = [[]]
     between: list[Stage] = []
     for part in parts:

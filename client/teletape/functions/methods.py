@@ -1,4 +1,4 @@
-"""What `tf.function` traces in the place of a function: a method without its object, a function that is converted.
+"""The functions that `tf.function` traces: methods without their objects, and converted functions.
 
 A traced function of a method must not keep the object alive. The package `autograph`, which is above, registers the
 conversion.
@@ -15,7 +15,7 @@ from teletape.program.tracebacks import report
 
 
 def identity(value: Any) -> Any:
-    """Returns the value: a strong reference in the place of a weak one."""
+    """Returns the value: a strong reference in place of a weak one."""
     return value
 
 
@@ -62,7 +62,7 @@ _convert: Callable[..., Callable[..., Any]] = _as_it_is
 
 
 def register(convert: Callable[..., Callable[..., Any]]) -> None:
-    """Sets what converts functions: from a function, and optional features, to a function with the same arguments."""
+    """Sets the converter: it takes a function and optional features, and returns a function with the same arguments."""
     global _convert
     _convert = convert
 

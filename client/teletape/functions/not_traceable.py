@@ -1,4 +1,4 @@
-"""The exception of a function that cannot be traced, raised where its body needs what a trace does not have."""
+"""The exception of a function that cannot be traced, raised at the line of the body that makes it impossible."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ GOES_OVER_A_DATASET: Final = "goes over a dataset"
 
 
 class NotTraceable(Exception):
-    """A function's body needs a value, or does what cannot be a step of a function.
+    """A function's body needs a value, or does something that cannot be a step of a function.
 
     Like TensorFlow's OperatorNotAllowedInGraphError it goes through the user's `except` and `finally` clauses. A trace
     notes the exception too: if the body swallows it, `trace` raises it after the body.
 
     Attributes:
-        why: What the function does, as "reads the value of a tensor".
-        advice: What to use instead.
+        why: The reason, such as "reads the value of a tensor".
+        advice: The alternative to use.
         where: The program's line that does it.
         once: Whether only the first call does so.
     """
@@ -44,13 +44,13 @@ class NotTraceable(Exception):
 
 
 class NeedsValues(NotTraceable):
-    """What the body needs follows from integers among the function's arguments: it can be traced for their values.
+    """The body needs a value that follows from integer arguments of the function: it can be traced for their values.
 
     Args:
-        why: As in NotTraceable.
-        advice: As in NotTraceable.
+        why: The reason, as in NotTraceable.
+        advice: The alternative, as in NotTraceable.
         owner: The session, or trace, in which the function is called.
-        positions: Of these integers among the inputs of the traced function.
+        positions: The positions of these integers among the inputs of the traced function.
     """
 
     def __init__(self, why: str, advice: str, owner: Any, positions: tuple[int, ...]) -> None:

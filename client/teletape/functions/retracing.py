@@ -11,14 +11,14 @@ from teletape.tensors.indexed_slices import SparseStructure
 from teletape.tensors.tensor_shape import TensorShape
 from teletape_engine.spec import Spec
 
-_HISTORY = 10  # the latest calls that count
+_HISTORY = 10  # the number of latest calls that count
 _MANY = 5  # tracings among them
 _WARNINGS = 2
 _FUNCTIONS = 1024
 
 
 class Retracing:
-    """Counts the latest calls of one piece of code, from one tracing to the next."""
+    """Counts the latest calls of one piece of code that were traced, and those that were not."""
 
     _known: ClassVar[dict[Any, Retracing]] = {}
 
@@ -70,7 +70,7 @@ class Retracing:
 
 
 class TracingCount:
-    """Counts traces as TensorFlow does, which has one trace for all shapes that a more general one covers.
+    """Counts traces as TensorFlow does, which has one trace for all shapes that fit a more general shape.
 
     Here every shape is traced by itself.
 

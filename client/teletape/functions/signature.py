@@ -97,7 +97,7 @@ def specs_of(leaf: Any) -> list[Spec]:
 
 
 def spec_of_leaf(leaf: Any) -> Any:
-    """Returns what `trace` takes for a leaf: the spec of a tensor; other leaves as they are."""
+    """Returns a leaf as `trace` takes it: the spec of a tensor; other leaves unchanged."""
     if isinstance(leaf, EagerTensor):
         return leaf if leaf.recorded.spec.dtype == object else leaf.recorded.spec
     if isinstance(leaf, Composite):
@@ -112,11 +112,11 @@ def spec_of_leaf(leaf: Any) -> Any:
 
 
 def in_parts(leaf: Any) -> Any:
-    """Returns a spec of a composite as a composite of the TensorSpecs of its parts; other leaves as they are.
+    """Returns a spec of a composite as a composite of the TensorSpecs of its parts; other leaves unchanged.
 
     Raises:
-        ValueError: The spec does not say the rank of a sparse tensor, or the shape of slices.
-        TypeError: Nothing is traced for such a spec.
+        ValueError: The rank of a sparse tensor, or the shape of slices, is unknown.
+        TypeError: A function cannot be traced for this kind of spec.
     """
     if isinstance(leaf, SparseTensorSpec):
         if leaf.shape.rank is None:
@@ -145,7 +145,7 @@ def in_parts(leaf: Any) -> Any:
 
 
 def as_spec(leaf: Any, name: str | None = None) -> Any:
-    """Returns the spec of a tensor or composite, and a TensorSpec with this label; other leaves as they are."""
+    """Returns the spec of a tensor or composite, and a TensorSpec with this label; other leaves unchanged."""
     for kind in _SPECS_OF_COMPOSITES:
         if isinstance(leaf, kind):
             return _SPECS_OF_COMPOSITES[kind].from_value(leaf)
@@ -162,7 +162,7 @@ _SPECS_OF_COMPOSITES: Final[Mapping[type[Composite], type[TypeSpec]]] = {
 
 
 def array_as_tensor(leaf: Any) -> Any:
-    """Returns an array or NumPy scalar as a tensor; other leaves as they are."""
+    """Returns an array or NumPy scalar as a tensor; other leaves unchanged."""
     return constant(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf
 
 
@@ -183,11 +183,11 @@ def cast_to(value: Any, spec: Any) -> Any:
 
 
 def leaves_like(pattern: Any, value: Any) -> list[Any]:
-    """Returns the parts of a value at the places of a structure's leaves, in `nest.flatten`'s order.
+    """Returns the parts of a value at a structure's leaves, in `nest.flatten`'s order.
 
     Args:
         pattern: The structure.
-        value: What has this structure; a list that is at the place of a leaf is one part.
+        value: A value with this structure; a list at a leaf is one part.
 
     Raises:
         ValueError: The value has another structure.

@@ -1,4 +1,4 @@
-"""What a trace has recorded: its values, its steps, and what the function takes from outside."""
+"""The log of a trace: its values, steps and captures."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from teletape_engine.commands import Command
 from teletape_engine.recording.values import SpecValue, Variable
 from teletape_engine.spec import Spec
 
-STATE: Final = Spec.of((3,), np.dtype(np.int64))  #: Of a state of Philox.
-MOST_STEPS: Final = 16_384  #: A list in a frame has at most this many members.
+STATE: Final = Spec.of((3,), np.dtype(np.int64))  #: The spec of a state of Philox.
+MOST_STEPS: Final = 16_384  #: The largest number of members of a list in a frame.
 
 
 class Symbol(SpecValue):
@@ -42,11 +42,11 @@ class Symbol(SpecValue):
 
 
 class Capture(NamedTuple):
-    """What a function takes in addition to its arguments, bound again at each call.
+    """A value from outside that a function uses in addition to its arguments, bound again at each call.
 
     Attributes:
         kind: tensor, variable, or state (of a draw of random numbers).
-        value: An EagerTensor, a recorded variable, or (the draws of a random op, how many blocks one takes).
+        value: An EagerTensor, a recorded variable, or (the draws of a random op, the number of blocks of a draw).
         symbol: Its symbol in the trace.
     """
 
@@ -73,10 +73,10 @@ class StepLog:
 
     Attributes:
         steps: The steps, in order.
-        captures: What was taken from outside, in order.
-        variables: What replaces each variable in the trace, by uid.
+        captures: The captures, in order.
+        variables: The replacement of each variable in the trace, by uid.
         stale: Uids of variables that must be read again before they are used.
-        stages: What this process does, with the number of steps before it.
+        stages: The work of this process, with the number of steps before it.
         values: The symbol of each value, by its number.
     """
 
@@ -116,20 +116,20 @@ class StepLog:
         self.steps.append(TracedStep(command, step_inputs, numbers, tuple(writes), where))  # type: ignore[arg-type]
 
     def add_stage(self, action: HostStep, inputs: Sequence[Any], outputs: Sequence[Symbol]) -> None:
-        """Appends what this process does after the steps so far."""
+        """Appends work of this process after the steps so far."""
         stage_inputs = tuple([_step_input(value) for value in inputs])
         numbers = tuple([output.number for output in outputs])
         self.stages.append((len(self.steps), Stage(action, stage_inputs, numbers)))  # type: ignore[arg-type]
 
     def in_order(self) -> list[TracedStep | Stage]:
-        """Returns the steps, and what this process does, in order."""
+        """Returns the steps, and the work of this process, in order."""
         parts: list[TracedStep | Stage] = list(self.steps)
         for count, stage in reversed(self.stages):
             parts.insert(count, stage)
         return parts
 
     def capture(self, kind: str, value: Any, spec: Spec, name: str, uid: int | None = None) -> Symbol:
-        """Returns the symbol of something that each call binds again; `uid` identifies a tensor or variable."""
+        """Returns the symbol of a capture, which each call binds again; `uid` identifies a tensor or variable."""
         symbol = self.new_symbol(spec, name)
         if uid is not None:
             self._symbols[uid] = symbol
@@ -137,7 +137,7 @@ class StepLog:
         return symbol
 
     def note(self, uid: int, symbol: Symbol) -> None:
-        """Makes `symbol` the symbol of the value or variable with that uid."""
+        """Sets the symbol of the value or variable with this uid."""
         self._symbols[uid] = symbol
 
     def symbol_of(self, uid: int) -> Symbol | None:
@@ -146,7 +146,7 @@ class StepLog:
 
 
 def _step_input(value: Any) -> Any:
-    """Returns an input as a step keeps it: a value's number, a Literal, or a constant's elements."""
+    """Returns an input as a step stores it: a value's number, a Literal, or a constant's elements."""
     if isinstance(value, Symbol):
         return value.host if value.number is None else value.number
     return value

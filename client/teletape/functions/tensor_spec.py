@@ -65,12 +65,12 @@ class TensorSpec(TypeSpec):
 
     @property
     def fields(self) -> tuple[Any, ...]:
-        """The arguments that make an equal spec."""
+        """The constructor arguments of an equal spec."""
         return self._shape, self._dtype, self._name
 
     @property
     def value_type(self) -> type[Tensor]:
-        """Tensor."""
+        """The type of the values: Tensor."""
         return Tensor
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:

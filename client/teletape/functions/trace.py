@@ -1,6 +1,6 @@
 """Traces a Python function into an engine function, and turns that function's results into the Python function's.
 
-What the function takes from outside (tensors, variables, random numbers) is bound again at each call.
+Captures of the function (tensors, variables, random numbers) are bound again at each call.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_NONE: Final = compile_function([], [], [])  #: In the place of the engine function of a function in stages.
+_NONE: Final = compile_function([], [], [])  #: Replaces the engine function of a function in stages.
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +58,14 @@ class Traced:
 
     Attributes:
         function: Its inputs are the tensors and variables among the arguments, and then the captures.
-        captures: What it takes from outside.
-        structure: The Python function's result with a `_Leaf` in the place of each tensor.
-        specs: Of the engine function's results.
+        captures: Values from outside that it uses.
+        structure: The Python function's result with a `_Leaf` in place of each tensor.
+        specs: The specs of the engine function's results.
         variables_made: The lines of the program that lead to each variable that the function made.
-        deferred: What is done with values after each call, and with which: what the function prints.
-        deferred_specs: Of the engine function's results after those of the Python function: what `deferred` needs.
-        stages: The function in several stages, if it goes over a dataset; `function` is then none of its own.
-        known: The positions of integers among the arguments for whose values alone it is traced.
+        deferred: The functions to run after each call, with the structures of their arguments: the function's prints.
+        deferred_specs: The specs of the engine function's further results, which `deferred` needs.
+        stages: The function in several stages, if it goes over a dataset; `function` is then a placeholder.
+        known: The positions of integer arguments; the trace is valid only for their values.
     """
 
     function: Function
@@ -112,25 +112,25 @@ class Traced:
         return results
 
     def run_deferred(self, results: Sequence[Any], owner: Session) -> None:
-        """Prints what the function prints, from the engine function's results."""
+        """Runs the function's prints, with the engine function's further results."""
         for action, structure in self.deferred:
             action(_filled(structure, results, owner))
 
     @cached_property
     def single(self) -> int | None:
-        """The result's position among the engine function's, if the Python function returns one tensor."""
+        """The position of the result among the engine function's results, if the Python function returns one tensor."""
         return _position(self.structure)
 
     @cached_property
     def row(self) -> tuple[int, ...] | None:
-        """The results' positions among the engine function's, if it returns a tuple or list of tensors."""
+        """The positions of the results among the engine function's, if it returns a tuple or list of tensors."""
         if self.structure.__class__ not in (tuple, list):
             return None
         positions = tuple([_position(leaf) for leaf in self.structure])
         return None if None in positions else positions  # type: ignore[return-value]  # narrowed
 
     def packed_specs(self) -> Any:
-        """Returns the Python function's result with a TensorSpec in the place of each tensor."""
+        """Returns the Python function's result with a TensorSpec in place of each tensor."""
         return nest.map_structure(lambda leaf: leaf.tensor_spec(self.specs), self.structure)
 
 
@@ -140,9 +140,9 @@ class _Leaf:
 
     Attributes:
         index: The position of a tensor among the engine function's results.
-        structure: Of a composite.
-        parts: Of a composite: a leaf for each of its tensors.
-        host: The elements of strings, which no engine function holds. Without any of the three: None.
+        structure: The structure of a composite.
+        parts: A leaf for each tensor of a composite.
+        host: The elements of strings, which an engine function cannot have. If all are None, the leaf is None.
     """
 
     index: int | None = None
@@ -159,7 +159,7 @@ class _Leaf:
         return None if self.host is None else constant(self.host)
 
     def tensor_spec(self, specs: Sequence[Spec]) -> TypeSpec | None:
-        """Returns the leaf's spec; for slices and sparse tensors that of the dense array."""
+        """Returns the leaf's spec; for slices and sparse tensors the spec of the dense array."""
         if self.index is not None:
             return TensorSpec(specs[self.index].shape, specs[self.index].dtype)
         if self.structure is None:
@@ -175,7 +175,7 @@ def _position(leaf: Any) -> int | None:
 
 
 def _filled(structure: Any, results: Sequence[Any], owner: Session) -> Any:
-    """Returns a structure with the values of one call in the places of its leaves."""
+    """Returns a structure with the values of one call in place of its leaves."""
     if structure.__class__ is _Leaf:
         return structure.filled(results, owner)
     return nest.map_structure(lambda leaf: leaf.filled(results, owner) if isinstance(leaf, _Leaf) else leaf, structure)
@@ -196,20 +196,20 @@ def trace(
     Args:
         function: The Python function.
         specs: Its arguments: (nested structures of) engine Specs, which become symbolic tensors, composites of
-            Specs, and variables, which it may assign to; everything else is passed as it is.
+            Specs, and variables, which it may assign to; everything else is passed unchanged.
         keywords: Its keyword arguments.
         names: The names of its arguments.
         defers: Whether it may print: the engine function then has further results, which `Traced.call` prints.
-        stages: Whether it may go over a dataset: it is then no engine function, but can only be called.
+        stages: Whether it may go over a dataset; the result is then no engine function and can only be called.
         known: The values of integers among the inputs, by position; None: it cannot be traced again for such values.
 
     Returns:
         The function, whose inputs are the specs and variables from left to right, then the captures.
 
     Raises:
-        NotTraceable: It needs a value, also if it has caught this exception itself.
+        NotTraceable: It needs a value, even if it has caught this exception itself.
         NeedsValues: The value follows from integers among the inputs that are not in `known`.
-        TypeError: It returns what is no tensor.
+        TypeError: It returns a value that is no tensor.
     """
     tracing = TracingSession(current(), trace_gradient)
     tracing.deferred = [] if defers else None
@@ -231,12 +231,12 @@ def trace(
     try:
         return inside(tracing, body)
     except NotTraceable as error:
-        error.note()  # on the trace around this one: its body must not swallow the exception either
+        error.note()  # on the outer trace: its body must not swallow the exception either
         raise
 
 
 def _symbolic(tracing: TracingSession, leaf: Any, name: str) -> Any:
-    """Returns the symbolic tensor, variable or composite for a leaf of the arguments; others stay as they are."""
+    """Returns the symbolic tensor, variable or composite for a leaf of the arguments; other leaves unchanged."""
     if isinstance(leaf, Spec):
         return EagerTensor(tracing.argument(leaf, name), tracing)
     if isinstance(leaf, Variable):
@@ -291,7 +291,7 @@ def _leaf(leaf: Any, symbols: list[Symbol], function: Any) -> _Leaf:
 
 
 def _deferred_leaf(leaf: Any, symbols: list[Symbol], function: Any) -> Any:
-    """Returns a leaf of what is printed: a result of the engine function if it is a tensor, else the leaf itself."""
+    """Returns a leaf of a print's argument: a result of the engine function for a tensor, else the leaf itself."""
     return _leaf(leaf, symbols, function) if isinstance(leaf, TensorLike | Composite) else leaf
 
 
@@ -328,13 +328,13 @@ def trace_gradient(
         return trace(body, list(results)), has_gradient
     except NotTraceable:
         raise
-    except Exception as error:  # it concerns only who asks for the gradient
+    except Exception as error:  # only a caller of the gradient needs it
         failure = error
         return trace(body, list(results)), has_gradient
 
 
 def _refused(failure: Exception, cts: Sequence[Tensor], inputs: Sequence[Spec]) -> list[Any]:
-    """Returns gradients of zero, whose computation fails: the gradient function has raised this exception."""
+    """Returns gradients of zero whose computation fails, because the gradient function has raised this exception."""
     never = abs(cts[0]) < 0
     condition = call(ops.reduce_any, (never,))
     call(ops.ensure, (condition,), message=f"the gradient function raised {type(failure).__name__}: {failure}")
@@ -353,7 +353,7 @@ _run_through = threading.local()
 
 @contextmanager
 def running_through() -> Iterator[None]:
-    """Marks a block as the body of a `tf.function` that cannot be traced and runs op by op."""
+    """A block that runs the body of a `tf.function` op by op, because it cannot be traced."""
     before = getattr(_run_through, "active", False)
     _run_through.active = True
     try:

@@ -39,7 +39,7 @@ from teletape_engine.spec import STRING, DType, Spec, weak_dtype
 _FOLDED: Final = 1 << 16  #: An op on constants is computed at once if it takes at most this many bytes.
 _FULL: Final = 1 << 10  #: Zeros and ones of at most this many elements are constants.
 
-#: What an op says of inputs of dtypes that it does not take, or not together; TensorFlow's graphs raise TypeError then.
+#: Messages of ops about dtypes that they do not take, or not together; TensorFlow's graphs raise TypeError then.
 _ABOUT_DTYPES: Final = re.compile(r"cannot compute |Value for attr 'T\w*' of ")
 
 #: A call site as text, computed once: the body of an unrolled loop records the same ones again and again.
@@ -47,7 +47,7 @@ _call_site_text: Final = functools.lru_cache(4096)(call_site.shown_call_site)
 
 
 def _traced_line() -> str | None:
-    """Returns the line that is running in the function that is traced; None: a library's alone runs there."""
+    """Returns the line that is running in the function that is traced; None: only a library's code is running."""
     return _call_site_text(call_site.traced_caller())
 
 
@@ -55,7 +55,7 @@ class Tracer(SpecRecorder):
     """Records each op as a step of the function.
 
     Args:
-        log: Where the steps go.
+        log: The log of the steps.
     """
 
     mode = Mode.WRITES
@@ -71,7 +71,7 @@ class Tracer(SpecRecorder):
 
     @property
     def recorded(self) -> bool:
-        """True: what a question to a tape computes also becomes steps."""
+        """Always True: the ops of a tape's answers become steps too."""
         return True
 
     def _bind(self, op: Op, inputs: Sequence[Any], attrs: Attrs) -> tuple[Sequence[Any], Bound]:
@@ -155,7 +155,7 @@ class Tracer(SpecRecorder):
         return results
 
     def whole(self, command: Any, functions: Sequence[Any], inputs: Sequence[Any]) -> list[Any] | None:
-        """Records a loop or a condition as one step; tapes record it as one call, whose gradient repeats it.
+        """Records a loop or a condition as one step; for tapes it is one call, whose gradient runs it again.
 
         An accumulator gets the tangents of its results from a further step, which repeats it too.
 
@@ -198,7 +198,7 @@ class Tracer(SpecRecorder):
         results: Sequence[Any],
         outputs: Sequence[Any],
     ) -> None:
-        """Has the tapes record a command's results as those of one call of the inputs that are followed."""
+        """Records a command on the tapes as one call of those inputs that they track."""
         gradient = gradient_of(command, len(values), followed, [result.spec.differentiable for result in results])
         back = FunctionGradient(gradient, [True] * len(followed))
         record_custom(
@@ -219,7 +219,7 @@ class Tracer(SpecRecorder):
         primals: Sequence[int],
         results: Sequence[Any],
     ) -> None:
-        """Has an accumulator follow a command; outer tapes and accumulators see how its tangents are computed."""
+        """Computes a command's tangents for an accumulator; outer tapes and accumulators record the computation."""
         tangents = {i: accumulator.tangent(values[i]) for i in primals}
         inputs = [i for i in primals if tangents[i] is not None]
         function = tangents_of(command, len(values), inputs, [result.spec.differentiable for result in results])
@@ -239,7 +239,7 @@ class Tracer(SpecRecorder):
         raise NotTraceable("differentiates a loop or a condition inside the function", "the tape outside the function")
 
     def note_identity(self, before: Any, after: Any) -> None:
-        """Records on active tapes and accumulators that `after` is `before`: an identity that is no step."""
+        """Records on active tapes and accumulators that `after` equals `before`: an identity that is no step."""
         plan = bind(ops.identity, (before.spec,)).plan(1)
         for tape in self.context.tapes:
             if before.uid in tape.tracked:
@@ -250,7 +250,7 @@ class Tracer(SpecRecorder):
 
     # ----------------------------------------------------------------------------------------------------- variables
     def local_variable(self, variable: Variable) -> Variable:
-        """Returns what replaces a variable in the trace: tapes see the same variable, and it holds a symbol."""
+        """Returns the replacement of a variable in the trace: the same variable for tapes, with a symbol as its value."""
         log = self.log
         local = log.variables.get(variable.uid)
         if local is None:
@@ -303,5 +303,5 @@ class Tracer(SpecRecorder):
 
 
 def _strong(spec: Any) -> Spec:
-    """Returns the spec of a recorded result, also for a Python number."""
+    """Returns the spec of a recorded result, also of a Python number."""
     return spec if isinstance(spec, Spec) else Spec.of((), weak_dtype(spec, None))

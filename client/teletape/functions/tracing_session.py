@@ -42,7 +42,7 @@ class TracingSession(Session):
     """The current session of a thread while it traces.
 
     Args:
-        outer: The session that the function is for: the program's, or that of another trace around this one.
+        outer: The session of the function: the program's, or that of an outer trace.
         trace_gradient: Traces the gradient function of a custom gradient; see `trace.trace_gradient`.
 
     Attributes:
@@ -53,7 +53,7 @@ class TracingSession(Session):
         arguments: The symbols of the function's arguments.
         known: The values of integers among the arguments, by position; None: it cannot be traced again for values.
         may_have_stages: Whether the function may be stages, between which this process runs.
-        deferred: What each call does with values after it has run, and the structures of symbols that this needs; None:
+        deferred: The functions that run after each call, and the structures of the symbols that they need; None:
             nothing may be deferred.
     """
 
@@ -72,7 +72,7 @@ class TracingSession(Session):
         self.deferred: list[tuple[Callable[[Any], None], Any]] | None = None
         self.arguments: list[Symbol] = []
         self.known: Mapping[int, int] | None = None
-        self._integers: dict[int | None, int] = {}  # positions of the unknown ones, by number
+        self._integers: dict[int | None, int] = {}  # positions of integers with unknown values, by number
         self.may_have_stages = False
         self._random_seed, self._op_seeds = outer.random_seed(), itertools.count()
 
@@ -111,14 +111,14 @@ class TracingSession(Session):
         self._random_seed = seed
 
     def next_op_seed(self) -> int:
-        """Returns the number of the op among those of this function that have no seed of their own."""
+        """Returns the index of the op among the random ops of this function that have no seed."""
         return next(self._op_seeds)
 
     def draws(self, kernel: Hashable, seed: Any) -> Draws:
         return Draws(seeds_of(self._random_seed, self.next_op_seed, seed))
 
     def draw(self, draws: Draws, blocks: int) -> Symbol:
-        """Returns a state that each call of the function takes from the draws of this op, and of no other."""
+        """Returns a random state, which each call of the function takes from the draws of this op only."""
         return self.log.capture("state", (draws.of_another_kernel(), blocks), STATE, "state:0")
 
     def record_custom_call(
@@ -130,7 +130,7 @@ class TracingSession(Session):
         traced, has_gradient = self._trace_gradient(function, *specs)
         others, tracer = traced.bound(), self.recorder()
         fields = {"has_gradient": tuple(has_gradient), "results": len(outputs), "label": label}
-        results = self._thread.running_on(  # one step, whatever tapes of the trace are active
+        results = self._thread.running_on(  # one step, even if tapes of the trace are active
             self._new_recorder(),
             lambda: self.run_command(commands.CustomCall, [traced.function], [*inputs, *outputs, *others], **fields),
         )
@@ -157,7 +157,7 @@ class TracingSession(Session):
 
     # --------------------------------------------------------------------------------------------------------- values
     def argument(self, spec: Spec, name: str) -> Symbol:
-        """Returns the symbol of one more argument; an integer that is known is a constant in the body."""
+        """Returns the symbol of a further argument; an integer whose value is known is a constant in the body."""
         symbol, position = self.log.new_symbol(spec, f"{name}:0"), len(self.arguments)
         self.arguments.append(symbol)
         if self.known is None or spec.shape or spec.dtype not in INTEGER:
@@ -185,7 +185,7 @@ class TracingSession(Session):
         """Returns the value of a symbol, computed in the program's session.
 
         Raises:
-            NotTraceable: It depends on an argument, a variable that is assigned to, or a trace around this one.
+            NotTraceable: It depends on an argument, a variable that is assigned to, or an outer trace.
         """
         needed: set[Any] = {symbol.number}
         steps: list[TracedStep] = []
@@ -213,7 +213,7 @@ class TracingSession(Session):
     def run_again(
         self, results: Sequence[Any], sources: Sequence[Any], stops: Sequence[Any]
     ) -> tuple[list[Any], Callable[[], list[Any]]]:
-        """Records the steps from some values to later ones once more, for a tape that is open now.
+        """Records the steps from some values to later ones again, for a tape that is open now.
 
         Args:
             results: The later values.
@@ -221,8 +221,8 @@ class TracingSession(Session):
             stops: Values that count as constants.
 
         Returns:
-            What the tape has to watch for each source; a function that makes the results that depend on a source, None
-            for the others.
+            For each source the value that the tape has to watch; and a function that computes the results that depend
+            on a source, and None for the others.
         """
         tracer, log = self.recorder(), self.log
         numbers = [tracer.number_of(value) if isinstance(value, Variable) else value.number for value in sources]
@@ -276,15 +276,15 @@ class TracingSession(Session):
         raise NotTraceable(why, advice)
 
     def ask_for(self, value: Symbol, why: str, advice: str) -> None:
-        """Has the function traced again for the values of integers among its arguments, if `value` follows from them.
+        """Requests a trace for the values of the function's integer arguments, if `value` follows from them.
 
         Args:
-            value: What the trace needs.
-            why: As in NotTraceable.
-            advice: As in NotTraceable.
+            value: The value that the trace needs.
+            why: The reason, as in NotTraceable.
+            advice: The alternative, as in NotTraceable.
 
         Raises:
-            NeedsValues: It does.
+            NeedsValues: It follows from them.
         """
         integers = self._integers_of(value)
         if integers:
@@ -292,7 +292,7 @@ class TracingSession(Session):
             raise NeedsValues(why, advice, session.outer, tuple(sorted(integers[session])))
 
     def _integers_of(self, value: Symbol) -> dict[TracingSession, set[int]] | None:
-        """Returns the integers among arguments from which a value follows, by trace; None: from something else too."""
+        """Returns the integer arguments from which a value follows, by trace; None: it depends on more than these."""
         integers: dict[TracingSession, set[int]] = {}
         captures = {capture.symbol.number: capture for capture in self.log.captures}
         steps = {number: step for step in self.log.steps for number in step.outputs}
@@ -321,25 +321,25 @@ class TracingSession(Session):
     ) -> list[Any]:
         tracer, step = self.recorder(), with_functions(command, functions, **fields)
         local = [tracer.local_variable(value) if isinstance(value, Variable) else value for value in inputs]
-        if tracer.context.active:  # a tape of this trace records it: its steps become this trace's
+        if tracer.context.active:  # a tape of this trace records it: its steps become steps of this trace
             return run_functions(tracer, step, functions, local)
         return list(tracer.step(step, functions, local))
 
     # ----------------------------------------------------------------------------------------------------- the result
     def add_host_step(self, action: HostStep, inputs: Sequence[Any], specs: Sequence[Spec]) -> list[Symbol]:
-        """Records what this process does between two stages, and returns its results; tapes do not record it.
+        """Records work of this process between two stages, and returns its results; tapes do not record it.
 
         Args:
-            action: What it does; it may assign to the variables among its inputs.
+            action: The work; it may assign to the variables among its inputs.
             inputs: Symbols and variables.
-            specs: Of its results.
+            specs: The specs of its results.
 
         Raises:
             NotTraceable: This trace is of a loop, a branch or a gradient.
         """
         if not self.may_have_stages:
             raise NotTraceable(GOES_OVER_A_DATASET, "the loop over the dataset outside of other loops and of branches")
-        if self.deferred:  # what was printed before is printed first
+        if self.deferred:  # earlier prints come first
             waiting, self.deferred = self.deferred, []
             printing = Deferred(waiting)
             self.add_host_step(printing, printing.inputs(), [])

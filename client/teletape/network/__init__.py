@@ -1,1 +1,1 @@
-"""The way to a server: HTTP with retries, frames over a socket of their own, and what is shown while one waits."""
+"""The connection to a server: HTTP with retries, frames over a separate socket, and the display of progress."""

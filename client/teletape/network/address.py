@@ -1,4 +1,4 @@
-"""Where a server is, and how it is reached: by TCP or by a Unix socket, in the clear or not, through a proxy or not."""
+"""Addresses of servers: TCP or a Unix socket, with or without encryption, through a proxy or not."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import httpx
 from teletape.network.options import ConnectOptions
 from teletape_engine.errors import InvalidArgumentError
 
-UNIX: Final = "unix://"  #: Begins the address of a Unix socket.
-PORT: Final = 8470  #: Where `teletape serve` listens unless it is set otherwise.
+UNIX: Final = "unix://"  #: The prefix of the address of a Unix socket.
+PORT: Final = 8470  #: The default port of `teletape serve`.
 _ADDRESS: Final = re.compile(
     r"(?:(?P<scheme>https?)://)?"
     r"(?P<place>(?:\[[0-9a-f:.%]+\]|[^\s/@?#:\[\]-][^\s/@?#:\[\]]*)(?::(?P<port>[0-9]{1,5}))?)"
     r"(?P<path>(?:/[^\s?#]*)?)",
     re.IGNORECASE,
 )
-_PAGES: Final = ("/v1/info", "/v1", "/docs", "/console")  #: Ends of URLs that people copy from a browser.
-#: (option, seconds or count): a peer that is gone without a word ends the connection after 25 s.
+_PAGES: Final = ("/v1/info", "/v1", "/docs", "/console")  #: Suffixes of URLs that people copy from a browser.
+#: (option, seconds or count): the connection ends 25 s after the peer has vanished.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPALIVE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
 
 class Endpoint(NamedTuple):
-    """What a plain socket connects to.
+    """The end of a plain socket's connection.
 
     Attributes:
         host: A name, or an address without brackets; empty: `path` is used.
@@ -43,7 +43,7 @@ class Endpoint(NamedTuple):
     path: str = ""
 
     def connect(self, seconds: float) -> socket.socket:
-        """Returns an open connection with keep-alive; of a name with several addresses to the first that answers.
+        """Returns an open connection with keep-alive; if a name has several addresses, to the first that answers.
 
         Raises:
             OSError: Nothing answers in that time.
@@ -68,7 +68,7 @@ class Endpoint(NamedTuple):
 
 
 def keep_alive() -> list[tuple[int, int, int]]:
-    """Returns the options of a socket whose peer may be gone without a word."""
+    """Returns the options of a socket that detect a vanished peer."""
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     return options + [
         (socket.IPPROTO_TCP, getattr(socket, name), value) for name, value in _KEEP_ALIVE if hasattr(socket, name)
@@ -78,8 +78,8 @@ def keep_alive() -> list[tuple[int, int, int]]:
 def normalized(url: str | int) -> str:
     """Returns the address that `tf.connect` was passed as a URL, without a path of the API and without a slash.
 
-    A number is a port of this machine, `gpu-box:8470` and `gpu-box` are http. Of `https://gpu-box/v1/` or an address of
-    the API page the server's own address is left.
+    A number is a port of this machine, `gpu-box:8470` and `gpu-box` are http. `https://gpu-box/v1/` and addresses of
+    the API page become the server's address.
 
     Raises:
         InvalidArgumentError: It is no address.
@@ -109,12 +109,12 @@ def normalized(url: str | int) -> str:
 
 
 def base_url(url: str) -> str:
-    """Returns the address that HTTP requests name: of a Unix socket this machine's."""
+    """Returns the address in HTTP requests; for a Unix socket that of this machine."""
     return "http://localhost" if url.startswith(UNIX) else url
 
 
 def plain_endpoint(url: str, proxy: str | None = None) -> Endpoint | None:
-    """Returns what a plain socket connects to; None: this address needs encryption or a proxy, or one is named."""
+    """Returns the endpoint of a plain socket; None: this address needs encryption or a proxy, or one is set."""
     if proxy is not None:
         return None
     if url.startswith(UNIX):
@@ -129,7 +129,7 @@ def transport(url: str, options: ConnectOptions) -> httpx.HTTPTransport:
     """Returns the transport to a server, as httpx makes it, and with keep-alive: a client cannot pass these options.
 
     Raises:
-        InvalidArgumentError: `verify`, `cert` or `proxy` is none.
+        InvalidArgumentError: `verify`, `cert` or `proxy` is invalid.
     """
     if url.startswith(UNIX):
         return httpx.HTTPTransport(verify=False, uds=_socket_path(url))
@@ -144,7 +144,7 @@ def transport(url: str, options: ConnectOptions) -> httpx.HTTPTransport:
 
 
 def _encryption(options: ConnectOptions) -> ssl.SSLContext | bool:
-    """Returns what a server's certificate is checked by, with the program's own certificate; True: as usual."""
+    """Returns the settings to check a server's certificate, with the program's own certificate; True: the defaults."""
     verify, cert = options.verify, options.cert
     if cert is None and isinstance(verify, bool):
         return verify
@@ -166,7 +166,7 @@ def _encryption(options: ConnectOptions) -> ssl.SSLContext | bool:
 
 
 def check_encrypted(url: str) -> None:
-    """Raises InvalidArgumentError if what is sent to this address can be read on the way."""
+    """Raises InvalidArgumentError if requests to this address are not encrypted."""
     address = httpx.URL(base_url(url))
     if address.scheme == "http" and not _is_loopback(address.host):
         raise InvalidArgumentError(
@@ -177,14 +177,14 @@ def check_encrypted(url: str) -> None:
 
 
 def _without_secrets(text: str) -> str:
-    """Returns an address without what is before its last @, but for the scheme."""
+    """Returns an address without the name and password before its last @."""
     scheme, separator, _ = text.rpartition("@")[0].partition("://")
     return f"{scheme + separator if separator else ''}…@{text.rpartition('@')[2]}"
 
 
 def _proxy(address: httpx.URL) -> str | None:
-    """Returns the proxy to a host, by the environment; None: there is none, as to this machine itself."""
-    if _is_loopback(address.host):  # a proxy would be sent the key in the clear, and means itself by that address
+    """Returns the proxy to a host from the environment; None: there is none, or the host is this machine."""
+    if _is_loopback(address.host):  # a proxy would get the key unencrypted, and be the host itself
         return None
     proxies = {} if urllib.request.proxy_bypass(address.host) else urllib.request.getproxies()
     return proxies.get(address.scheme) or proxies.get("all")

@@ -1,6 +1,6 @@
-"""The head of an answer to a frame, in the form that servers send: a status line, and headers that occur once each.
+"""The head of an answer to a frame, in the usual form: a status line, and headers that occur once each.
 
-A server's heads differ in few values. So a head that was read becomes a pattern, and the next one is compared with it.
+A server's heads differ in few values, so a parsed head becomes a pattern for the next ones.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-END: Final = b"\r\n\r\n"  #: What a head ends with.
+END: Final = b"\r\n\r\n"  #: The end of a head.
 
 _TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class AnswerHead(NamedTuple):
-    """What a head says.
+    """The content of a head.
 
     Attributes:
         status: The HTTP status.
@@ -22,7 +22,7 @@ class AnswerHead(NamedTuple):
         retry_after: The header of that name, or None.
         set_cookie: Whether it has a header of that name.
         keeps_open: Whether the connection stays open.
-        memory: Bytes of the answer in memory that the request has named; None: it is in the body.
+        memory: Bytes of the answer in the shared memory of the request; None: it is in the body.
         location: The header of that name, or None.
     """
 
@@ -81,9 +81,9 @@ def _headers(head: bytes) -> dict[bytes, bytes] | None:
 
 
 def pattern_of(head: bytes, parsed: AnswerHead) -> re.Pattern[bytes] | None:
-    """Returns the pattern of heads, with their end, that say the same as one that `parse` has read, but for the length.
+    """Returns the pattern of heads that are equal to a parsed one except for the length.
 
-    Its first group is the length. None: the head is an unusual one (a refusal, the last one of its connection).
+    Its first group is the length. None: the head is unusual (a refusal, the last one of its connection).
     """
     if parsed.status != 200 or not parsed.keeps_open or parsed.retry_after is not None or parsed.set_cookie:
         return None

@@ -1,6 +1,6 @@
-"""What to say if the first request to an address fails: nothing there, another protocol, no Teletape, no session left.
+"""Errors of a failed first request to an address: nothing there, another protocol, no Teletape, no session left.
 
-Each message says what was tried, what was found there, and what to do.
+Each message has the attempt, the finding, and the remedy.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from teletape.errors import AuthenticationError, ConnectionFailed, RequestError,
 from teletape.network.address import PORT, UNIX, base_url
 from teletape_engine.errors import InvalidArgumentError
 
-_PROBE: Final = 2.0  #: Seconds in which a server must answer the question whether it speaks TLS.
+_PROBE: Final = 2.0  #: Seconds to wait for a server's TLS handshake.
 
 
 def check_key(api_key: str | None) -> None:
-    """Checks that a key can be sent: a header has no other characters, and no server has such a key.
+    """Checks that a key has only characters that a header can have; no server has another key.
 
     Raises:
-        InvalidArgumentError: It has others.
+        InvalidArgumentError: It has other characters.
     """
     wrong = next((character for character in api_key or "" if not "!" <= character <= "~"), None)
     if wrong is not None:
@@ -33,7 +33,7 @@ def check_key(api_key: str | None) -> None:
 
 
 def is_final(error: httpx.RequestError) -> bool:
-    """Whether a first request that fails so is not sent again: nothing will be there soon."""
+    """Whether a first request that fails with this error is not sent again: a retry would fail too."""
     if isinstance(error, httpx.RemoteProtocolError):
         return "disconnected" not in str(error)  # the answer was no HTTP
     return isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
@@ -65,7 +65,7 @@ def failure(url: str, error: httpx.RequestError, seconds: float) -> ConnectionFa
 
 
 def _port_advice(url: str) -> str:
-    """Returns what to say of the port of an address that names none: it is that of its scheme; "" if it names one."""
+    """Returns the advice about the port of an address without one, which is that of its scheme; "" if it has a port."""
     address = httpx.URL(base_url(url))
     if url.startswith(UNIX) or address.port is not None:
         return ""
@@ -75,13 +75,13 @@ def _port_advice(url: str) -> str:
 
 
 def elsewhere(url: str, path: str, status: int, location: str | None) -> ConnectionFailed:
-    """Returns the exception of a request that something on the way has answered, as with a redirect.
+    """Returns the exception of a request that something before the server has answered, for example by a redirect.
 
     Args:
         url: The server's address.
-        path: The request's.
-        status: Of the response.
-        location: Where it sends the request; None: it does not say.
+        path: The request's path.
+        status: The response's status.
+        location: The target of a redirect; None: not known.
     """
     text = f"{url}{path}: HTTP {status} is no answer of a Teletape server"
     if location is None:
@@ -103,7 +103,7 @@ def encrypted_there(url: str) -> ConnectionFailed | None:
     address = httpx.URL(url)
     if address.scheme != "http":
         return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # of a probe: nothing is sent over this connection
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # only a probe: nothing is sent over this connection
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
         with (
@@ -122,7 +122,7 @@ def no_teletape(url: str, answered: object) -> ConnectionFailed:
 
     Args:
         url: Its address.
-        answered: What it answered to `GET /v1/info`.
+        answered: Its answer to `GET /v1/info`.
     """
     answer = answered.message if isinstance(answered, TeletapeError) else str(answered)[:200]
     return ConnectionFailed(
@@ -137,7 +137,7 @@ def is_page(error: RequestError) -> bool:
 
 
 def explained(error: TeletapeError, url: str, *, has_key: bool) -> TeletapeError:
-    """Returns a refusal in the words of a Python program: what to pass to `tf.connect`, what to call.
+    """Returns a refusal in terms of Python: the argument of `tf.connect` to pass, the function to call.
 
     Args:
         error: The refusal.

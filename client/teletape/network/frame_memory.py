@@ -1,4 +1,4 @@
-"""Frames and answers of which a part is in memory that this process and a server on the same machine share.
+"""Frames and answers with a part in memory that this process and a server on the same machine share.
 
 A header of the request names the parts of the frame that are not in the body, and another one the room for the answer.
 docs/protocol.md has their form.
@@ -14,17 +14,17 @@ import httpx
 from teletape.network import shared_memory
 from teletape.network.frame_socket import Buffer, Response
 
-_PARTS: Final = 64  #: Of one frame; the server takes no more.
-_BESIDES: Final = 64 << 10  #: Bytes of an answer in addition to its tensors, about.
+_PARTS: Final = 64  #: The largest number in one frame; the server takes no more.
+_BESIDES: Final = 64 << 10  #: The approximate bytes of an answer in addition to its tensors.
 
 
 class ShortBody(NamedTuple):
-    """The rest of a frame, without what is named by a header.
+    """The rest of a frame, without the parts in shared memory, which a header names.
 
     Attributes:
         line: The header.
         buffers: The body.
-        length: Its bytes.
+        length: The bytes of the body.
     """
 
     line: bytes
@@ -33,7 +33,7 @@ class ShortBody(NamedTuple):
 
 
 def without_shared(buffers: Sequence[Buffer], length: int) -> ShortBody | None:
-    """Returns a frame without its buffers that are in shared memory; None: none is."""
+    """Returns a frame without its buffers in shared memory; None: no buffer is there."""
     if length < shared_memory.SMALLEST:
         return None
     parts: list[bytes] = []
@@ -54,10 +54,10 @@ def without_shared(buffers: Sequence[Buffer], length: int) -> ShortBody | None:
 
 
 class Room:
-    """Room for one answer. Until that is here, or if it never comes, a server may write into it.
+    """Shared memory for one answer. A server may write into it until the answer is here, or for ever if it never comes.
 
     Args:
-        array: What `shared_memory.empty` has returned.
+        array: The result of `shared_memory.empty`.
 
     Attributes:
         line: The header that names it.
@@ -69,10 +69,10 @@ class Room:
         self.line = b"\r\nTeletape-Answer-Memory: %d:%d:%d" % (self._file.number, self._file.inode, array.nbytes)
 
     def answered(self, response: Response) -> Response:
-        """Returns the response to the request that named the room, with the answer as its body if that is there.
+        """Returns the response with the answer in shared memory, if there is one, as its body.
 
         Raises:
-            httpx.RemoteProtocolError: It says that more is there than there is room for.
+            httpx.RemoteProtocolError: The response claims more bytes than the memory has.
         """
         self._file.lost = False
         if response.memory is None:
@@ -83,6 +83,6 @@ class Room:
 
 
 def room_for(n: int) -> Room | None:
-    """Returns room for an answer with tensors of n bytes; None: it comes in the body."""
+    """Returns memory for an answer with tensors of n bytes; None: the answer comes in the body."""
     array = None if n < shared_memory.SMALLEST else shared_memory.empty(n + _BESIDES)
     return None if array is None else Room(array)

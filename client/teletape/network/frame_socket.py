@@ -1,8 +1,8 @@
-"""Frames over a socket of their own: HTTP/1.1 in the clear, to a server that is reached without a proxy.
+"""Frames over a separate socket: HTTP/1.1 without encryption, to a server that needs no proxy.
 
-A request is one write of a head that is made once for each path, and of the frame's buffers. The answer is received
-into memory of its size. For a small frame this takes a fifth of httpx's time, for a large one half of it. An answer of
-another form than a status line with a Content-Length (in chunks, without a length, after a 1xx) is read by h11.
+A request is one write of a head, which is made once for each path, and of the frame's buffers. The answer is received
+into memory of its size. A small frame takes a fifth of httpx's time, a large one half of it. An answer of another form
+than a status line with a Content-Length (in chunks, without a length, after a 1xx) is parsed by h11.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from teletape.network.options import CONNECT_TIMEOUT
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
-_MAX_HEAD: Final = 64 << 10  #: Bytes of an answer's head.
-_JOINED: Final = 64 << 10  #: A request up to this length is joined: the copy takes less time than several parts.
-_PARTS: Final = 64  #: Buffers of one write.
-PART_TIMEOUT: Final = 10.0  #: Seconds in which a part of a request must be taken.
+_MAX_HEAD: Final = 64 << 10  #: The largest number of bytes of an answer's head.
+_JOINED: Final = 64 << 10  #: A request up to this length is joined: the copy is quicker than several buffers.
+_PARTS: Final = 64  #: The largest number of buffers in one write.
+PART_TIMEOUT: Final = 10.0  #: Seconds in which the peer must take a part of a request.
 _GATHERS: Final = hasattr(socket.socket, "sendmsg")
 
 
 class Response(NamedTuple):
-    """What a request is answered by.
+    """The response to a request.
 
     Attributes:
         status: The HTTP status.
         retry_after: The header of that name, or None.
         body: The content, as received.
         set_cookie: Whether it has a header of that name.
-        memory: Bytes of the content that are in memory which the request has named; None: there is none.
+        memory: Bytes of the content in the shared memory of the request; None: there are none.
         location: The header of that name, or None.
     """
 
@@ -57,11 +57,11 @@ class FrameSocket:
     One thread at a time uses it. After an interrupt in any line the connection is not used again.
 
     Args:
-        endpoint: Where the server is.
-        connect_seconds: How long a connection may take to open.
+        endpoint: The server's address.
+        connect_seconds: The time limit for opening a connection.
 
     Attributes:
-        idle_link: The connection that is open, as far as this side knows, and not in use; or None.
+        idle_link: The connection that is not in use and, as far as this side knows, open; or None.
     """
 
     def __init__(self, endpoint: Endpoint, connect_seconds: float = CONNECT_TIMEOUT) -> None:
@@ -69,7 +69,7 @@ class FrameSocket:
         self.idle_link: _Link | None = None
 
     def post(self, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float, more: bytes = b"") -> Response:
-        """Sends a request and waits for its answer. A connection that the server has closed meanwhile is replaced.
+        """Sends a request and waits for its answer. If the server has closed the idle connection, a new one is opened.
 
         Args:
             head: As `request_head` returns it.
@@ -119,7 +119,7 @@ class FrameSocket:
             more: Further headers, each after a line end.
 
         Returns:
-            The answer, or if there was none in that time the function that goes on to wait.
+            The answer; if there was none in that time, a function that goes on waiting.
 
         Raises:
             httpx.TransportError: There was no answer.
@@ -152,7 +152,7 @@ class FrameSocket:
             raise
 
     def _keep(self, link: _Link) -> None:
-        """Keeps a connection after its answer, if it can be used again."""
+        """Stores a connection after its answer, if it can be reused."""
         if not link.reusable:
             link.close()
             return
@@ -162,7 +162,7 @@ class FrameSocket:
 
     def _take(self) -> _Link | None:
         link, self.idle_link = self.idle_link, None  # after an interrupt nothing uses it
-        if link is not None and link.readable(0):  # the server has closed it, or something came without a request
+        if link is not None and link.readable(0):  # the server has closed it, or has sent something without a request
             link.close()
             return None
         return link
@@ -175,14 +175,14 @@ class FrameSocket:
 
 
 class _Link:
-    """An open connection, and the answer on it as far as it has come.
+    """An open connection, and the received part of the answer on it.
 
     Its socket never blocks: there is one call of the system to send, one to wait, and one to receive.
 
     Attributes:
-        received: The number of bytes of the answer that have come.
+        received: The number of received bytes of the answer.
         reusable: Whether the answer is complete and the server keeps the connection open.
-        readable: Waits for milliseconds at most, and returns something that is true if there is something to receive.
+        readable: Waits at most that many milliseconds, and returns a true value if there is something to receive.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -191,7 +191,7 @@ class _Link:
         self.readable = _waiter(connection)
         self._memory = bytearray(_MAX_HEAD)
         self._view = memoryview(self._memory)
-        self._pattern: re.Pattern[bytes] | None = None  # of the last answer's head
+        self._pattern: re.Pattern[bytes] | None = None  # the pattern of the last answer's head
         self._begin()
 
     def _begin(self) -> None:
@@ -208,14 +208,14 @@ class _Link:
         """Closes the connection."""
         self._socket.close()
 
-    __del__ = close  # after an interrupt nothing else does
+    __del__ = close  # after an interrupt nothing else closes it
 
     # --------------------------------------------------------------------------------------------------------- sending
     def send(self, head: bytes, buffers: Sequence[Buffer], length: int, more: bytes = b"") -> None:
         """Sends a request. If the server answers before it has taken all of it, the rest is not sent.
 
         Raises:
-            httpx.WriteTimeout: The server takes nothing.
+            httpx.WriteTimeout: The server receives nothing.
             httpx.WriteError: The connection is broken, and no answer has come.
         """
         self._begin()
@@ -243,7 +243,7 @@ class _Link:
 
     # ------------------------------------------------------------------------------------------------------- receiving
     def receive(self, seconds: float) -> Response:
-        """Returns the answer. After a timeout it can be called again, and goes on.
+        """Returns the answer. After a timeout it can be called again to go on.
 
         Raises:
             httpx.ReadTimeout: No byte came in that time.
@@ -265,7 +265,7 @@ class _Link:
         except OSError as error:
             raise httpx.ReadError(str(error)) from None
         head = self._head
-        if head is None:  # of the usual form
+        if head is None:  # it has the usual form
             self.reusable = True
             return Response(200, None, body)
         self.reusable = head.keeps_open
@@ -278,7 +278,7 @@ class _Link:
                 raise TimeoutError("timed out")
             try:
                 count = self._socket.recv_into(view)
-            except BlockingIOError:  # there was something to receive, and is no more
+            except BlockingIOError:  # it was reported as readable, but nothing is there any more
                 continue
             self.received += count
             return count
@@ -340,7 +340,7 @@ class _Link:
 
 
 def request_head(request: httpx.Request) -> bytes:
-    """Returns the head of a POST up to the value of its Content-Length, with the headers that httpx would send.
+    """Returns the head of a POST up to the value of its Content-Length, with the headers of httpx.
 
     Raises:
         httpx.LocalProtocolError: A header's value cannot be sent.
@@ -368,7 +368,7 @@ def _send_parts(connection: socket.socket, buffers: Sequence[Buffer]) -> None:
     """Sends buffers one after the other, several with one call where the system can (not on Windows).
 
     Raises:
-        TimeoutError: Nothing was taken for a time; each piece has its own.
+        TimeoutError: The peer took nothing in the time limit, which is counted anew for each piece.
     """
     parts = [memoryview(buffer).cast("B") for buffer in buffers if len(buffer)]
     while parts:
@@ -385,7 +385,7 @@ def _send_parts(connection: socket.socket, buffers: Sequence[Buffer]) -> None:
 
 
 def _waiter(connection: socket.socket, *, for_room: bool = False) -> Callable[[float], object]:
-    """Returns what waits until something can be received, or sent: called with milliseconds, it returns whether."""
+    """Returns a function that polls the socket for some milliseconds, and returns whether it is ready."""
     poll = getattr(select, "poll", None)
     if poll is None:  # on Windows
         either = ([], [connection]) if for_room else ([connection], [])

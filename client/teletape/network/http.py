@@ -1,6 +1,6 @@
-"""HTTP to a server: long-lived clients, retries as the server asks for them, and problems as exceptions.
+"""HTTP to a server: persistent clients, retries, and problems as exceptions.
 
-Long because it has each way to send a request, and what all of them do again.
+Long because it has all ways to send a request, and the retries that they share.
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ _CHUNK: Final = 1 << 20
 _JOINED: Final = 64 << 10
 _PATIENCE: Final = 60.0  #: Seconds without an answer after which a request raises.
 _READ_LIMIT: Final = 30.0  #: Seconds without a byte after which a request is sent again; the server answers 202 at 20.
-#: What is not better at the next attempt.
+#: Errors that a further attempt cannot mend.
 _FINAL: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.DecodingError, httpx.TooManyRedirects)
-_LONGEST_WAIT: Final = 1.0  #: Seconds between two attempts, about, unless the server names others.
-_GONE: Final = frozenset((200, 204, 404, 410))  #: Statuses of a DELETE after which nothing is there.
-_GATEWAY: Final = frozenset((502, 503, 504))  #: Statuses that something before the server answers with.
-_MOST_HEADS: Final = 32  #: Heads of frames that are kept: one for each time limit.
-_SHORTEST: Final = 0.001  #: Seconds that a server is given at least.
-_SECRETS: Final = frozenset(("authorization", "cookie"))  #: Headers that are not sent to another machine in the clear.
-_WAITS: Final = random.Random()  #: Not the program's generator: its draws do not depend on the number of requests.
+_LONGEST_WAIT: Final = 1.0  #: Seconds between two attempts, approximately and at most, unless the server names others.
+_GONE: Final = frozenset((200, 204, 404, 410))  #: Statuses of a DELETE after which the resource does not exist.
+_GATEWAY: Final = frozenset((502, 503, 504))  #: Statuses of a gateway before the server.
+_MOST_HEADS: Final = 32  #: The largest number of stored heads of frames, one for each time limit.
+_SHORTEST: Final = 0.001  #: The shortest time limit for a server, in seconds.
+_SECRETS: Final = frozenset(("authorization", "cookie"))  #: Headers that are not sent unencrypted to another machine.
+_WAITS: Final = (
+    random.Random()
+)  #: Not the program's generator, so that its numbers do not depend on the number of requests.
 
-#: Gives the first answer to a frame that has been sent already, or raises why there is none.
+#: Returns the first answer to a frame that was sent already, or raises the error.
 FirstAnswer: TypeAlias = Callable[[], Response]
 
 
@@ -60,17 +62,17 @@ class Connection:
     A program's own httpx client takes the place of both, and of the socket; it is not closed here.
 
     Args:
-        options: Where the server is, and how it is reached.
+        options: The server's address and the options of the connection.
 
     Attributes:
         options: As passed.
         url: The server's address, as a URL without a slash at the end.
         requests: The number of answered requests, without retries.
-        server_date: The time by the server's clock at its last answer of JSON, as HTTP writes it; None: not known.
-        boot_id: Which run of the server it is, from `info`; None: not known.
+        server_date: The server's time at its last JSON answer, in HTTP's form; None: not known.
+        boot_id: The id of the server's run, from `info`; None: not known.
 
     Raises:
-        InvalidArgumentError: An option cannot be meant; the key would be sent unencrypted to another machine.
+        InvalidArgumentError: An option is invalid; the key would be sent unencrypted to another machine.
     """
 
     def __init__(self, options: ConnectOptions) -> None:
@@ -94,8 +96,8 @@ class Connection:
             shared_memory.use(self)
         self._heads: dict[tuple[str, str, float | None], bytes] = {}
         self._side: httpx.Client | None = None
-        self._is_new = False  # whether the first request, to an address that has never answered, is under way
-        self._of_frames: Patience | None = None  # of the call that sends a frame now
+        self._is_new = False  # whether the first request to an address that has never answered is under way
+        self._of_frames: Patience | None = None  # the patience of the call that sends a frame now
 
     def another(self, **changes: Any) -> Connection:
         """Returns a new connection to the same server, with changed options."""
@@ -126,7 +128,7 @@ class Connection:
         seconds: float | None = None,
         **parts: Any,
     ) -> httpx.Request:
-        """Returns a request with all headers, whose answer is waited for as long as usual, or `seconds`."""
+        """Returns a request with all headers; the time limit for its answer is the usual one, or `seconds`."""
         limit = self.options.first_patience
         timeout = (
             httpx.Timeout(limit, read=_READ_LIMIT)
@@ -159,7 +161,7 @@ class Connection:
         return facts
 
     def create(self, path: str, body: Any = None, key: str | None = None) -> Any:
-        """Makes something by a POST of JSON, once for the key however often it is sent; returns the answer's JSON."""
+        """Creates a resource by a POST of JSON, once for the key even if it is sent again; returns the JSON answer."""
         return self.json("POST", path, body, {"Idempotency-Key": key or new_key()})
 
     def json(
@@ -174,9 +176,9 @@ class Connection:
 
         Args:
             method: GET, POST, …
-            path: Where to.
-            body: What is sent; None: nothing.
-            headers: Further ones.
+            path: The path.
+            body: The body; None: there is none.
+            headers: Further headers.
             seconds: How long it waits for a byte of the answer before it sends the request again; None: as usual.
         """
 
@@ -207,11 +209,11 @@ class Connection:
         long is waited for at its address. The thread that waits for the answer reports what `trouble` returns.
 
         Args:
-            path: Where to.
+            path: The path.
             buffers: The body.
-            length: Its bytes.
-            content_type: Of the body, and of the answer.
-            first: What `frame_at_once` returned: the frame has been sent already.
+            length: The bytes of the body.
+            content_type: The type of the body, and of the answer.
+            first: The result of `frame_at_once`, if the frame has been sent already.
             expected: Bytes of the tensors in the answer.
             time_limit: Seconds that the server may take; None: as its own settings say.
         """
@@ -238,13 +240,13 @@ class Connection:
         expected: int = 0,
         time_limit: float | None = None,
     ) -> Buffer | FirstAnswer:
-        """Sends a frame over the connection that is open, and waits for its answer for that time.
+        """Sends a frame over the open connection, and waits for its answer for a time.
 
-        For the thread that reads: an interrupt leaves nothing but a connection that is not used again. `frame` goes on
-        from everything else than the expected answer, which the caller counts in `requests`.
+        It runs in the thread that reads: after an interrupt there is only a connection that is not reused. If the
+        expected answer does not come, `frame` goes on; if it comes, the caller counts it in `requests`.
 
         Returns:
-            The answer's bytes, or what `frame` needs to go on.
+            The answer's bytes, or the argument `first` of `frame`.
         """
         frames = self._frames
         if frames is None:
@@ -279,7 +281,7 @@ class Connection:
     def _posted(
         self, frames: FrameSocket, head: bytes, buffers: Sequence[Buffer], length: int, expected: int
     ) -> Response:
-        """Sends a frame, in a body or with a part of it in shared memory."""
+        """Sends a frame, as a body or with a part of it in shared memory."""
         if self._shares:
             room, short = room_for(expected), without_shared(buffers, length)
             more = b"" if room is None else room.line
@@ -292,7 +294,7 @@ class Connection:
                 return response
             refused = response
             response = frames.post(head, buffers, length, _READ_LIMIT)
-            if response.status < 400:  # it was refused for the memory
+            if response.status < 400:  # it was refused because of the shared memory
                 logs.get_logger().info("%s does not use shared memory: %s", self.url, bytes(refused.body[:300]))
                 self._share_no_more()
             return response
@@ -308,7 +310,7 @@ class Connection:
         return response
 
     def _leave_frames_to_client(self) -> None:
-        """Makes httpx send the frames from now on: something on the way sets cookies, and wants them back."""
+        """Makes httpx send the frames from now on, because something before the server sets cookies."""
         if self._frames is not None:
             self._frames.close()
             self._frames = None
@@ -320,11 +322,11 @@ class Connection:
         return self._streamed(self._request(self._client, "POST", path, content=content, headers=headers))
 
     def _waited_at(self, address: str) -> Response:
-        """Waits for the answer to a request that runs, at its address."""
+        """Waits for the answer to a running request, at its address."""
         return self._streamed(self._request(self._client, "GET", address, headers={"Accept-Encoding": "identity"}))
 
     def _streamed(self, request: httpx.Request) -> Response:
-        """Sends a request, and takes the answer as it comes."""
+        """Sends a request, and receives the answer in parts."""
         response = self._client.send(request, stream=True, follow_redirects=False)
         received = bytearray()
         try:
@@ -353,11 +355,11 @@ class Connection:
         return bytes(self._aside("GET", path, params=query).body).decode(errors="replace")
 
     def get(self, path: str) -> Any:
-        """Returns the facts of a GET, which may wait for what the session computes: with a key the server says so."""
+        """Returns the facts of a GET, which may wait for the session's work; with a key the server answers 202."""
         return self._facts(self._aside("GET", path, headers={"Idempotency-Key": new_key()}), path)
 
     def _aside(self, method: str, path: str, *, headers: dict[str, str] | None = None, **parts: Any) -> Response:
-        """Sends a request for a thread that waits no longer than its timeout; the server stops then too.
+        """Sends a request for a thread with a timeout, at which the server stops the work too.
 
         Raises:
             DeadlineExceededError: There was no answer in time.
@@ -373,11 +375,11 @@ class Connection:
         return self._retried(send, path, until=until)
 
     def try_json(self, path: str, seconds: float = 1.0) -> Any:
-        """Returns the JSON of a GET, sent once and not counted; None: there was no answer in time."""
+        """Returns the JSON of a GET, which is sent once and not counted; None: there was no answer in time."""
         return self._tried("GET", path, seconds=seconds)
 
     def try_create(self, path: str, body: Any, key: str, seconds: float) -> Any:
-        """Sends a POST as `create` does, but once, and waits no longer than that; None: there was no answer in time."""
+        """Sends a POST like `create`, but once and with a time limit; None: there was no answer in time."""
         return self._tried("POST", path, json=body, headers={"Idempotency-Key": key}, seconds=seconds)
 
     def _tried(self, method: str, path: str, **options: Any) -> dict[str, Any] | None:
@@ -385,7 +387,7 @@ class Connection:
         return facts_of(response) if response is not None and response.status < 300 else None
 
     def try_delete(self, path: str, seconds: float) -> bool:
-        """Sends a DELETE once, and waits for the answer no longer than that; returns whether nothing is left there."""
+        """Sends a DELETE once, with a time limit; returns whether the resource is gone."""
         response = self._tried_once("DELETE", path, seconds=seconds)
         return response is not None and response.status in _GONE
 
@@ -396,12 +398,12 @@ class Connection:
             return None
 
     def trouble(self) -> str | None:
-        """Returns what is wrong while a frame is sent again and again, as a line for people; None: nothing is."""
+        """Returns the trouble that makes a frame be sent again, as a line for people; None: there is none."""
         patience = self._of_frames
         return None if patience is None else patience.trouble
 
     def _by_side(self, method: str, path: str, **options: Any) -> httpx.Response:
-        client, self._side = self._side, None  # after an interrupt it is not used again
+        client, self._side = self._side, None  # after an interrupt it is not reused
         if client is None:
             client = self._new_client()
         try:
@@ -424,18 +426,19 @@ class Connection:
         polls: bool = False,
         until: float | None = None,
     ) -> Response:
-        """Sends until there is an answer that asks for no retry.
+        """Sends a request until its answer asks for no retry.
 
-        A request that runs is waited for at its address; a server that does not know that gets the request again.
+        A running request is waited for at its address; if the server does not know the address, the request is sent
+        again.
 
         Args:
             send: Sends the request once.
             path: Its path, for messages.
             of_frame: Whether it sends a frame: the thread that waits for its answer reports `trouble`.
             polls: Whether it is the only thread that uses the client, and so can wait at an address.
-            until: When the caller waits no longer, on the monotonic clock; None: it waits for any time.
+            until: The end of the caller's wait, on the monotonic clock; None: there is none.
         """
-        address: str | None = None  # where the answer is waited for
+        address: str | None = None  # the address at which the answer is waited for
         seconds = min(_PATIENCE, self.options.first_patience) if self._is_new else _PATIENCE
         patience = Patience(self.url, seconds, self.options.max_retries)
         notice = None if of_frame else progress.Notice(sys.stderr)
@@ -484,7 +487,7 @@ class Connection:
             raise DeadlineExceededError(f"{self.url}{path}: no answer within the timeout of this session; allow more")
 
     def _check_first(self, error: httpx.RequestError) -> None:
-        """Raises ConnectionFailed if the first request to a server failed so that there is none."""
+        """Raises ConnectionFailed if the error of the first request shows that there is no server."""
         if isinstance(error, httpx.ConnectError) or (self._is_new and first_contact.is_final(error)):
             raise first_contact.failure(self.url, error, self.options.first_patience) from None
         if (
@@ -507,10 +510,10 @@ class Connection:
         return ConnectionFailed(f"{self.url}{path}: no answer ({type(error).__name__}: {error}); {advice}")
 
     def _answer(self, response: Response, path: str) -> Response:
-        """Returns a response that is the server's answer.
+        """Returns the response if it is the server's answer.
 
         Raises:
-            ConnectionFailed: Something on the way has answered: the server has not, as far as is known.
+            ConnectionFailed: Something before the server has answered.
             TeletapeError: The server refuses.
         """
         if not is_answer(response):
@@ -531,7 +534,7 @@ class Connection:
         """Returns the JSON object of an answer; None: it has status 204.
 
         Raises:
-            ConnectionFailed: The body is no such thing: a page of something on the way, or of another server.
+            ConnectionFailed: The body is no JSON object: a page of something before the server, or of another server.
         """
         if response.status == 204:
             return None
@@ -547,7 +550,7 @@ class Connection:
         return facts
 
     def _refusal(self, response: Response) -> TeletapeError:
-        """Returns a refusal as an exception. A session that a restarted server does not know has ended."""
+        """Returns a refusal as an exception; SessionEndedError if a restarted server does not know the session."""
         refusal = error_of(response.status, bytes(response.body), retry_seconds(response))
         error = self._explained(refusal)
         error.request_id, error.retry_after = refusal.request_id, refusal.retry_after
@@ -567,12 +570,12 @@ class Connection:
 
 
 def new_key() -> str:
-    """Returns an Idempotency-Key that no other request has."""
+    """Returns a new unique Idempotency-Key."""
     return secrets.token_hex(16)
 
 
 def _is_secret(header: str) -> bool:
-    """Whether a header's value is for the server alone."""
+    """Whether a header's value is secret."""
     return header.lower() in _SECRETS
 
 
@@ -580,7 +583,7 @@ def _frame_headers(content_type: str, time_limit: float | None) -> dict[str, str
     return {
         "Content-Type": content_type,
         "Accept": content_type,
-        "Accept-Encoding": "identity",  # the bytes are taken as they come; a proxy must not compress them
+        "Accept-Encoding": "identity",  # the bytes are not decoded; a proxy must not compress them
     } | _limit_header(time_limit)
 
 

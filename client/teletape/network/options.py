@@ -1,4 +1,4 @@
-"""How a program reaches a server, and how long it waits for it: one record, from `tf.connect` down to the connection.
+"""The options of a connection and its time limits: one record, from `tf.connect` down to the connection.
 
 Nothing here imports HTTP, which a program without a server does not load.
 """
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     import httpx
 
-CONNECT_TIMEOUT: Final = 10.0  #: Seconds in which a server answers the first request, unless the program says others.
+CONNECT_TIMEOUT: Final = 10.0  #: The default time limit of the first request, in seconds.
 
-#: What a block has set, the innermost first: a record, and the timeout of its session's reads.
+#: The settings of blocks, the innermost first: a record, and the timeout of its session's reads.
 _timeouts: contextvars.ContextVar[tuple[tuple[ConnectOptions, float | None], ...]] = contextvars.ContextVar(
     "timeouts", default=()
 )
@@ -30,7 +30,7 @@ _timeouts: contextvars.ContextVar[tuple[tuple[ConnectOptions, float | None], ...
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectOptions:
-    """The arguments of `tf.connect` that are about a server; `tf.connect` says what each means.
+    """The arguments of `tf.connect` about a server; `tf.connect` documents them.
 
     Raises:
         InvalidArgumentError: A number is none that can be meant, or `http_client` comes with what only its maker sets.
@@ -75,7 +75,7 @@ class ConnectOptions:
         headers: Mapping[str, str] | None = None,
         **others: Any,
     ) -> Self:
-        """Returns the record of a program's arguments; what they leave open is as the environment says."""
+        """Returns the record of a program's arguments; defaults come from the environment."""
         return cls(
             url=url,
             api_key=api_key or environment.api_key(),
@@ -91,12 +91,12 @@ class ConnectOptions:
 
     @property
     def first_patience(self) -> float:
-        """Seconds in which the server has to answer a program that connects, and a connection has to open."""
+        """Seconds in which the server has to answer the first request, and a connection has to open."""
         return CONNECT_TIMEOUT if self.connect_timeout is None else self.connect_timeout
 
     @property
     def current_timeout(self) -> float | None:
-        """Seconds that a read may take here: those of the innermost block of `with_timeout`, or `timeout`."""
+        """The timeout of a read here, in seconds: that of the innermost block of `with_timeout`, or `timeout`."""
         for options, timeout in _timeouts.get():
             if options is self:
                 return timeout

@@ -1,7 +1,7 @@
 """Waiting for a batch: a line on stderr shows the server's progress, or that the server does not answer.
 
 The progress is shown after a second, if stderr is a terminal or the program a notebook; TELETAPE_PROGRESS: 1 always
-shows it, 0 never. That a server does not answer is shown in any case, in a log file by a line from time to time.
+shows it, 0 never. A server that does not answer is always shown, in a log file by a line from time to time.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from teletape.program.notebook import OutputLine, is_notebook
 
 QUIET: Final = 1.0  #: Seconds before anything is shown.
 _STEP: Final = 0.3  #: Seconds between two updates.
-_REPEAT: Final = 10.0  #: Seconds between two lines about trouble where lines cannot be rewritten.
-_CLEAR: Final = "\r\x1b[2K"  #: Begins a terminal's line again.
-_WIDTH: Final = 30  #: Characters of the bar.
+_REPEAT: Final = 10.0  #: Seconds between two lines about trouble if lines cannot be rewritten.
+_CLEAR: Final = "\r\x1b[2K"  #: Moves to the beginning of a terminal's line and clears it.
+_WIDTH: Final = 30  #: The number of characters of the bar.
 
 
 class Awaited(Protocol):
-    """What can be waited for: a `Reply`."""
+    """The interface of a `Reply`: it can be waited for."""
 
     def wait(self, seconds: float = -1) -> bool:
-        """Returns whether it is there within that time."""
+        """Waits for that time, and returns whether it is settled."""
 
 
 class TerminalLine:
-    """A line of a terminal that is rewritten, and at last removed.
+    """A line of a terminal that is rewritten, and finally removed.
 
     Args:
         stream: The terminal.
@@ -46,7 +46,7 @@ class TerminalLine:
         _write(self._stream, _CLEAR + text)
 
     def draw(self, text: str, share: float | None) -> None:
-        """Shows the progress now. The text has its bar: `share` is for a notebook."""
+        """Shows the progress now. The text includes a bar; `share` is for a notebook."""
         self.show(text)
 
     def end(self) -> None:
@@ -56,7 +56,7 @@ class TerminalLine:
 
 
 class Notice:
-    """The line about a server that does not answer: rewritten and at last removed, if that is possible.
+    """The line about a server that does not answer: rewritten and finally removed, if that is possible.
 
     Args:
         stream: Where it is written, if the program is no notebook.
@@ -69,7 +69,7 @@ class Notice:
         self._line = _rewritten_line(stream) if _is_terminal(stream) or is_notebook() else None
 
     def show(self, text: str) -> None:
-        """Shows a text now, or not if it can only be added to the lines before and one was added a short time ago."""
+        """Shows a text now; if lines cannot be rewritten, only some time after the last one."""
         now = time.monotonic()
         if self._line is not None:
             self._line.show(f"teletape: {text}")
@@ -91,14 +91,14 @@ def wait(
     began: float | None = None,
     until: float | None = None,
 ) -> bool:
-    """Waits for a reply of the sender's thread, and returns whether it is there.
+    """Waits for a reply of the sender's thread, and returns whether it is settled.
 
     Args:
         reply: The reply.
         progress: Returns the progress as done, total, iteration, iterations; None: not known.
-        trouble: Returns what is wrong with the connection now, as a line; None: nothing is.
-        began: When the caller began to wait; None: now.
-        until: When it waits no longer; None: it waits for any time.
+        trouble: Returns the trouble with the connection, as a line; None: there is none.
+        began: The beginning of the wait; None: now.
+        until: The end of the wait; None: there is none.
     """
     now = time.monotonic()
     began, until = now if began is None else began, math.inf if until is None else until
@@ -108,10 +108,10 @@ def wait(
 
 
 def explain_interrupt(problem: str | None) -> None:
-    """Logs what becomes of a batch whose reader was interrupted.
+    """Logs that the batch of an interrupted reader goes on.
 
     Args:
-        problem: What is wrong with the connection; None: nothing is.
+        problem: The trouble with the connection; None: there is none.
     """
     if problem is None:
         logs.get_logger().warning(
@@ -136,7 +136,7 @@ def _watch(
     began: float,
     until: float = math.inf,
 ) -> bool:
-    """Waits, and shows what happens meanwhile; returns whether the reply is there."""
+    """Waits, and shows the progress; returns whether the reply is settled."""
     notice, bar = Notice(stream), _rewritten_line(stream) if shown(stream) else None
     try:
         while not reply.wait(min(_STEP, max(0.0, until - time.monotonic()))):
@@ -156,13 +156,13 @@ def _watch(
 
 
 def line(progress: Mapping[str, Any], seconds: float) -> str:
-    """Returns the line: a bar of the loop that runs if its length is known, else of the commands; then the time."""
+    """Returns the line: a bar of the running loop if its length is known, else of the commands; then the time."""
     filled = round(_WIDTH * (_share(progress) or 0.0))
     return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {how_far(progress)}, {seconds:.0f} s"
 
 
 def how_far(progress: Mapping[str, Any]) -> str:
-    """Returns how many commands are done, and the iterations of the loop that runs."""
+    """Returns the number of commands that are done, and the iterations of the running loop, as text."""
     names = ("done", "total", "iteration", "iterations")
     done, total, iteration, iterations = (int(progress.get(name, 0)) for name in names)
     text = f"{done:,} of {total:,} commands" if total else "waiting"
@@ -172,7 +172,7 @@ def how_far(progress: Mapping[str, Any]) -> str:
 
 
 def _share(progress: Mapping[str, Any]) -> float | None:
-    """Returns how far it is, from 0 to 1: the loop that runs, else the commands; None: not known."""
+    """Returns the share that is done, from 0 to 1, of the running loop, else of the commands; None: not known."""
     part, whole = ("iteration", "iterations") if progress.get("iteration") else ("done", "total")
     return min(int(progress.get(part, 0)) / int(progress[whole]), 1.0) if progress.get(whole) else None
 

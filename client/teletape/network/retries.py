@@ -1,8 +1,8 @@
-"""When a request is sent again: what an answer asks for, and how long one call is patient with the server.
+"""Retries: when a request is sent again, and for how long a call is patient with the server.
 
-A server that does not answer, or is busy, is asked again until the call's patience ends. A server that answers 202 with
-its progress computes: it is asked again for as long as it says so, which its own limits bound. The 202 has the
-request's address, where a GET waits for the answer, so the request is not sent again.
+If a server does not answer, or is busy, the request is sent again until the call's patience ends. A server that answers
+202 with its progress computes: there is no limit but its own. The 202 has the request's address, at which a GET waits
+for the answer, so the request is not sent again.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:  # a program without a server loads no HTTP
     from teletape.network.frame_socket import Response
 
-_LONGEST_WAIT: Final = 10.0  #: Seconds between two attempts, at most, whatever the server names.
+_LONGEST_WAIT: Final = 10.0  #: The longest time between two attempts, in seconds, whatever the server names.
 _RETRIED: Final = frozenset((429, 502, 503, 504))
-_ANSWERS: Final = frozenset((200, 201, 202, 204))  #: Statuses of a server's answers that are no refusals.
+_ANSWERS: Final = frozenset((200, 201, 202, 204))  #: Statuses of successful answers.
 _ADDRESS: Final = re.compile(r"/v1/requests/[A-Za-z0-9_-]+$", re.ASCII)
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?", re.ASCII)
 
@@ -26,17 +26,17 @@ _most: Final[list[float]] = []  # seconds, of a program that ends
 
 
 def limit_patience(seconds: float) -> None:
-    """Lets no call be patient for longer from now on: the program ends."""
+    """Limits the patience of all calls from now on, because the program ends."""
     _most.append(seconds)
 
 
 class Patience:
-    """How long one call has waited in vain. Other calls of the connection have their own.
+    """The patience of one call: the time for which it has waited in vain. Each call of a connection has its own.
 
     Args:
         url: The server's address, for messages.
-        seconds: How long a server may not answer, or be busy, until the call raises.
-        retries: How often the request is sent again because of that; None: as often as there is time for.
+        seconds: The time for which a server may be silent or busy until the call raises.
+        retries: The largest number of retries because of that; None: no limit but the time.
     """
 
     def __init__(self, url: str, seconds: float, retries: int | None = None) -> None:
@@ -46,7 +46,7 @@ class Patience:
 
     @property
     def trouble(self) -> str | None:
-        """What is wrong, as a line for people; None: nothing is."""
+        """The trouble, as a line for people; None: there is none."""
         if self._since is None:
             return None
         return f"{self._reason}, trying again, {time.monotonic() - self._since:.0f} s of {self._seconds:.0f}"
@@ -55,7 +55,7 @@ class Patience:
         """Notes that there was no answer; returns whether the request is to be sent again.
 
         Args:
-            began: When the silence began.
+            began: The beginning of the silence.
             wait: Seconds until it would be sent again.
         """
         return self._goes_on(f"no answer from {self._url}", began, wait)
@@ -88,18 +88,18 @@ class Patience:
 
 def is_answer(response: Response) -> bool:
     """Whether a response is a server's answer, or a refusal; a redirect is neither."""
-    if response.status == 202 and response.retry_after is not None:  # progress, or nothing that a server says
+    if response.status == 202 and response.retry_after is not None:  # progress, or no answer of a server
         return False
     return response.status in _ANSWERS or response.status >= 400
 
 
 def is_retried(response: Response) -> bool:
-    """Whether a request is sent again: the status of its response says so, or the server did."""
+    """Whether a request is sent again, by the status of its response or its Retry-After."""
     return response.status in _RETRIED or (response.status >= 400 and response.retry_after is not None)
 
 
 def is_progress(response: Response) -> bool:
-    """Whether a response says that the request still runs: the same request, sent again, joins it."""
+    """Whether a response says that the request still runs; the same request, sent again, joins it."""
     if response.status != 202 or response.retry_after is None:
         return False
     facts = facts_of(response)
@@ -107,9 +107,9 @@ def is_progress(response: Response) -> bool:
 
 
 def address_of(response: Response) -> str | None:
-    """Returns where to wait for the answer to a request that still runs; None: the request has to be sent again.
+    """Returns the address at which to wait for the answer to a running request; None: send the request again.
 
-    Something between here and the server may have put its own address before the path.
+    A proxy may have put its own address before the path.
     """
     if response.location is None or not is_progress(response):
         return None
@@ -118,7 +118,7 @@ def address_of(response: Response) -> str | None:
 
 
 def facts_of(response: Response) -> dict[str, Any] | None:
-    """Returns the JSON object that is a response's body; None: it is none, as a page is."""
+    """Returns the JSON object in a response's body; None: the body is something else, such as a page."""
     try:
         facts = json.loads(bytes(response.body))
     except ValueError:
@@ -127,12 +127,12 @@ def facts_of(response: Response) -> dict[str, Any] | None:
 
 
 def retry_seconds(response: Response) -> float | None:
-    """Returns the seconds that a response names in Retry-After; None: it names none, or a date, which is not read."""
+    """Returns the seconds in a response's Retry-After; None: there is none, or a date, which is ignored."""
     named = response.retry_after
     return None if named is None or _SECONDS.fullmatch(named.strip()) is None else float(named)
 
 
 def _named_seconds(response: Response, default: float) -> float:
-    """Returns the seconds that a response names in Retry-After, at most `_LONGEST_WAIT`."""
+    """Returns the seconds in a response's Retry-After, at most `_LONGEST_WAIT`."""
     named = retry_seconds(response)
     return default if named is None else min(named, _LONGEST_WAIT)

@@ -1,8 +1,8 @@
 """Memory for large arrays that a server on this machine can read and write: files in memory that cannot shrink.
 
-At a Unix socket a large tensor is not sent: the request names the file that it lies in (frame_memory.py). The
-system hands out such memory page by page, ten times as slowly as it is copied: so a file is made for a size that has
-been wanted before, and used again after the last array in it is gone.
+Over a Unix socket a large tensor is not sent: the request names the file that has it (frame_memory.py). The system
+provides such memory page by page, ten times as slowly as a copy: so a file is made for a size that was requested
+before, and reused after the last array in it is gone.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if sys.platform == "linux" or TYPE_CHECKING:
 
 HostArray: TypeAlias = "np.ndarray[Any, Any]"
 
-SMALLEST: Final = 1 << 20  #: Bytes from which an array may get such memory.
-_WANTED: Final = 2  #: How often a size is wanted before it gets a file.
-_MOST_IDLE: Final = 128 << 20  #: Bytes of files that are kept for further arrays.
+SMALLEST: Final = 1 << 20  #: The smallest number of bytes of an array in such memory.
+_WANTED: Final = 2  #: The number of requests for a size before it gets a file.
+_MOST_IDLE: Final = 128 << 20  #: The largest number of bytes of idle files.
 
 POSSIBLE: Final = hasattr(os, "memfd_create") and sys.platform == "linux"  #: Whether this system has such files.
 
@@ -38,7 +38,7 @@ class File:
         number: Its descriptor.
         inode: Its number in the system.
         memory: Its bytes.
-        forks: How often this process had been forked when it was made.
+        forks: The number of forks of this process when it was made.
         lost: Whether a server may still write into it.
     """
 
@@ -53,11 +53,11 @@ class File:
         self.memory = mmap.mmap(self.number, size)
 
     def __del__(self) -> None:
-        with suppress(AttributeError, OSError):  # it was not made; the program ends
+        with suppress(AttributeError, OSError):  # the constructor failed; or the program ends
             os.close(self.number)
 
 
-#: Files that no array is in, by their size. Every change is one call in C, so that threads and interrupts share it.
+#: Idle files by their size. Every change is one call in C, so threads and interrupts need no lock.
 _idle: Final[dict[int, list[File]]] = {}
 _wanted: Final[Counter[int]] = Counter()
 _by_address: Final[weakref.WeakValueDictionary[int, File]] = weakref.WeakValueDictionary()
@@ -66,17 +66,17 @@ _forks: Final = [0]
 
 
 def use(user: object) -> None:
-    """Notes that something can send such memory, as long as it lives or until `end_use`."""
+    """Notes that an object can send such memory, as long as it lives or until `end_use`."""
     _users.add(user)
 
 
 def end_use(user: object) -> None:
-    """Notes that it can do so no more."""
+    """Notes that the object no longer can."""
     _users.discard(user)
 
 
 def empty(nbytes: int) -> HostArray | None:
-    """Returns uninitialized memory as a vector of bytes; None: it is too small for it, or not wanted often enough."""
+    """Returns uninitialized memory as a vector of bytes; None: the size is too small, or not requested often enough."""
     if nbytes < SMALLEST or not _users:
         return None
     size = host_memory.block_size(nbytes)
@@ -88,7 +88,7 @@ def empty(nbytes: int) -> HostArray | None:
             return None
         try:
             file = File(size)
-        except OSError:  # no descriptor, no memory
+        except OSError:  # there is no descriptor or no memory left
             return None
         _by_address[_address(np.frombuffer(file.memory, np.uint8))] = file
         host_memory.forget(size)
@@ -98,7 +98,7 @@ def empty(nbytes: int) -> HostArray | None:
 
 
 def copy(array: HostArray) -> HostArray:
-    """Returns a copy, row-major and writable, that can be sent; in ordinary memory if there is no other."""
+    """Returns a copy, row-major and writable, in shared memory if there is some, else in ordinary memory."""
     block = empty(array.nbytes) if _users and not array.dtype.hasobject else None
     if block is None:
         return host_memory.copy(array)
@@ -108,13 +108,13 @@ def copy(array: HostArray) -> HostArray:
 
 
 def file_at(memory: Any) -> File | None:
-    """Returns the file that begins where these bytes begin, and has all of them; None: there is none."""
+    """Returns the file that begins at the address of these bytes and has all of them; None: there is none."""
     file = _by_address.get(_address(np.frombuffer(memory, np.uint8)))
     return None if file is None or len(file.memory) < len(memory) else file
 
 
 def file_of(array: HostArray) -> File:
-    """Returns the file of what `empty` has returned."""
+    """Returns the file of a result of `empty`."""
     return _by_address[_address(array)]
 
 
@@ -123,8 +123,8 @@ def _address(array: HostArray) -> int:
 
 
 def _keep(file: File) -> None:
-    """Keeps a file, and drops others until those that are kept are within the bound."""
-    if file.lost or file.forks != _forks[0]:  # another process has its arrays too, since it shares the memory
+    """Adds an idle file, and drops others until all are within the bound."""
+    if file.lost or file.forks != _forks[0]:  # another process has its arrays too, because it shares the memory
         return
     _idle.setdefault(len(file.memory), []).append(file)
     excess = sum(size * len(files) for size, files in list(_idle.items())) - _MOST_IDLE
@@ -138,7 +138,7 @@ def _keep(file: File) -> None:
 
 
 def _after_fork() -> None:
-    """Uses no file again that both processes have."""
+    """Drops the idle files, because both processes have them."""
     _forks[0] += 1
     _idle.clear()
 
