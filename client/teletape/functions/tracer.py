@@ -250,7 +250,7 @@ class Tracer(SpecRecorder):
 
     # ----------------------------------------------------------------------------------------------------- variables
     def local_variable(self, variable: Variable) -> Variable:
-        """Returns the replacement of a variable in the trace: for tapes it is the same variable; its value is a symbol."""
+        """Returns a variable's replacement in the trace: for tapes the same variable, with a symbol as its value."""
         log = self.log
         local = log.variables.get(variable.uid)
         if local is None:
