@@ -7,6 +7,7 @@ import re
 import pytest
 
 import teletape_client
+from programs import ROOT
 from teletape_client import errors
 from teletape_server.problems import PROBLEMS
 
@@ -41,3 +42,11 @@ def test_an_error_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301  # its own
     assert (type(copy), str(copy), vars(copy)) == (errors.BusyError, "wait (busy, request r)", vars(error))
     assert copy.details == {"limit": 3}
+
+
+def test_the_page_lists_each_class_with_its_codes() -> None:
+    page = (ROOT / "docs/service-client.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+Error)` \| (.+?) \| (.*)\|$", page, re.M)
+    listed = {name: (advice, set(re.findall(r"`(\w+)`", codes))) for name, advice, codes in rows}
+    words = {error.__name__: " ".join((error.__doc__ or "").split()).rstrip(".") for error in CLASSES}
+    assert listed == {error.__name__: (words[error.__name__], set(error.codes)) for error in CLASSES}

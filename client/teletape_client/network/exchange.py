@@ -140,7 +140,7 @@ class Attempt:
         return is_asked and not (self.call.fields or {}).get("outputs")
 
     def _is_pure(self) -> Generator[Action, Any, bool]:
-        """Returns whether the function assigns to no variable; the first time the server is asked."""
+        """Returns whether the function assigns to no variable, which the server says once."""
         function = self.call.function
         is_pure = self.known.is_pure(function)
         if is_pure is None:

@@ -21,7 +21,7 @@ CONTENTS: Final = {
     "Gradients": ("derivatives", "explain", "graph", "forward-mode", "sparse", "check_gradients"),
     "Functions": ("functions", "training", "control-flow"),
     "Over HTTP": ("binary", "web", "problems", "protocol", "limits"),
-    "From Python": ("laziness", "custom-gradients", "python-calls", "compatibility", "examples"),
+    "From Python": ("service-client", "laziness", "custom-gradients", "python-calls", "compatibility", "examples"),
     "Reference": ("reference", "glossary"),
     "Running it": ("deploy", "reliability", "benchmarks"),
 }
