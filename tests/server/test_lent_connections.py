@@ -17,7 +17,7 @@ import pytest
 from test_frames import PATH, REFUSED, Answered, Stream, answer, frame, head, host_of, until
 
 import teletape_wire as wire
-from serving import KEYS, Program, Server, needs_exchange, ok
+from serving import KEYS, Program, Server, needs_exchange, ok, problem
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.recording.values import Literal
 from teletape_server.connections import lending
@@ -511,6 +511,29 @@ def test_a_cancel_concerns_what_the_process_has_not_read(direct: Server, http: h
     assert failure is not None
     assert failure.code == "cancelled"
     assert caller.run() == ()
+
+
+def test_the_batch_of_a_client_is_cancelled_alone(direct: Server, http: httpx.Client, caller: Caller) -> None:
+    """The one that runs; the one of another client, which waits for it, is answered."""
+    other = Caller(direct, http, lends=False)
+    with other:
+        batch = caller.send(*ENDLESS, Fetch("sum"))
+        until(lambda: ok(http.get("/v1/sessions/demo")).json()["running"]["requests"] == 1)
+        other.send(Constant("kept", np.ones(2)), Fetch("kept"))
+        until(lambda: ok(http.get("/v1/sessions/demo")).json()["running"]["requests"] == 2)
+        for seq in (batch.seq + 1, batch.seq):  # the first names no batch
+            ok(http.post("/v1/sessions/demo/cancel", params={"client": batch.client, "seq": seq}))
+        failure = wire.decode_answer(caller.answer().body)[0].failure
+        assert failure is not None
+        assert failure.code == "cancelled"
+        [fetched] = other.results()
+        assert fetched.array.tolist() == [1.0, 1.0]
+    caller.lend()
+
+
+def test_a_cancel_of_one_batch_names_client_and_number(http: httpx.Client) -> None:
+    refusal = problem(http.post("/v1/sessions/demo/cancel", params={"client": 3}), 422, "invalid_request")
+    assert "client and seq name a batch together" in refusal["detail"]
 
 
 @pytest.mark.usefixtures("undisturbed")

@@ -111,6 +111,13 @@ class UnderWay:
         """Returns what runs with that identity: a retry does not need its body kept."""
         return self._running.get(identity)
 
+    def batch(self, client: int, seq: int) -> Running | None:
+        """Returns the running batch of a client that has this number in its sequence; None: it does not run."""
+        for identity, joinable in self._running.items():
+            if isinstance(identity, tuple) and identity[:2] == (client, seq):
+                return joinable.running
+        return None
+
     def join_or_begin(
         self,
         identity: Hashable,

@@ -186,14 +186,26 @@ async def attach(request: Request, session: LiveSession, key: IdempotencyKey = N
 
 
 @router.post("/{session}/cancel", status_code=202, summary="Cancel running work", responses=refusals(*SESSION[:-1]))
-async def cancel(request: Request, session: KnownSession, key: IdempotencyKey = None) -> Session:
+async def cancel(
+    request: Request,
+    session: KnownSession,
+    client: Annotated[int | None, Query(description="Of a client's batch, which is stopped alone: its number")] = None,
+    seq: Annotated[int | None, Query(description="The batch's number in the client's sequence")] = None,
+    key: IdempotencyKey = None,
+) -> Session:
     """Stops running and waiting requests before their next step; they fail with `cancelled`.
 
-    A step is a command, an iteration of a loop, or some ops of a function, a gradient or a check.
+    A step is a command, an iteration of a loop, or some ops of a function, a gradient or a check. With `client` and
+    `seq` one batch is stopped, a frame, and no other request; one that does not run is not looked for.
     """
+    if (client is None) != (seq is None):
+        raise Problem("invalid_request", "client and seq name a batch together: give both, or none of them")
     if session.host is not None:
         await session.host.recall()
-        session.host.cancel()
+        if client is None or seq is None:
+            session.host.cancel()
+        elif batch := session.under_way.batch(client, seq):
+            batch.cancel()
     return _described(request, session)
 
 
