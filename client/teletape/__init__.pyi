@@ -237,6 +237,7 @@ from teletape.ragged_tensors.spec import RaggedTensorSpec as RaggedTensorSpec
 from teletape.ragged_tensors.tensor import RaggedTensor as RaggedTensor
 from teletape.session_functions import SessionPool as SessionPool
 from teletape.session_functions import executing_eagerly as executing_eagerly
+from teletape.session_functions import gather_values as gather_values
 from teletape.session_functions import inside_function as inside_function
 from teletape.session_functions import no_gradient as no_gradient
 from teletape.session_functions import session as session
@@ -394,6 +395,7 @@ __all__ = [
     "function",
     "gather",
     "gather_nd",
+    "gather_values",
     "get_current_name_scope",
     "get_logger",
     "get_static_value",

@@ -1,9 +1,11 @@
-"""Functions on the program's session, whether code is being traced, and a pool of sessions: `tf.SessionPool`."""
+"""Functions on the program's session, whether code is being traced, and a pool of sessions: `tf.SessionPool`.
+
+Long because a pool's turns, its blocks and its ends are understood together.
+"""
 
 from __future__ import annotations
 
 import inspect
-import sys
 import threading
 import time
 import weakref
@@ -21,14 +23,18 @@ from teletape.errors import (
     TeletapeError,
 )
 from teletape.sessions.current import connect, current, within
+from teletape.sessions.sending.event_loops import check_loop, in_thread, runs_loop, wakeup
 from teletape.sessions.session import Scope, Session
-from teletape.tensors.exchange import Awaitable
+from teletape.tensors import nest
+from teletape.tensors.composite import Composite
+from teletape.tensors.tensor import TensorLike, current_value, own_copy
 from teletape.terminal.session_list import sessions
 from teletape_engine.locks import ReentrantLock
 
 __all__ = [
     "SessionPool",
     "executing_eagerly",
+    "gather_values",
     "inside_function",
     "no_gradient",
     "session",
@@ -50,9 +56,55 @@ def sync() -> None:
     current().sync()
 
 
-def sync_async() -> Awaitable:
-    """Returns an awaitable for asyncio or trio: `sync`, without blocking the event loop."""
-    return Awaitable(current().sync)
+async def sync_async() -> None:
+    """Does what `sync` does while the event loop of asyncio or trio goes on: await it."""
+    check_loop()
+    await current().sync_later()
+
+
+async def gather_values(*values: Any) -> tuple[Any, ...]:
+    """Returns several values, read in one request while the event loop of asyncio or trio goes on: await it.
+
+    Args:
+        *values: Tensors and variables, and lists, tuples and dicts of them, as the gradients of a step; None and Python
+            values stay as they are. Of sparse gradients, sparse and ragged tensors the parts are read, so that reading
+            them is no request any more.
+
+    Returns:
+        The values in the same structures: of tensors and variables what `numpy` returns.
+
+    Raises:
+        RuntimeError: There is no event loop of asyncio or trio.
+
+    Example:
+        import asyncio
+
+        async def program():
+            x = tf.Variable(3.0)
+            with tf.GradientTape() as tape:
+                loss = x * x
+            return await tf.gather_values(loss, tape.gradient(loss, [x]))
+
+        print(asyncio.run(program()))  # (9.0, [6.0])
+    """
+    check_loop()
+    leaves = nest.flatten(values)
+    now = [current_value(leaf) if isinstance(leaf, TensorLike) else leaf for leaf in leaves]
+    by_session: dict[Session, list[Any]] = {}
+    for leaf, value in zip(leaves, now, strict=True):
+        if isinstance(leaf, TensorLike):
+            by_session.setdefault(leaf.session, []).append(value)
+        elif isinstance(leaf, Composite):
+            for part in leaf.parts():
+                by_session.setdefault(part.session, []).append(current_value(part))
+    arrays: dict[int, Any] = {}
+    for session, recorded in by_session.items():
+        arrays |= zip(map(id, recorded), await session.fetch_later(recorded), strict=True)
+    read = [
+        own_copy(arrays[id(value)]) if isinstance(leaf, TensorLike) else leaf
+        for leaf, value in zip(leaves, now, strict=True)
+    ]
+    return tuple(nest.pack_sequence_as(values, read))
 
 
 def no_gradient(op_type: str) -> None:
@@ -176,7 +228,7 @@ class SessionPool:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await Awaitable(self.close)
+        await in_thread(self.close)
 
     # --------------------------------------------------------------------------------------------------------- turns
     def begin(self) -> Turn:
@@ -258,7 +310,7 @@ class PooledSession:
         pool = self._pool
         turn = pool.begin()
         try:
-            if not turn.over and _runs_a_loop():
+            if not turn.over and runs_loop():
                 raise FailedPreconditionError(
                     f"all {pool.size} sessions of the pool are in use, and a wait here would stop the event loop: "
                     "write `async with pool.session()`"
@@ -288,14 +340,14 @@ class PooledSession:
             raise
         session = turn.session
         if session is None or not pool.is_fresh(session):
-            session = await Awaitable(partial(pool.ready, session))
+            session = await in_thread(partial(pool.ready, session))
         return self._entered(session)
 
     async def __aexit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         session = self._left()
         try:
             if kind is not None or session.waits:
-                await Awaitable(partial(_end, session, kind))
+                await in_thread(partial(_end, session, kind))
         finally:
             self._pool.give(session)
 
@@ -357,20 +409,10 @@ class Turn:
         return self._latch.acquire(timeout=-1 if seconds is None else max(0.0, seconds))
 
     async def wait_in_loop(self, seconds: float | None) -> bool:
-        """As `wait`, for a task: in asyncio without a thread."""
-        if not self.over and not _runs_a_loop():
-            return await Awaitable(partial(self.wait, seconds))  # type: ignore[no-any-return]  # what it returns
+        """As `wait`, for a task, without a thread."""
         if not self.over:
-            asyncio = sys.modules["asyncio"]
-            event, loop = asyncio.Event(), asyncio.get_running_loop()
-            self._wake = partial(loop.call_soon_threadsafe, event.set)
+            waiting = wakeup()
+            self._wake = waiting.wake
             if not self.over:  # it may have come before `_wake` was there
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(event.wait(), seconds)
+                await waiting.wait(None if seconds is None else time.monotonic() + seconds)
         return self.over
-
-
-def _runs_a_loop() -> bool:
-    """Whether an event loop of asyncio runs in this thread. A library that is not imported runs none."""
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and asyncio._get_running_loop() is not None

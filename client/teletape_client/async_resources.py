@@ -2168,14 +2168,21 @@ class AsyncSession(AsyncContext[models.Session]):
         )
         return answer
 
-    async def cancel(self) -> models.Session:
+    async def cancel(self, *, client: int | None = None, seq: int | None = None) -> models.Session:
         """Cancel running work.
 
         Stops running and waiting requests before their next step; they fail with `cancelled`. A step is a command, an
-        iteration of a loop, or some ops of a function, a gradient or a check.
+        iteration of a loop, or some ops of a function, a gradient or a check. With `client` and `seq` one batch is
+        stopped, a frame, and no other request; one that does not run is not looked for.
+
+        Args:
+            client: Of a client's batch, which is stopped alone: its number.
+            seq: The batch's number in the client's sequence.
         """
         answer: models.Session = await self._send(
-            Call("POST", f"{self._path}/cancel", models.Session.read, is_work=False)
+            Call(
+                "POST", f"{self._path}/cancel", models.Session.read, query={"client": client, "seq": seq}, is_work=False
+            )
         )
         return answer
 

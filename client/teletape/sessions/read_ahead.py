@@ -84,6 +84,15 @@ class ReadAhead:
                 chosen.append(value)
         return chosen
 
+    def would_come(self, values: Sequence[Any], strand: int) -> list[Any]:
+        """Returns the values that come along with a read by a line that has read nothing in vain; changes nothing."""
+        coming, room = [], _TOGETHER - sum([value.spec.nbytes for value in values])
+        for value in self._candidates(values, strand):
+            if value.spec.nbytes <= room and not self._failed(value.name.id):
+                room -= value.spec.nbytes
+                coming.append(value)
+        return coming
+
     def _candidates(self, values: Sequence[Any], strand: int) -> list[Any]:
         """Returns values that are not known here: first those made together with the one that is read, then others."""
         candidates = {}

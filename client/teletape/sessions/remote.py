@@ -28,8 +28,9 @@ from teletape.sessions.predictions import as_answered, passes
 from teletape.sessions.read_ahead import ReadAhead, used
 from teletape.sessions.recorder import Handle, RemoteRecorder, foreign_handle, id_of, query_fields, without_strings
 from teletape.sessions.sending.batch_buffer import Name
-from teletape.sessions.sending.channel import Channel
-from teletape.sessions.sending.strands import strand_of
+from teletape.sessions.sending.channel import LATE, Channel
+from teletape.sessions.sending.event_loops import in_thread
+from teletape.sessions.sending.strands import Place, strand_of
 from teletape.sessions.sending.uploader import Uploader
 from teletape.sessions.session import Session
 from teletape_engine import commands
@@ -37,7 +38,7 @@ from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.checking.gradient_check import CONSUMED
 from teletape_engine.commands import Command, Id
-from teletape_engine.commands.results import Facts, Fetched, Kinds, SlicesArrays
+from teletape_engine.commands.results import Facts, Fetched, Kinds, Result, SlicesArrays
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import GradientFunction, GradientQuery, InputCotangents
@@ -46,7 +47,7 @@ from teletape_engine.derivatives.reports.estimate import Estimate
 from teletape_engine.derivatives.reports.statistics import Statistics, statistics
 from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
 from teletape_engine.derivatives.walks import has_stops
-from teletape_engine.errors import TapeStateError
+from teletape_engine.errors import DeadlineExceededError, TapeStateError
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Outcome
 from teletape_engine.functions.function import Function
@@ -61,6 +62,7 @@ from teletape_engine.recording.values import Literal, Variable, kind_of
 from teletape_engine.spec import DTYPES, Spec
 
 if TYPE_CHECKING:  # it is imported when it is used
+    from teletape.profiling.pending import Pending
     from teletape.profiling.profile import Profile
 
 _REMEMBERED: Final = 1024  #: Constants with at most this many bytes are kept here too: reading them sends nothing.
@@ -179,13 +181,30 @@ class RemoteSession(Session):
     def made_together(self, values: Sequence[Any]) -> None:
         self.recorder().note_together(values)
 
+    async def fetch_later(self, values: Sequence[Any]) -> list[HostArray]:
+        unknown = list({value.name.id: value for value in values if value.host is None}.values())
+        if unknown:
+            where = caller()
+            read, place, fetches, expected = self._reading(unknown, where)
+            self._note_read(read, await self.channel.ask_later(place, fetches, where, expected))
+        return super().fetch_all(values)
+
     def _read(self, values: Sequence[Any], where: CallSite) -> None:
-        """Fetches the elements of values in one round trip, counted by the line of the program that reads."""
+        """Fetches the elements of values in one round trip."""
+        read, place, fetches, expected = self._reading(values, where)
+        self._note_read(read, self.channel.ask(place, fetches, where, expected))
+
+    def _reading(self, values: Sequence[Any], where: CallSite) -> tuple[list[Any], Place, list[Command], int]:
+        """Returns what a read fetches, where it is recorded, its questions, and the bytes that it expects.
+
+        The read is counted by the line of the program that reads.
+        """
         place = self.recorder().reading
-        values = [*values, *self._read_ahead.chosen(values, self._reads.note(where), strand_of(place))]
-        fetches = [commands.Fetch(value.name.id) for value in values]
-        expected = sum([value.spec.nbytes for value in values])
-        results = self.channel.ask(place, fetches, where, expected)
+        read = [*values, *self._read_ahead.chosen(values, self._reads.note(where), strand_of(place))]
+        fetches: list[Command] = [commands.Fetch(value.name.id) for value in read]
+        return read, place, fetches, sum([value.spec.nbytes for value in read])
+
+    def _note_read(self, values: Sequence[Any], results: Sequence[Result]) -> None:
         for value, fetched in zip(values, results, strict=True):
             assert isinstance(fetched, Fetched)
             assert not isinstance(fetched.array, SlicesArrays)
@@ -487,6 +506,22 @@ class RemoteSession(Session):
         lines += [f"  {count} reads at {where}" for where, count in self._reads.by_line()]
         return "\n".join(lines)
 
+    def pending(self, *values: Any) -> Pending:
+        from teletape.profiling.pending import Pending, Waiting  # when it is first used
+
+        channel = self.channel
+        recorded = [getattr(value.recorded, "value", value.recorded) for value in values]  # of a variable what it holds
+        unknown = [value for value in recorded if value.host is None]
+        coming = self._read_ahead.would_come(unknown, strand_of(self.recorder().place)) if unknown else []
+        reads = [
+            Waiting(len(read), "fetch", sum(value.spec.nbytes for value in read), why)
+            for read, why in ((unknown, "it is read"), (coming, "it comes along"))
+            if read
+        ]
+        return Pending(
+            channel.buffer.waiting(), releases=len(channel.buffer.released), computes=channel.computes, reads=reads
+        )
+
     @contextmanager
     def profile(self) -> Iterator[Profile]:
         from teletape.profiling.profile import Profile  # when it is first used
@@ -567,9 +602,35 @@ class RemoteSession(Session):
                 self._leave_uploader()
                 self.channel.close()
 
+    async def sync_later(self) -> None:
+        await self.channel.sync_later()
+
+    async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  # also of trio, and as of `close`
+        check_timeout("timeout", timeout)
+        timeout = self.options.current_timeout if timeout is None else timeout
+        with self.options.with_timeout(timeout):
+            try:
+                if self.closed is None and self.waits:
+                    await self.channel.finish_later()
+            except Exception as error:
+                late = isinstance(error, DeadlineExceededError)
+                await in_thread(partial(self.channel.abandon, LATE) if late else self.close)
+                raise
+            except BaseException:  # the task was cancelled
+                await self._abandon_later()
+                raise
+            await in_thread(self.close)
+
     def abandon(self) -> None:
         self._leave_uploader()
         self.channel.abandon()
+
+    async def _abandon_later(self) -> None:
+        try:
+            await in_thread(self.abandon)
+        except BaseException:  # it is cancelled again: without the event loop it takes two seconds at most
+            self.abandon()
+            raise
 
     def detach(self) -> None:
         """Delivers what waits and leaves a session that has a name; the server keeps it. Raises what failed."""

@@ -48,6 +48,7 @@ from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec
 
 if TYPE_CHECKING:  # it is imported when it is used
+    from teletape.profiling.pending import Pending
     from teletape.profiling.profile import Profile
 
 _LOGS: Final = 32  #: Threads, the latest, whose provenance logs are kept.
@@ -216,6 +217,10 @@ class Session(ABC):
     def fetch_all(self, values: Sequence[Recorded]) -> list[HostArray]:
         """Returns the elements of several values, in one round trip."""
         return [self.fetch(value) for value in values]
+
+    async def fetch_later(self, values: Sequence[Recorded]) -> list[HostArray]:
+        """As `fetch_all`, for a task: the event loop goes on meanwhile."""
+        return self.fetch_all(values)
 
     def made_together(self, values: Sequence[Recorded]) -> None:  # noqa: B027  # in this process a read costs nothing
         """Notes that one call has made these values: a program that reads one of them will read the others."""
@@ -502,6 +507,20 @@ class Session(ABC):
         """Whether something that may fail was recorded and not computed; in this process there is no such thing."""
         return False
 
+    def pending(self, *values: Any) -> Pending:
+        """What is recorded and not sent, as a table; no request is sent.
+
+        Args:
+            *values: Tensors and variables; the table also has what reading them would fetch: those that are not known
+                here, and the values that would come along ([laziness.md](laziness.md#reading-ahead)).
+
+        Example:
+            print(tf.session().pending())  # nothing waits to be sent
+        """
+        from teletape.profiling.pending import Pending  # when it is first used
+
+        return Pending()
+
     def is_alive(self) -> bool:
         """Whether it can be used. Over HTTP this is one request, and without an answer False."""
         return self.closed is None
@@ -517,6 +536,10 @@ class Session(ABC):
     def sync(self) -> None:  # noqa: B027  # in this process there is nothing to wait for
         """Waits until everything recorded so far has been executed; raises what failed."""
 
+    async def sync_later(self) -> None:
+        """As `sync`, for a task: the event loop goes on meanwhile."""
+        self.sync()
+
     def cancel(self) -> None:  # noqa: B027  # in this process an interrupt does it
         """Stops what a server computes for this session."""
 
@@ -526,6 +549,10 @@ class Session(ABC):
         Args:
             timeout: Seconds that a server gets to compute what waits; then its work is stopped. None: as for a read.
         """
+
+    async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  # also of trio, and as of `close`
+        """As `close`, for a task of asyncio or trio: the event loop goes on meanwhile."""
+        self.close(timeout)
 
     @contextmanager
     def with_options(self, *, timeout: float | None) -> Iterator[Self]:
@@ -547,6 +574,10 @@ class Session(ABC):
     def abandon(self) -> None:
         """Ends the session after an error of the program: at once, without what waits."""
         self.close()
+
+    async def _abandon_later(self) -> None:
+        """As `abandon`, for a task."""
+        self.abandon()
 
     @contextmanager
     def as_default(self) -> Iterator[Self]:
@@ -573,6 +604,21 @@ class Session(ABC):
                     self.abandon()
                 else:
                     self.close()
+            finally:
+                Session.left(self)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(self, *error: object) -> None:
+        try:
+            self._scopes.pop().leave()
+        finally:
+            try:
+                if error and error[0] is not None:
+                    await self._abandon_later()
+                else:
+                    await self.aclose()
             finally:
                 Session.left(self)
 

@@ -1,6 +1,6 @@
 """`tf.Tensor`: a handle on a value of a session, with TensorFlow's conversions and texts.
 
-Its operators are defined by ops/operators.py.
+Its operators are defined by ops/operators.py. Long because every conversion and text of TensorFlow's is a method.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from teletape import host_memory
 from teletape.missing_names import MissingAttribute
 from teletape.program.tracebacks import reports_conversions
 from teletape.sessions.current import current
+from teletape.sessions.sending.event_loops import check_loop
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
-from teletape.tensors.exchange import CPU, dlpack_of, waited_for
+from teletape.tensors.exchange import CPU, dlpack_of
 from teletape.tensors.tensor_shape import TensorShape, shape_of
 from teletape_engine.arrays import HostArray
 from teletape_engine.errors import InvalidArgumentError
@@ -96,8 +97,21 @@ class TensorLike:
         return self.session.home.device_name
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        """Waits for the values, as `numpy` returns them, without blocking the event loop."""
-        return waited_for(self.numpy)
+        """Waits for the values, as `numpy` returns them, while an event loop of asyncio or trio goes on.
+
+        A cancelled task leaves the wait, and the server stops what no other reader waits for.
+
+        Raises:
+            RuntimeError: There is no event loop.
+        """
+        check_loop()
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> Any:
+        if self.session.tracing:
+            return self.numpy()
+        (array,) = await self.session.fetch_later([current_value(self)])
+        return own_copy(array)
 
     def __dlpack__(self, **options: Any) -> Any:
         return dlpack_of(self.numpy(), **options)
@@ -112,6 +126,16 @@ class TensorLike:
     def ref(self) -> Reference:
         """A hashable reference to this object, for sets and dictionary keys."""
         return Reference(self)
+
+
+def own_copy(array: HostArray) -> Any:
+    """Returns a session's array as `numpy` does: a new one, or a NumPy scalar for rank 0."""
+    return array[()] if array.ndim == 0 else host_memory.copy(array)
+
+
+def current_value(tensor: TensorLike) -> Any:
+    """Returns the recorded value of a tensor, or of what a variable has now."""
+    return getattr(tensor.recorded, "value", tensor.recorded)
 
 
 class Tensor(TensorLike):
@@ -194,10 +218,7 @@ class EagerTensor(Tensor):
         """The values: a new NumPy array, a NumPy scalar for rank 0, bytes for a string."""
         if self.session.tracing and not current().tracing and getattr(self.recorded, "host", None) is None:
             raise AttributeError("'SymbolicTensor' object has no attribute 'numpy'")  # of a traced function
-        array = self.session.fetch(self.recorded)
-        if array.ndim == 0:
-            return array[()]
-        return host_memory.copy(array)
+        return own_copy(self.session.fetch(self.recorded))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         return copied(self.session.fetch(self.recorded), dtype, copy)
@@ -377,7 +398,7 @@ def elsewhere(tensor: TensorLike, subject: str, maker: str) -> str:
     owner, here = tensor.session, current().home
     text = f"belongs to another session than the current one: it is in {owner.place}, the op runs in {here.place}"
     if owner.closed is not None:
-        value = getattr(tensor.recorded, "value", tensor.recorded)  # for a variable its value
+        value = current_value(tensor)
         if getattr(value, "host", None) is not None:
             return f"{text}. Its last values are known here: {maker}({subject}.numpy()) has them in this session"
         return (

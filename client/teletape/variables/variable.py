@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
-from teletape import host_memory
 from teletape.errors import OutOfRangeError
 from teletape.ops import dispatch
 from teletape.ops.operators import cut_at
@@ -20,7 +19,7 @@ from teletape.sessions.current import current
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
 from teletape.tensors.dtypes import DType
-from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, copied, elsewhere
+from teletape.tensors.tensor import EagerTensor, Tensor, TensorLike, copied, elsewhere, own_copy
 from teletape.tensors.tensor_shape import TensorShape, shape_of
 from teletape.variables import name_scope
 from teletape.variables.scatter import ScatterMethods
@@ -211,8 +210,7 @@ class Variable(ScatterMethods):
 
     def numpy(self) -> Any:
         """The values: a new NumPy array, a NumPy scalar for rank 0."""
-        array = self._fetched()
-        return array[()] if array.ndim == 0 else host_memory.copy(array)
+        return own_copy(self._fetched())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         return copied(self._fetched(), dtype, copy)

@@ -53,9 +53,7 @@ def test_a_late_read_stops_the_server_and_raises_at_its_own_line(session: Remote
     v.assign_add(1.0)
     late = counted(tf.constant(LONG))
     began = time.monotonic()
-    with pytest.raises(
-        DeadlineExceededError, match=r"not done within 0\.3 s, the time that its caller gives it"
-    ) as caught:
+    with pytest.raises(DeadlineExceededError, match=r"not done within 0\.3 s, the timeout of this read") as caught:
         late.numpy()
     assert time.monotonic() - began < 3.0
     frames = [entry for entry in caught.traceback if str(entry.path) == __file__]

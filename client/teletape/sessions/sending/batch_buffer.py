@@ -18,9 +18,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
-from teletape.errors import TeletapeError
-from teletape.program.call_site import Where
-from teletape.sessions.sending.sealed_batch import Causes, Position, Recording, Reply, SealedBatch, command_of
+from teletape.errors import CancelledError, DeadlineExceededError, TeletapeError
+from teletape.program.call_site import Where, call_site_text
+from teletape.sessions.sending.sealed_batch import (
+    Causes,
+    Position,
+    Recording,
+    Reply,
+    SealedBatch,
+    command_of,
+    name_of,
+)
 from teletape.sessions.sending.strands import Place, context_of, strand_of
 from teletape_engine import commands
 from teletape_engine.commands import Batch, Command, Id, OnFailure
@@ -78,6 +86,7 @@ class BatchBuffer:
         nbytes: Bytes of the tensors among the commands, about: threads add to it without a lock.
         released: Ids that nothing in the program holds any more. The list is never replaced.
         poisoned: Ids that were never made, and why.
+        doubtful: Ids that may not be made: whoever waited for them has left.
         failures: By strand: why its last commands were not executed, which no read of it has raised.
         ended: As passed.
         profile: What gets the times of batches that are sealed from now on, or None.
@@ -91,6 +100,7 @@ class BatchBuffer:
         self.nbytes = 0
         self.released: list[int] = []
         self.poisoned: dict[Id, TeletapeError] = {}
+        self.doubtful: set[Id] = set()
         self.failures: dict[int, TeletapeError] = {}
         self.ended = ended
         self._by_strand = by_strand
@@ -98,6 +108,7 @@ class BatchBuffer:
         self._shown: WeakSet[TeletapeError] = WeakSet()
         self.profile: Profile | None = None
         self.functions: WeakValueDictionary[Any, Function] = WeakValueDictionary()
+        self._some_left = False
         self._released_before = 0  # ids that have left `released`, or less
         self._client = client
         self._position = Position(seq)
@@ -110,10 +121,26 @@ class BatchBuffer:
         reply.releases += len(self.released)
         self.recordings.extend([*questions, reply])
 
+    def withdraw(self, questions: Iterable[Recording]) -> None:
+        """Notes that no reader waits for questions any more: if they are not on their way, they are not sent.
+
+        What they ask for may not be made. Until that is known, no other read brings it along.
+        """
+        self._some_left = True
+        self.doubtful.update(*(commands.mentions(command_of(question)) for question in questions))
+
     @property
     def commands(self) -> list[Command]:
         """The commands that wait."""
         return [command_of(entry) for entry in self.recordings[:] if not isinstance(entry, Reply)]
+
+    def waiting(self) -> Iterator[tuple[str, str, int]]:
+        """Yields of each command that waits its name, its line of the program, and the bytes of its tensor."""
+        for entry in self.recordings[:]:
+            if not isinstance(entry, Reply):
+                command = command_of(entry)
+                tensor = command.value if isinstance(command, commands.Constant) else None
+                yield name_of(command), call_site_text(entry[2]), getattr(tensor, "nbytes", 0)
 
     @property
     def position(self) -> Position:
@@ -139,6 +166,7 @@ class BatchBuffer:
             The position after it, with the batch if there is something to send. None: nothing waits for an answer, or
             another thread has taken it.
         """
+        some_left, self._some_left = self._some_left, False
         entries = self.recordings[:]
         while entries and not isinstance(entries[-1], Reply):
             entries.pop()
@@ -146,7 +174,7 @@ class BatchBuffer:
             return None
         count, final = len(entries), entries[-1]
         assert isinstance(final, Reply)
-        if self.poisoned or self.failures:
+        if self.poisoned or self.failures or some_left:
             entries = self._without_poisoned(entries)
             if not entries or entries[-1] is not final:
                 # The last questions cannot be answered: what was recorded before them waits for the next ones.
@@ -236,7 +264,8 @@ class BatchBuffer:
         """Applies failures: poisons what later commands of their strands were to make, in the batch and waiting ones.
 
         Structural commands that wait stay: they open and close what the server needs for later commands. A thread that
-        waits for what a failed strand recorded after the failure gets its cause.
+        waits for what a failed strand recorded after the failure gets its cause. What a strand has recorded after its
+        wait was cancelled, or its time was over, is not of that failure.
 
         Args:
             sealed: The batch.
@@ -262,8 +291,16 @@ class BatchBuffer:
                 self.poison(command, cause)
         for name in sealed.head.releases:  # the program can no longer ask for these
             self.poisoned.pop(name, None)
+        left = {
+            strand
+            for strand, (_, cause) in known.items()
+            if strand in sealed.left and isinstance(cause, CancelledError | DeadlineExceededError)
+        }
         for strand, (_, cause) in known.items():
-            self._note_failure(strand, cause)
+            if strand in left:  # it knows why, and goes on
+                self._concerned.setdefault(cause, set()).add(strand)
+            else:
+                self._note_failure(strand, cause)
 
         def staying(entries: list[Recording | Reply]) -> Iterator[Recording | Reply]:
             strand = 0
@@ -276,7 +313,7 @@ class BatchBuffer:
                         entry.settle(error=cause)
                     continue
                 strand = strand if entry[0] is None else strand_of(entry[0])
-                if strand not in known or command_of(entry).structural:
+                if strand not in known or strand in left or command_of(entry).structural:
                     yield entry
                 else:
                     self.poison(command_of(entry), known[strand][1])
@@ -340,6 +377,7 @@ class BatchBuffer:
 
     def landed(self, sealed: SealedBatch) -> None:
         """Notes that the answer to a batch was applied."""
+        self.doubtful.clear()
         here = self.position
         if here.sealed is sealed:
             here.sealed = None
@@ -368,14 +406,17 @@ class BatchBuffer:
         return next((poisoned[name] for name in commands.mentions(command) if name in poisoned), None)
 
     def _without_poisoned(self, entries: list[Recording | Reply]) -> list[Recording | Reply]:
-        """Returns what can be sent. Of a command that cannot, the outputs are poisoned; a reply of its is settled."""
+        """Returns what can be sent, without questions whose reader has left.
+
+        Of a command that cannot, the outputs are poisoned; a reply of its is settled.
+        """
         staying: list[Recording | Reply] = []
         causes: list[TeletapeError | None] = []  # of every command so far
         for entry in entries:
             if isinstance(entry, Reply):
                 of_questions = causes[len(causes) - entry.questions :]
                 cause = next((each for each in of_questions if each is not None), None) or self._failure_of(entry)
-                if cause is None:
+                if cause is None and not entry.settled:
                     staying.append(entry)
                 else:
                     del staying[len(staying) - of_questions.count(None) :]

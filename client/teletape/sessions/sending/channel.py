@@ -17,11 +17,13 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from types import FrameType
 from typing import Any, Final
 
 import teletape_wire as wire
 from teletape import environment, logs
 from teletape.errors import (
+    CancelledError,
     ConnectionFailed,
     DeadlineExceededError,
     InvalidArgumentError,
@@ -32,6 +34,7 @@ from teletape.network import progress
 from teletape.network.http import Connection, new_key
 from teletape.program.call_site import Where, call_site_of, call_site_text, caller
 from teletape.program.late_errors import error_at
+from teletape.sessions.sending import event_loops
 from teletape.sessions.sending.batch_buffer import BatchBuffer, Name
 from teletape.sessions.sending.catalogues import differing_ops
 from teletape.sessions.sending.sealed_batch import Recording, Reply, recording_of
@@ -47,6 +50,7 @@ _CLIENT_BITS: Final = 40  #: An integer id is its client's number, and as many b
 _LIFE_SIGN: Final = 10.0  #: Seconds that a server has to say that it knows a session.
 _FAREWELL: Final = 1.0  #: Seconds that the end of a session gets if connecting was interrupted.
 _LOOK: Final = 1.0  #: Seconds after which a thread that delivers looks whether the session has ended.
+LATE: Final = "it was not done within the timeout of its end"  #: Why a session has ended.
 _LEAST_GRACE: Final = 0.1  #: Seconds for which a server's answer is waited for after a read's timeout, at least.
 _MOST_GRACE: Final = 1.0  #: The same, at most.
 _STEP_COMMANDS: Final = 512  #: When a training step ends, a buffer with this many is sent if nothing is in flight.
@@ -143,8 +147,8 @@ class Channel:
         return Name(self.next_id(), self.buffer.released)
 
     def failed(self, name: Id) -> bool:
-        """Whether the command that was to make this id failed."""
-        return name in self.buffer.poisoned
+        """Whether the command that was to make this id failed, or may have."""
+        return name in self.buffer.poisoned or name in self.buffer.doubtful
 
     def emit(self, place: Place, command: Command, nbytes: int = 0, where: Where = None) -> None:
         """Records one command; a buffer that has grown too large is sent. Not lazy: it is sent at once.
@@ -229,38 +233,94 @@ class Channel:
         """Sends what waits, even if that is nothing, and waits for the answer."""
         self._ask((), Reply(empty=True))
 
+    async def ask_later(
+        self, place: Place, questions: Sequence[Command], where: Where = None, expected: int = 0
+    ) -> Sequence[Result]:
+        """As `ask`, for a task: the event loop goes on meanwhile.
+
+        A cancelled task leaves: the server stops what no other reader waits for.
+        """
+        where = (caller() if where is None else where) if self.call_sites else None
+        recordings = [recording_of(place, question, where) for question in questions]
+        return await self._ask_later(recordings, Reply(len(questions), expected=expected, strand=strand_of(place)))
+
+    async def sync_later(self) -> None:
+        """As `sync`, for a task."""
+        await self._ask_later((), Reply(strand=self.strands.here()))
+
+    async def finish_later(self) -> None:
+        """As `finish`, for a task."""
+        await self._ask_later((), Reply())
+
+    async def _ask_later(self, questions: Sequence[Recording], reply: Reply) -> Sequence[Result]:
+        self._check_open()
+        wakeup = event_loops.wakeup()
+        began, until = self._begin(reply)
+        reply.on_settled = wakeup.wake
+        self.buffer.request(questions, reply)
+        try:
+            self._wake(reply)
+            if not reply.settled and not await wakeup.wait(until):
+                self._leave(reply, questions, self._late(reply))
+        except BaseException:  # the task was cancelled
+            self._leave(reply, questions, CancelledError("the task that waited for this value was cancelled"))
+            raise
+        finally:
+            self._note_wait(questions, began)
+        return self._answered(reply, sys._getframe(1))
+
     def _ask(self, questions: Sequence[Recording], reply: Reply) -> Sequence[Result]:
         check_may_wait()
         self._check_open()
-        began, until = time.monotonic(), None
-        if not reply.early:
-            timeout = self.http.options.current_timeout
-            if timeout is not None:
-                reply.timeout, reply.until = timeout, began + timeout
-                until = reply.until + _grace(timeout)
+        began, until = self._begin(reply)
         try:
             self.buffer.request(questions, reply)  # before this line an interrupt leaves nothing, after it all of them
             if not reply.early:
                 self._sender.send_at_once(progress.QUIET if until is None else min(progress.QUIET, until - began))
             if not reply.settled:
-                self._sender.wake()
-                if self._sender.over:  # another thread has closed the session since the first line
-                    reply.settle(error=ended(self._sender.closed or ""))
+                self._wake(reply)
                 if not progress.wait(reply, self.progress, self.http.trouble, began, until):
-                    reply.settle(error=self._late(reply))
+                    self._leave(reply, questions, self._late(reply))
         except KeyboardInterrupt as interrupt:
             progress.explain_interrupt(self.http.trouble())
             raise interrupt.with_traceback(None) from None  # a notebook's display may be what it has interrupted
         finally:
-            profile = self.buffer.profile
-            if profile is not None and not reply.early:
-                where = questions[0][2] if questions else caller()
-                profile.note_wait(call_site_text(where), time.monotonic() - began)
+            if not reply.early:
+                self._note_wait(questions, began)
+        return self._answered(reply, sys._getframe(1))
+
+    def _begin(self, reply: Reply) -> tuple[float, float | None]:
+        """Returns when a wait begins, and when it is given up; None: never."""
+        began, timeout = time.monotonic(), None if reply.early else self.http.options.current_timeout
+        if timeout is None:
+            return began, None
+        reply.timeout, reply.until = timeout, began + timeout
+        return began, reply.until + _grace(timeout)
+
+    def _wake(self, reply: Reply) -> None:
+        self._sender.wake()
+        if self._sender.over:  # another thread has closed the session since the wait began
+            reply.settle(error=ended(self._sender.closed or ""))
+
+    def _leave(self, reply: Reply, questions: Sequence[Recording], error: TeletapeError) -> None:
+        """Waits no longer for a reply: its questions are not sent, or the server stops what only it has read."""
+        reply.settle(error=error)
+        self.buffer.withdraw(questions)
+        self._sender.left(reply)
+
+    def _note_wait(self, questions: Sequence[Recording], began: float) -> None:
+        profile = self.buffer.profile
+        if profile is not None:
+            where = questions[0][2] if questions else caller()
+            profile.note_wait(call_site_text(where), time.monotonic() - began)
+
+    def _answered(self, reply: Reply, frame: FrameType) -> Sequence[Result]:
+        """Returns the results of a settled reply, or raises its error as one of the line that reads."""
         error = reply.error
         if error is not None:
             try:
                 if isinstance(error, TeletapeError):
-                    raise error_at(error, error.recorded, call_site_of(sys._getframe(1)))
+                    raise error_at(error, error.recorded, call_site_of(frame))
                 raise error
             finally:
                 self.buffer.raised(error, reply)
@@ -327,6 +387,11 @@ class Channel:
         return any(not command.structural for command in self.buffer.commands)
 
     @property
+    def computes(self) -> bool:
+        """Whether a batch is under way."""
+        return self._sender.in_flight is not None
+
+    @property
     def closed(self) -> str | None:
         """Why the session can no longer be used, or None."""
         return self._sender.closed
@@ -353,14 +418,18 @@ class Channel:
             raise
         finally:
             if is_late:
-                self._sender.abandon("it was not done within the timeout of its end")
+                self._sender.abandon(LATE)
             else:
                 self._sender.close(timeout)
 
-    def abandon(self) -> None:
-        """Ends the session on the server at once: cancels what runs, and drops what waits. Raises nothing."""
+    def abandon(self, reason: str = "the program left its block by an error") -> None:
+        """Ends the session on the server at once: cancels what runs, and drops what waits. Raises nothing.
+
+        Args:
+            reason: Why the session can no longer be used here.
+        """
         if self._sender.closed is None:
-            self._sender.abandon("the program left its block by an error")
+            self._sender.abandon(reason)
 
     def leave(self) -> None:
         """Leaves the session to its other clients, without what waits. Never waits."""

@@ -79,6 +79,7 @@ class Reply:
         releases: The number of ids released before it, counted from the beginning of the session.
         timeout: Seconds that its reader waits, at most; None: for any time.
         until: When that is over, on the monotonic clock.
+        on_settled: Called when it is settled, perhaps more than once; None: its thread waits with `wait`.
         results: One for each question.
         error: Why there are none.
     """
@@ -90,6 +91,7 @@ class Reply:
         "empty",
         "error",
         "expected",
+        "on_settled",
         "questions",
         "releases",
         "results",
@@ -111,6 +113,7 @@ class Reply:
         self.releases = 0
         self.timeout: float | None = None
         self.until = math.inf
+        self.on_settled: Callable[[], None] | None = None
         self.results: Sequence[Result] = ()
         self.error: BaseException | None = None
         self._settled = False
@@ -139,6 +142,8 @@ class Reply:
             self.results, self.error, self._settled = results, error, True
             with suppress(RuntimeError):
                 self._latch.release()
+            if self.on_settled is not None:
+                self.on_settled()
 
 
 class SealedBatch:
@@ -154,7 +159,8 @@ class SealedBatch:
         whole: Whether it is sent in full, since the server did not know its structure.
         first: What the reader that has sent it leaves to the sender's thread: an answer, or the wait for it.
         profile: What gets its times, and when it was sealed; None: nothing does.
-        time_limit: Seconds that the server gets, as long as the last reader waits; None: one waits for any time.
+        timeout: Of the reader that waits longest; None: one waits for any time, or the work of others is in it.
+        time_limit: What is left of that, in seconds, for the server.
     """
 
     __slots__ = (
@@ -168,6 +174,7 @@ class SealedBatch:
         "recordings",
         "replies",
         "time_limit",
+        "timeout",
         "whole",
     )
 
@@ -181,7 +188,9 @@ class SealedBatch:
         self.whole = False
         self.profile: tuple[Profile, float] | None = None
         self.columns: Sequence[tuple[Any, ...]] = ()
-        self.time_limit = _time_limit([reply for _, reply in replies])
+        self.timeout, self.time_limit = _time_limit([reply for _, reply in replies])
+        if self.timeout is not None and not self.is_readers_own:
+            self.timeout = self.time_limit = None
 
     @property
     def batch(self) -> Batch:
@@ -204,6 +213,18 @@ class SealedBatch:
     def awaited(self) -> bool:
         """Whether a thread may wait for its answer."""
         return not all(reply.settled for _, reply in self.replies)
+
+    @property
+    def left(self) -> set[int | None]:
+        """The strands that have waited for it, and wait no longer."""
+        return {reply.strand for _, reply in self.replies if reply.settled and not reply.early}
+
+    @property
+    def is_readers_own(self) -> bool:
+        """Whether each of its commands is of a strand that reads by it: no other one misses them."""
+        strands = {strand_of(recording[0]) for recording in self.recordings if recording[0] is not None}
+        readers = {reply.strand for _, reply in self.replies}
+        return None in readers or strands <= readers
 
     @property
     def expected(self) -> int:
@@ -267,13 +288,13 @@ class SealedBatch:
             reply.settle(error=error)
 
 
-def _time_limit(readers: Sequence[Reply]) -> float | None:
-    """Returns the seconds that are left to the last reader: usually its timeout, in the same digits each time."""
+def _time_limit(readers: Sequence[Reply]) -> tuple[float | None, float | None]:
+    """Returns the timeout of the last reader, and what is left of it: usually all, in the same digits each time."""
     if not readers or None in [reader.timeout for reader in readers]:
-        return None
+        return None, None
     last = max(readers, key=operator.attrgetter("until"))
-    left = last.until - time.monotonic()
-    return last.timeout if last.timeout and left > _USUAL * last.timeout else max(round(left, 2), _SHORTEST)
+    timeout, left = cast("float", last.timeout), last.until - time.monotonic()
+    return timeout, timeout if left > _USUAL * timeout else max(round(left, 2), _SHORTEST)
 
 
 class Position:

@@ -37,7 +37,14 @@ from typing import Final
 
 import teletape_wire as wire
 from teletape import logs
-from teletape.errors import ConnectionFailed, FailedPreconditionError, SessionEndedError, TeletapeError, error_for
+from teletape.errors import (
+    ConnectionFailed,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    SessionEndedError,
+    TeletapeError,
+    error_for,
+)
 from teletape.network.frame_socket import Response
 from teletape.network.http import Connection
 from teletape.program.call_site import call_site_text
@@ -54,6 +61,9 @@ EXIT_PATIENCE: Final = 2.0  #: Seconds that the sessions of a program get when i
 FORKED: Final = "this session belongs to the parent process: connect again in the child"
 _LARGE: Final = 1 << 20  #: Bytes of tensors from which a batch is left to the sender's thread: waking it costs little.
 _FAREWELL: Final = 1.0  #: Seconds that the end of a session gets which the program leaves by an error.
+_CANCEL_PAUSE: Final = 0.1  #: Seconds between two requests to cancel a batch, which may still be on its way.
+_NOT_DONE: Final = "not done within "  #: Begins a server's message about the time that its caller gives it.
+_CANCEL_TRIES: Final = 5
 _LOOK: Final = 0.05  #: Seconds after which the sender's thread looks whether an interrupted reader sends no more.
 
 HOW_TO_GO_ON: Final = (
@@ -197,6 +207,24 @@ class Sender:
     def idle(self) -> bool:
         """Whether there is nothing to do for it. At the moment of a wake in another thread this may be wrong."""
         return self._turns >= self._wakes
+
+    def left(self, reply: Reply) -> None:
+        """Stops on the server what only a reader has waited for that waits no longer. Never waits."""
+        sealed = self.in_flight
+        if sealed is None or sealed.awaited or all(other is not reply for _, other in sealed.replies):
+            return
+        if sealed.is_readers_own:
+            threading.Thread(target=self._cancel, args=(sealed,), name="teletape-cancel", daemon=True).start()
+
+    def _cancel(self, sealed: SealedBatch) -> None:
+        """Cancels a batch in flight, which may still be on its way to the server."""
+        path = f"{self._path}/cancel?client={sealed.head.client}&seq={sealed.head.seq}"
+        for _ in range(_CANCEL_TRIES):
+            with contextlib.suppress(TeletapeError, OSError):
+                self.http.control("POST", path)
+            time.sleep(_CANCEL_PAUSE)
+            if self.in_flight is not sealed:
+                return
 
     def end(self) -> None:
         """Makes the thread deliver what waits, end the session on the server, and end itself. Never waits."""
@@ -362,14 +390,17 @@ class Sender:
             facts["where"], call = written, "in a call "
             parts.append(f"written at {written}")
         parts += [f"{call}recorded at {call_site_text(recorded)}"] if recorded else []
-        text = with_op(failure.message, failure.op) + ("\n  " + ", ".join(parts) if parts else "")
+        text = with_op(_in_words_of_the_reader(failure, sealed), failure.op) + (
+            "\n  " + ", ".join(parts) if parts else ""
+        )
         error = error_for(failure.code, text, **facts)
         error.recorded = recorded
         return error
 
     def _refuse(self, sealed: SealedBatch, error: TeletapeError) -> None:
         if isinstance(error, SessionEndedError):
-            self._gone, self.closed = True, error.message
+            self._gone = True
+            self._close_for(error.message)
             error = SessionEndedError(f"{error.message}; {_dropped(sealed, self.buffer)}{HOW_TO_GO_ON}")
         self.buffer.fail(sealed, [(0, error)], refused=True)
         self.buffer.take_back(sealed)
@@ -480,6 +511,16 @@ def ended(reason: str) -> SessionEndedError:
     if reason is FORKED:
         return SessionEndedError(FORKED)
     return SessionEndedError(f"this session has ended: {reason}; {HOW_TO_GO_ON}")
+
+
+def _in_words_of_the_reader(failure: Failure, sealed: SealedBatch) -> str:
+    """Returns the message of a failure; the server knows of a timeout what was left of it."""
+    timeout = sealed.timeout
+    if timeout is None or failure.code != DeadlineExceededError.code or not failure.message.startswith(_NOT_DONE):
+        return failure.message
+    return (
+        f"{_NOT_DONE}{timeout:g} s, the timeout of this read: the server has stopped. Allow more, or read less at once"
+    )
 
 
 def _dropped(sealed: SealedBatch, buffer: BatchBuffer) -> str:
