@@ -1,4 +1,4 @@
-"""Which session is the program's: `current`, `use`, `connect`, and the traces that a thread is in."""
+"""The program's session: `current`, `use`, `connect`, and the traces that a thread is in."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 _current: Session | None = None
 _lock = ReentrantLock()
-_running = entered  # one for each trace and block: while there is none, `current` does not look for one
-#: Which session was the program's before another one was connected to.
+_running = entered  # one for each trace and block; while it is empty, `current` looks for neither
+#: The program's session before each connected session.
 _before: weakref.WeakKeyDictionary[Session, weakref.ref[Session]] = weakref.WeakKeyDictionary()
-#: The cell of a notebook that has connected last, with its arguments, and the session.
+#: The notebook cell that connected last, with its arguments, and the session.
 _of_cell: tuple[Any, weakref.ref[Session]] | None = None
-#: The trace that runs in this context, and how many are around it.
+#: The trace that runs in this context, and the number of outer ones.
 _trace: contextvars.ContextVar[tuple[Session | None, int]] = contextvars.ContextVar("trace", default=(None, 0))
 
 
@@ -50,7 +50,7 @@ def current() -> Session:
 
 
 def opened() -> Session | None:
-    """Returns the session that ops would run in now, or None if the first use is still to open it."""
+    """Returns the session in which ops would run now, or None if the first use will open one."""
     return current().home if _current is not None or block.get() is not None else None
 
 
@@ -69,12 +69,12 @@ def use(session: Session) -> Session:
     global _current
     _current = session
     if entered:
-        block.set(None)  # the rest of the block that this is in computes there
+        block.set(None)  # the rest of this block computes in it
     return session
 
 
 def _leave(session: Session) -> None:
-    """Makes the session before this one, if it is open, the program's again; without one the next use opens one."""
+    """Makes the previous session the program's again, if it is open; otherwise the next use opens one."""
     global _current
     with _lock:
         if _current is session:
@@ -106,9 +106,9 @@ def connect(
     headers: Mapping[str, str] | None = None,
     http_client: httpx.Client | None = None,
 ) -> Session:
-    """Chooses where the program's tensors live from now on. Existing tensors stay with their session.
+    """Connects to a server and makes the new session the program's. Existing tensors stay with their session.
 
-    If a cell of a notebook connects, and runs again without a change, it gets its session again, as long as that is the
+    If a notebook cell connects, and runs again without a change, it gets the same session again, as long as that is the
     program's and has not ended.
 
     Args:
@@ -118,7 +118,7 @@ def connect(
         api_key: Your key for the server. None: TELETAPE_API_KEY.
         device: cpu, gpu:N, gpu (any), or auto: a GPU if there is one, else the CPU; None: the server's default, in this
             process the CPU.
-        lazy: Whether commands wait until a value is read. None: yes, unless TELETAPE_LAZY is 0. In this process every
+        lazy: Whether commands wait until a value is read. None: True, unless TELETAPE_LAZY is 0. In this process every
             op runs at once.
         local: Whether to stay in this process even if TELETAPE_URL is set.
         offload_loops: Whether a long loop whose body is a Python function runs as one command on the server. None: as
@@ -195,7 +195,7 @@ def join(options: ConnectOptions, name: str) -> Session:
 
 
 def _session_of(cell: tuple[Any, ...] | None) -> Session | None:
-    """Returns the program's session, if the same cell of a notebook has connected to it, and it has not ended."""
+    """Returns the program's session if the same notebook cell has connected it, and it has not ended."""
     if cell is None or _of_cell is None or _of_cell[0] != cell:
         return None
     session = _of_cell[1]()
@@ -211,9 +211,9 @@ def _become_current(session: Session, cell: tuple[Any, ...] | None) -> Session:
 
 
 def _cell(arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Returns what is equal if the same cell of a notebook connects again; None: it is no cell that connects.
+    """Returns a key that is equal if the same notebook cell connects again; None: no cell connects.
 
-    The file of a cell in a notebook has a name that is made of its text.
+    The name of a cell's file is made from the cell's text.
     """
     code, offset = caller()
     if not code.co_name.startswith("<") or cell_of(code.co_filename) is None:
@@ -232,14 +232,14 @@ def _local(device: str | None, name: str | None) -> Session:
 
 def _remote(options: ConnectOptions) -> Session:
     drawn = random.getstate()
-    from teletape.sessions.remote import RemoteSession  # HTTP takes 0.1 s to import: programs without a server save it
+    from teletape.sessions.remote import RemoteSession  # HTTP takes 0.1 s to import
 
-    random.setstate(drawn)  # Rich, which httpx imports, draws a number: the program's are the same without a server
+    random.setstate(drawn)  # Rich, which httpx imports, draws a random number: the program's stay the same
     return RemoteSession(options)
 
 
 def inside(session: Session | None, function: Callable[[], T]) -> T:
-    """Runs a function with `session` as this thread's current one; None: with the program's session.
+    """Runs a function with `session` as this thread's current session; None: the program's.
 
     Python itself leaves the context at the end of `run`, so that no interrupt leaves a trace current.
     """
@@ -248,7 +248,7 @@ def inside(session: Session | None, function: Callable[[], T]) -> T:
         _running.add(token)
         return contextvars.copy_context().run(_inside, session, function)
     finally:
-        _running.discard(token)  # interrupted here it stays, and costs time only
+        _running.discard(token)  # after an interrupt here it stays, which only costs time
 
 
 def _inside(session: Session | None, function: Callable[[], T]) -> T:
@@ -258,7 +258,7 @@ def _inside(session: Session | None, function: Callable[[], T]) -> T:
 
 @contextmanager
 def outside_traces() -> Iterator[None]:
-    """A block in which the program's session is this thread's current one, also in a trace."""
+    """A block in which the program's session is current, even in a trace."""
     before = _trace.get()
     _trace.set((None, before[1]))
     try:
@@ -268,5 +268,5 @@ def outside_traces() -> Iterator[None]:
 
 
 def within() -> int:
-    """Returns how many traces this thread is in; those that a block of `outside_traces` has left count too."""
+    """Returns the number of traces that this thread is in, also outside them in a block of `outside_traces`."""
     return _trace.get()[1]

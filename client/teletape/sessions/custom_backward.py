@@ -1,7 +1,7 @@
-"""A server's backward pass that stops at the user's gradient functions, which run in this process.
+"""A server's backward pass that stops at the program's gradient functions, which run in this process.
 
-The recorder runs the same pass by specs, so it knows where the pass stops and which cotangents it has there, without a
-round trip. The functions compute with handles, and their ops join the batch like any other.
+The recorder runs the same pass on specs, so it knows the stops and their cotangents without a round trip. The functions
+compute with handles, and their ops join the batch like any other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def run(
     Args:
         recorder: The context.
         walk: This side's pass, at its first stop.
-        stop: That stop.
+        stop: The first stop.
         query: The question.
     """
     name = recorder.new_name()
@@ -65,13 +65,13 @@ def name_all(recorder: RemoteRecorder, values: Sequence[Recorded | None]) -> tup
 
 
 def _new_ids(recorder: RemoteRecorder, values: Sequence[Any]) -> tuple[Id | None, ...]:
-    """Gives each value that has no name one, and returns the new ids; None for the other values."""
+    """Gives a name to each value without one, and returns the new ids; None for the other values."""
     unnamed = [None if isinstance(value, Literal) or value.name is not None else value for value in values]
     return name_all(recorder, unnamed)
 
 
 def _sent_id(recorder: RemoteRecorder, cotangent: Any) -> Id | None:
-    """Returns a cotangent's id on the server, which gets to know slices that the function has built."""
+    """Returns a cotangent's id on the server; slices that the function has built are sent first."""
     if cotangent is None:
         return None
     if isinstance(cotangent, SlicesValue) and cotangent.name is None:

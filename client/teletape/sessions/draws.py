@@ -1,8 +1,8 @@
-"""Seeds of random ops, and the states from which they draw: TensorFlow's, after the same calls in the same order.
+"""Seeds and states of random ops: the same as TensorFlow's after the same calls in the same order.
 
-TensorFlow has a kernel for each random op with its seeds and attributes, and the kernel a counter, which each draw
-advances. `tf.random.set_seed` starts all counters again. The seeds of an op come from that of the program and that of
-the call; without the program's seed and the call's they are drawn from the operating system.
+TensorFlow has a kernel for each random op with its seeds and attributes, and the kernel has a counter, which each draw
+advances. `tf.random.set_seed` resets all counters. The seeds of an op follow from the program's seed and the call's; if
+neither is set, they come from the operating system.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from teletape_engine.arrays import HostArray
 from teletape_engine.locks import ReentrantLock
 
-Seeds = tuple[int, int] | None  #: Of an op; None: those of the operating system.
+Seeds = tuple[int, int] | None  #: The seeds of an op; None: from the operating system.
 
 _WITHOUT_PROGRAM_SEED: Final = 87654321
 _MODULUS: Final = 2**31 - 1
@@ -26,13 +26,13 @@ _lock: Final = ReentrantLock()
 
 
 class Draws:
-    """The draws of one random op with its seeds: each continues where the one before has ended.
+    """The draws of one random op with its seeds; each continues after the one before.
 
     Args:
-        seeds: Of the op.
+        seeds: The op's seeds.
 
     Attributes:
-        seeds: Of the op.
+        seeds: The op's seeds.
     """
 
     __slots__ = ("_first", "_second", "_since", "_used", "seeds")
@@ -43,7 +43,7 @@ class Draws:
         self._used, self._since = 0, PROGRAM.resets
 
     def state(self, blocks: int) -> HostArray:
-        """Returns the state of the next draw, int64 [3], which takes that many blocks."""
+        """Returns the state of the next draw, int64 [3], which takes `blocks` blocks."""
         with _lock:
             if self._since != PROGRAM.resets and self.seeds is not None:
                 self._used, self._since = 0, PROGRAM.resets
@@ -61,8 +61,8 @@ class _Program:
     """The seed of the program, and the draws of its ops outside of functions.
 
     Attributes:
-        seed: What `tf.random.set_seed` has set, or None.
-        resets: How often it was set.
+        seed: The seed of `tf.random.set_seed`, or None.
+        resets: The number of times it was set.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class _Program:
             self.resets += 1
 
     def next_op_seed(self) -> int:
-        """Returns the seed of the next op that has none of its own."""
+        """Returns the seed of the next op without a seed."""
         with _lock:
             return self._random.randint(0, _MODULUS)
 
@@ -103,9 +103,9 @@ def seeds_of(program_seed: int | None, next_op_seed: Any, seed: Any) -> Seeds:
     """Returns the seeds of an op.
 
     Args:
-        program_seed: Of the program, or of the function that is traced.
-        next_op_seed: Returns the seed of an op that has none.
-        seed: Of the op, or None.
+        program_seed: The seed of the program, or of the function that is traced.
+        next_op_seed: Returns the seed of an op without a seed.
+        seed: The op's seed, or None.
     """
     own = whole_seed(seed)
     if program_seed is None:

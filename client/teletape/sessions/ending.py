@@ -1,7 +1,7 @@
-"""The order in which a program ends: first what still reads values (writers of summaries), then the sessions.
+"""The order of a program's end: first the readers of values (writers of summaries), then the sessions.
 
-Python calls the functions of `atexit` in the reverse order of their registration, which depends on what a program
-imports and when it connects. So the SDK registers one.
+Python calls the functions of `atexit` in the reverse order of their registration, which depends on the program's
+imports and its connections. So the SDK registers one function.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from teletape.network.retries import limit_patience
 if TYPE_CHECKING:
     from teletape.sessions.session import Session
 
-READ_PATIENCE: Final = 2.0  #: Seconds without an answer after which the last reads of a program are given up.
+READ_PATIENCE: Final = 2.0  #: Seconds without an answer after which the last reads of a program end.
 
 _readers: Final[list[Callable[[Session | None], None]]] = []
 _ends: Final[list[Callable[[], None]]] = []
 
 
 def before_sessions_end(read: Callable[[Session | None], None]) -> None:
-    """Registers a function that reads what it needs of a session that is closed; of None: the program ends."""
+    """Registers a function that reads its last values of a session that closes; its argument None: the program ends."""
     _readers.append(read)
 
 
@@ -32,7 +32,7 @@ def at_the_end(end: Callable[[], None]) -> None:
 
 
 def read_last_values(session: Session | None) -> None:
-    """Reads what is needed of a session that is about to end; None: of all."""
+    """Calls the readers of a session that is about to end; None: of all sessions."""
     for read in _readers:
         read(session)
 

@@ -1,7 +1,7 @@
-"""Functions on a server: each is defined there once, and the results of a command that takes functions are inferred.
+"""Functions on a server: each is defined there once; the specs of a call's results are inferred here.
 
-If values decide which steps run and a tape records them, the server reports its decisions, and this side records the
-same steps.
+If values decide about the steps that run, and a tape records them, the server reports its decisions, and this side
+records the same steps.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:  # it is imported when it is used
     from teletape.profiling.profile import Profile
 
 _DECIDING: Final = (commands.While, commands.Cond)
-_MOST: Final = 1024  #: Functions that are kept defined on the server; each signature of a tf.function has one.
+_MOST: Final = 1024  #: The largest number of functions that stay defined on the server: one for each signature.
 
 
 class RemoteFunctions:
     """The functions that a session has defined on its server.
 
-    One that nothing here holds is released there. So is that used longest ago, if there are very many; it is defined
-    again at its next use.
+    A function without a reference here is released there. So is the least recently used one if there are too many; it
+    is defined again at its next use.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -45,7 +45,7 @@ class RemoteFunctions:
         self._defining = ReentrantLock()
 
     def id(self, recorder: RemoteRecorder, function: Function) -> int:
-        """Returns the id of a function, which is defined on the first request, or again if that failed."""
+        """Returns the id of a function, which is defined at the first call, or again if that failed."""
         name = self._names.get(function)
         if name is None or self._channel.failed(name.id):
             with self._defining:  # a thread that finds the name records its call after the definition
@@ -69,7 +69,7 @@ class RemoteFunctions:
         return name
 
     def _note_in(self, profile: Profile, function: Function) -> None:
-        """Lets a profile know a function, which it keeps, and those within it: answers name them by their ids."""
+        """Adds a function, and the functions within it, to a profile, because answers name them by their ids."""
         name = self._names.get(function)
         if name is None or name.id in profile.functions:
             return
@@ -79,14 +79,14 @@ class RemoteFunctions:
                 self._note_in(profile, inner)
 
     def _note_use(self, function: Function, name: Name) -> None:
-        """Makes the function the last one, that used longest ago being the first, and releases what is too much."""
+        """Makes the function the most recently used one, and releases the least recently used ones above the limit."""
         self._names.pop(function, None)
         self._names[function] = name
         if len(self._names) > _MOST:
             self._names.pop(next(iter(self._names)), None)
 
     def _step(self, recorder: RemoteRecorder, step: Command) -> Command:
-        """Returns a step as it is sent: without its call site, and with ids of the functions that it takes."""
+        """Returns a step as it is sent: without its call site, and with ids in place of functions."""
         taken = list(commands.functions_of(step))
         if isinstance(step, commands.Call):
             return dataclasses.replace(step, where=None)
@@ -136,12 +136,12 @@ def _inferred(
     fields: dict[str, Any],
     decisions: Any,
 ) -> list[Any]:
-    """Returns the command's results by their specs; active tapes record the steps that the server runs."""
+    """Returns the command's results, with their specs; active tapes record the steps that the server runs."""
     (function, *_) = functions
     follows = decisions is not None or recorder.recorded or (function.refuses and function.dynamic)
     if command is commands.CallFunction and not follows:
         inferred = function.infer([value.spec for value in inputs])
-        if not inferred.refuses:  # else it runs by its specs and the values that are known here
+        if not inferred.refuses:  # else it runs on specs and on the values that are known here
             for i in function.assigns:
                 _changed(inputs[i])
                 recorder.read_ahead.note(inputs[i], strand_of(recorder.place))
@@ -151,7 +151,7 @@ def _inferred(
 
 
 def _changed(variable: Variable) -> None:
-    """Notes that a function has assigned to a variable: its elements are not known here."""
+    """Notes that a function has assigned to a variable, so its elements are not known here."""
     variable.assign(Handle(variable.spec, variable.value.name))
 
 

@@ -74,7 +74,7 @@ class LocalSession(Session):
         return recorder
 
     def constant(self, array: HostArray) -> Value:
-        if array.dtype == object:  # strings are no arrays of the engine: they only pass through
+        if array.dtype == object:  # strings are no arrays of the engine
             return Value(array, Spec.of(array.shape, array.dtype), new_uid())
         return operations.constant(self.recorder(), array)
 
@@ -97,7 +97,7 @@ class LocalSession(Session):
 
         steps = StepTimes(time.perf_counter, name_of)
         timed = _Timed(profile, steps)
-        replaced: Any = (  # methods of this thread's recorder, and of the session: without a profile nothing is slower
+        replaced: Any = (  # methods of this recorder and session only: without a profile nothing is slower
             (recorder, "apply", lambda op, *rest: op.name),
             (self, "gradient", lambda *_: "gradient"),
             (self, "run_command", lambda command, *_: command.verb),
@@ -172,7 +172,7 @@ class LocalSession(Session):
         return statistics_of_recorded(self.recorder().backend, self.gradient(query))
 
     def estimate(self, query: GradientQuery, question: str) -> Estimate:
-        on_cpu = self.recorder().backend.xp is np  # the speed of a GPU is not measured
+        on_cpu = self.recorder().backend.xp is np  # there is no measured speed of a GPU
         return estimate(query, question, measured(time.perf_counter) if on_cpu else None)
 
     def footprint(self, tape: Tape) -> Footprint:
@@ -185,11 +185,11 @@ class LocalSession(Session):
 
 
 class _Timed:
-    """Makes methods note their times in a profile. What they call among themselves counts as a part of the outermost.
+    """Wraps methods so that they note their times in a profile; a call inside another one counts for the outer one.
 
     Args:
         profile: The profile.
-        steps: The times of functions' steps, which are not the methods' own.
+        steps: The times of functions' steps, which are subtracted from the methods'.
     """
 
     def __init__(self, profile: Profile, steps: StepTimes) -> None:

@@ -1,7 +1,7 @@
-"""What a derivative is like: predicted here, and for ops whose records differ on the server, as the server answers.
+"""Kinds of derivatives: predicted here, except for ops whose records differ on the server: then the server answers.
 
-This process predicts whether a derivative is None, dense or sparse from the records of the ops on the tape. Where they
-are the same on both sides, so is the prediction. Where they differ, the server is asked, and waited for.
+This process predicts whether a derivative is None, dense or sparse from the records of the ops on the tape. If the
+records are the same on both sides, so is the prediction. If they differ, the SDK waits for the server's answer.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from teletape_engine.spec import Spec
 
 
 def passes(tape: Tape, ops: Collection[str]) -> bool:
-    """Returns whether one of these ops was recorded on a tape."""
+    """Returns whether any of these ops was recorded on a tape."""
     return bool(ops) and any(node[0].bound.name in ops for node in tape.nodes)
 
 
 def as_answered(
     recorder: RemoteRecorder, predicted: Recorded | None, spec: Spec | None, kind: str, name: Any
 ) -> Recorded | None:
-    """Returns a derivative as the server has it.
+    """Returns a derivative in the server's form.
 
     Args:
-        recorder: Makes it, if it was not predicted.
-        predicted: As this process has predicted it.
-        spec: Of a dense one; None: that follows from the prediction alone.
-        kind: As the server has it: none, dense or slices.
+        recorder: Makes the derivative, if it was not predicted.
+        predicted: This process's prediction.
+        spec: The spec of a dense derivative; None: that of the prediction.
+        kind: The server's kind: none, dense or slices.
         name: Its name on the server.
 
     Raises:

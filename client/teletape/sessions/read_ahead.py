@@ -1,11 +1,11 @@
 """Read-ahead: the values that a read brings along, because the program is likely to read them next.
 
-A read is a round trip, so values come with it that are not known here yet and that commands sent before it have made:
-the values that one call made after it (the parts of `tf.split`, the gradients of one `tape.gradient`, the outputs of
-one function), and the small values and variables that the same strand (sending/strands.py) made last: those of another
-one may have failed, which is no matter of this read. Each costs its bytes in the answer and some
-microseconds. A line of the program that has brought a value twice, for a program that did not read it, leaves it where
-it is, until the program has read it all the same.
+A read is a round trip, so it also brings values that are not known here yet and that earlier commands have made: the
+following values of the same call (the parts of `tf.split`, the gradients of one `tape.gradient`, the outputs of one
+function), and the latest small values and variables of the same strand (sending/strands.py). Values of another strand
+are left out, because its failures do not concern this read. Each value costs its bytes in the answer and some
+microseconds. After a line of the program has brought a value twice in vain, it does not bring it again until the
+program reads that value.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from teletape.program.read_counts import InVain
 from teletape_engine.commands import Id
 from teletape_engine.recording.values import Variable
 
-SMALL: Final = 16 << 10  #: Bytes of a value that comes along although another call has made it, at most.
-_TOGETHER: Final = 1 << 20  #: Bytes of all values that come along, at most.
-_MOST_SIBLINGS: Final = 4096  #: The number of values that one call has made and one read brings, at most.
-_MOST_RECENT: Final = 64  #: The number of other values, at most.
-_REMEMBERED: Final = 2048  #: References to values that a strand made last; most of those are gone soon.
-_MOST_STRANDS: Final = 64  #: Those of strands that have ended are forgotten with more.
+SMALL: Final = 16 << 10  #: The largest number of bytes of a value of another call.
+_TOGETHER: Final = 1 << 20  #: The largest number of bytes of all values that a read brings along.
+_MOST_SIBLINGS: Final = 4096  #: The largest number of values of the same call in a read.
+_MOST_RECENT: Final = 64  #: The largest number of other values.
+_REMEMBERED: Final = 2048  #: The largest number of references to a strand's latest values; most are gone soon.
+_MOST_STRANDS: Final = 64  #: If there are more strands, those that have ended are dropped.
 _IN_VAIN: Final = 2  #: How often a line brings a value that is not read.
 
 
 class ReadAhead:
-    """What the reads of a session bring along.
+    """The read-ahead of a session: the values that its reads bring along.
 
     Any thread calls it, without a lock: a value that is missed is fetched when it is read.
 

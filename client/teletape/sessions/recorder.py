@@ -32,12 +32,12 @@ from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.values import Literal, SpecValue, Variable, new_uid
 from teletape_engine.spec import BOOL, INTEGER, STRING, Spec, dtype_of
 
-if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
+if TYPE_CHECKING:  # it imports HTTP, which a program without a server does not load
     from teletape.sessions.sending.channel import Channel
 
-_EXACT: Final = frozenset((BOOL, *INTEGER))  #: Dtypes whose results cannot differ between this machine and the server.
-_SMALL: Final = 16  #: Results with at most this many elements are also computed here.
-_CHECKED: Final = 1 << 20  #: Ops that allocate at most this many bytes are tried here for values that they refuse.
+_EXACT: Final = frozenset((BOOL, *INTEGER))  #: Dtypes whose results are the same on this machine and on the server.
+_SMALL: Final = 16  #: The largest number of elements of a result that is also computed here.
+_CHECKED: Final = 1 << 20  #: The largest number of bytes of an op that runs here to check its values.
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Handle(SpecValue):
         name: Its id there; all versions of a variable share one. None: no command has needed one yet.
         host: Its elements, if they are known here.
         uid: Identifies the value to tapes.
-        siblings: References to the values that one call has made with it, and which of them it is. Not set: none.
+        siblings: References to the values of the same call, and its index among them. Not set: none.
         ahead: The line whose read could bring it along, as `ReadAhead` notes it. Not set: none.
     """
 
@@ -63,21 +63,21 @@ class Handle(SpecValue):
         self.spec, self.uid, self.name, self.host = spec, new_uid(), name, host
 
     def copy(self) -> Handle:
-        """Returns the same value under a uid of its own."""
+        """Returns the same value under a new uid."""
         return Handle(self.spec, self.name, self.host)
 
 
 class SilentRecorder(SpecRecorder):
     """Records ops on a context's tapes by their specs, computes nothing, and sends nothing.
 
-    It follows what the server runs by itself: the steps of a rule, of a composite op, of a function. That it is another
-    object than the context's `RemoteRecorder` keeps interrupts out: there is nothing to be set back afterwards.
+    It follows the steps that the server runs by itself: those of a rule, of a composite op, of a function. It is a
+    separate object from the context's `RemoteRecorder`, so an interrupt leaves no state to restore.
 
     Args:
         context: The context.
         provenance: Its log.
-        mode: What it does with loops, conditions and gradients.
-        decisions: What the server's loops and conditions decided.
+        mode: The treatment of loops, conditions and gradients.
+        decisions: The decisions of the server's loops and conditions.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class SilentRecorder(SpecRecorder):
 
     @contextmanager
     def uncertain(self) -> Iterator[None]:
-        """A block of steps that may not run on the server: no value is refused in it."""
+        """A block of steps that the server may not run: values are not checked in it."""
         before, self._may_not_run = self._may_not_run, True
         try:
             yield
@@ -114,23 +114,23 @@ class SilentRecorder(SpecRecorder):
         return Handle(Spec.of(array.shape, array.dtype), None, array)
 
     def assign(self, variable: Variable, value: Any, mode: str = "set", *rest: Any) -> None:
-        """Assigns inside a function: from here on the variable's elements are not known."""
+        """Assigns inside a function; the variable's elements are not known afterwards."""
         before: Handle = variable.value
         super().assign(variable, value, mode, *rest)
         variable.value = Handle(variable.spec, before.name)
 
     def decide(self, value: Any) -> int:
-        """Returns what the server decided."""
+        """Returns the server's decision."""
         assert self._decisions is not None
         return next(self._decisions)
 
 
 class RemoteRecorder(SilentRecorder):
-    """A context on the server: records ops on tapes by their specs, and emits one command for each op.
+    """A context on the server: records ops on tapes by their specs, and emits a command for each op.
 
     Args:
         channel: The session's way to its server.
-        read_ahead: What the session's reads bring along.
+        read_ahead: The read-ahead of the session's reads.
 
     Attributes:
         id: The context's id on the server.
@@ -159,7 +159,7 @@ class RemoteRecorder(SilentRecorder):
 
     @property
     def reading(self) -> Place:
-        """As `place`, also in a thread in which a task reads."""
+        """Returns the `place`; in a thread in which a task reads, that of the task."""
         return self._with(self.channel.strands.here())
 
     def emit(self, command: Command, nbytes: int = 0, where: Where = None) -> None:
@@ -172,7 +172,7 @@ class RemoteRecorder(SilentRecorder):
         return result
 
     def note_together(self, values: Sequence[Handle]) -> None:
-        """Notes values that one call has made: see `ReadAhead.note_together`."""
+        """Notes the values of one call; see `ReadAhead.note_together`."""
         self.read_ahead.note_together(values, strand_of(self.place))
 
     def new_name(self) -> Name:
@@ -184,7 +184,7 @@ class RemoteRecorder(SilentRecorder):
             return self.silent.apply(op, inputs, attrs, where)
         where = self.provenance.here() if where is None else where
         result = self.silent.apply(op, inputs, attrs, where)
-        is_exact = result.spec.dtype in _EXACT or op is ops.cast  # IEEE 754 says how numbers are rounded
+        is_exact = result.spec.dtype in _EXACT or op is ops.cast  # IEEE 754 defines their rounding
         if is_exact and result.spec.size <= _SMALL and result.host is None:
             result.host = _computed(op, inputs, attrs)
         channel = self.channel
@@ -205,7 +205,7 @@ class RemoteRecorder(SilentRecorder):
         return result
 
     def _apply_here(self, op: Op, inputs: Sequence[Any], attrs: Attrs, result: Handle) -> Handle:
-        """Runs an op on strings in this process. A result that is no string becomes a constant on the server."""
+        """Runs an op on strings in this process; a result that is no string becomes a constant on the server."""
         unknown = [value for value in inputs if value.__class__ is not Literal and value.host is None]
         if unknown:
             fetched = self.channel.ask(self.place, [commands.Fetch(value.name.id) for value in unknown])
@@ -224,8 +224,8 @@ class RemoteRecorder(SilentRecorder):
         """Returns a recorder for the steps of a command that takes functions.
 
         Args:
-            decisions: What the server's loops and conditions decided, as (value, times in a row). None: not known; if
-                nothing records, a loop is then followed by its specs alone, and not iteration by iteration.
+            decisions: The decisions of the server's loops and conditions, as (value, times in a row). None: not known;
+                then, if nothing records, a loop is followed by its specs only, and not iteration by iteration.
         """
         undecided = Mode.UNROLLS if self.recorded else Mode.CONNECTS
         mode = undecided if decisions is None else Mode.REPLAYS
@@ -233,7 +233,7 @@ class RemoteRecorder(SilentRecorder):
         return SilentRecorder(self.context, self.provenance, mode, values)
 
     def silently(self, compute: Callable[[SilentRecorder], T]) -> T:
-        """Runs a function that asks a tape: what the program's own gradient functions do in it emits no ops."""
+        """Runs a function that asks a tape; ops of the program's gradient functions in it are not emitted."""
         # Python itself leaves the context at the end of `run`, whatever interrupts it.
         return contextvars.copy_context().run(self._silenced, compute)
 
@@ -242,7 +242,7 @@ class RemoteRecorder(SilentRecorder):
         return compute(self.silent)
 
     def follows(self, inputs: Sequence[Any]) -> bool:
-        """Whether an active tape or accumulator tracks one of the inputs, or would when it is read."""
+        """Whether an active tape or accumulator tracks an input, or would track it when it is read."""
         if self.context.accumulators:
             return True
         return any(
@@ -257,10 +257,10 @@ class RemoteRecorder(SilentRecorder):
 
 
 def foreign_handle(fact: Mapping[str, Any]) -> Handle:
-    """Returns the handle of what another client of the session made; nothing here releases it.
+    """Returns the handle of a value of another client of the session; nothing here releases it.
 
     Args:
-        fact: What the server lists about it.
+        fact: The server's facts about it.
     """
     return Handle(Spec.of(tuple(fact["shape"]), dtype_of(fact["dtype"])), Name(fact["id"], []))
 
@@ -271,7 +271,7 @@ def id_of(value: Any) -> int:
 
 
 def without_strings(query: GradientQuery) -> GradientQuery:
-    """Returns the question without targets that are strings: these are not on the server."""
+    """Returns the question without targets that are strings, which are not on the server."""
     numeric = [i for i, target in enumerate(query.targets) if target.spec.dtype != object]
     if len(numeric) == len(query.targets):
         return query
@@ -284,7 +284,7 @@ def without_strings(query: GradientQuery) -> GradientQuery:
 
 
 def query_fields(query: GradientQuery) -> tuple[Any, ...]:
-    """Returns the fields that every gradient command has after its own id, in their order."""
+    """Returns the common fields of gradient commands, which follow the command's own id, in order."""
     cotangents = query.output_gradients
     return (
         query.tape.name.id,
@@ -297,14 +297,14 @@ def query_fields(query: GradientQuery) -> tuple[Any, ...]:
 
 
 def _computed(op: Op, inputs: Sequence[Any], attrs: Attrs) -> HostArray | None:
-    """Returns what the server will compute, if all inputs are known here: counting a loop then sends nothing."""
+    """Returns the result that the server will compute, if all inputs are known here, so that counters send nothing."""
     arrays = [value.array if value.__class__ is Literal else value.host for value in inputs]
     random = Trait.RANDOM in op.traits
     if not arrays or any(array is None for array in arrays) or op.expand is not None or op.dynamic or random:
         return None
     try:
         result = evaluate(bind(op, tuple([value.spec for value in inputs]), attrs), arrays)
-    except TeletapeError:  # the server will say why
+    except TeletapeError:  # the server will report it
         return None
     for value in inputs:
         used(value)
@@ -312,9 +312,9 @@ def _computed(op: Op, inputs: Sequence[Any], attrs: Attrs) -> HostArray | None:
 
 
 def _check_values(bound: Bound, inputs: Sequence[Any]) -> None:
-    """Raises what the server would raise for values that are known here, on the program's own line.
+    """Raises the server's error for values that are known here, so that the program's own line raises it.
 
-    The forward function itself checks them, with zeros that take no memory for the inputs that are not known.
+    The op's forward function checks them, with zeros that take no memory in place of unknown inputs.
     """
     arrays = [value.array if isinstance(value, Literal) else value.host for value in inputs]
     integers = [i for i in bound.op.refuses if bound.specs[i].dtype in INTEGER]

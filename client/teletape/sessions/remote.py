@@ -1,7 +1,7 @@
-"""A session on a server: ops are recorded here by their specs, and sent in batches when a value is needed.
+"""A session on a server: ops are recorded here by their specs, and sent in batches when a value is read.
 
-Each method runs its part on this side's recorder (specs, tapes) and emits the command that does it on the server;
-`sending/channel.py` sends the commands. Long because it has one method for each kind of command.
+Each method records on this side (specs, tapes) and emits the command for the server; `sending/channel.py` sends the
+commands. Long because it has one method for each kind of command.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ if TYPE_CHECKING:  # it is imported when it is used
     from teletape.profiling.pending import Pending
     from teletape.profiling.profile import Profile
 
-_REMEMBERED: Final = 1024  #: Constants with at most this many bytes are kept here too: reading them sends nothing.
+_REMEMBERED: Final = 1024  #: The largest number of bytes of a constant that is stored here too, for reads.
 
 
 class RemoteSession(Session):
     """A session on a server.
 
     Args:
-        options: Where the server is, how it is reached, and what the session is like.
+        options: The server's address, and the options of the connection and of the session.
 
     Attributes:
         id: The session's id on the server.
@@ -146,13 +146,13 @@ class RemoteSession(Session):
         name: Name = variable.value.name
         sent = value if isinstance(value, Literal) else value.name.id
         index = None if indices is None else indices.name.id
-        if indices is not None and indices.host is not None:  # refused on the program's own line if that is possible
+        if indices is not None and indices.host is not None:  # if possible it is refused on the program's own line
             check_positions(np, indices.host, variable.spec.shape, mode)
         recorder = self.recorder()
-        # Its elements are not known from here on: the assignment may be poisoned, or interrupted on the next line.
+        # Its elements are unknown from here on: the assignment may be poisoned, or interrupted on the next line.
         variable.assign(Handle(variable.spec, name))
         recorder.emit(commands.Assign(name.id, sent, mode, index))
-        variable.value = Handle(variable.spec, name)  # what another thread has read since then is the value before
+        variable.value = Handle(variable.spec, name)  # another thread may have read the old value since then
         self._read_ahead.note(variable, strand_of(recorder.place))
         recorder.provenance.note_assignment(variable, value.uid, mode)
 
@@ -233,7 +233,7 @@ class RemoteSession(Session):
         try:
             recorder.context.open(tape)
             recorder.emit(commands.TapeOpen(tape.name.id, tape.persistent, tape.watch_accessed, tape.replayable))
-        except BaseException:  # an interrupt: the program has no open tape, so there is none here nor on the server
+        except BaseException:  # after an interrupt the program has no open tape, so none stays open
             tape.name = None
             if tape in recorder.context.tapes:
                 super().pause_tape(tape)
@@ -289,7 +289,7 @@ class RemoteSession(Session):
         return Estimate.from_facts(self._facts(command))
 
     def _statistics_here(self, gradient: Any) -> Statistics | None:
-        """The statistics of a gradient whose elements are fetched."""
+        """Returns the statistics of a gradient whose elements are fetched."""
         if gradient is None:
             return None
         if isinstance(gradient, SlicesValue):
@@ -321,11 +321,11 @@ class RemoteSession(Session):
         """Emits the command that computes derivatives, and returns them with their names.
 
         Args:
-            recorder: Of this thread.
-            derivatives: As this process has predicted them.
+            recorder: This thread's recorder.
+            derivatives: This process's predictions.
             command: Returns the command for the ids of the derivatives and the predicted kinds; None: no prediction.
-            specs: Of dense ones that were not predicted; None: not known.
-            is_asked: Whether the server is asked which of them there are.
+            specs: The specs of dense derivatives that were not predicted; None: not known.
+            is_asked: Whether the server's answer decides about their kinds.
         """
         if not is_asked:
             outputs = name_all(recorder, derivatives)
@@ -337,7 +337,7 @@ class RemoteSession(Session):
         return list(map(partial(as_answered, recorder), derivatives, specs, answer.kinds, names))
 
     def _answers_together(self, answers: Sequence[Any]) -> None:
-        """Notes the dense derivatives of one question as made together."""
+        """Notes the dense derivatives of one question as values of one call."""
         self.made_together([answer for answer in answers if answer.__class__ is Handle])
 
     def sparse_derivative(
@@ -408,7 +408,7 @@ class RemoteSession(Session):
             facts = self._facts(commands.Explain(tape.name.id, _ids(targets), source_ids))["explanations"]
             for i, numeric in zip(connected, map(Explanation.from_facts, facts), strict=True):
                 node = numeric.node
-                where = None if node is None or node >= len(tape.nodes) else tape.nodes[node][4]  # known here alone
+                where = None if node is None or node >= len(tape.nodes) else tape.nodes[node][4]  # known only here
                 explanations[i] = explanations[i].with_numbers(numeric, where)
         return explanations
 
@@ -438,14 +438,14 @@ class RemoteSession(Session):
     def footprint(self, tape: Tape) -> Footprint:
         if tape.consumed:
             return Footprint(0, 0)
-        self.sync()  # a batch in execution holds the tensors that came with it
-        # The tape's end also releases the names of what only the tape holds on this side.
+        self.sync()  # a running batch has references to the tensors in it
+        # The tape's end also releases the names of values that only the tape refers to on this side.
         also_released = [end.id for end, in_use in ends(tape, _kept_alive) if not in_use and end.__class__ is Name]
         facts = self._facts(commands.TapeDescribe(tape.name.id, np.array(also_released, np.int64)))
         return Footprint(facts["bytes"], facts["frees"])
 
     def _facts(self, question: Command) -> Any:
-        """Returns the facts that the server answers a question with."""
+        """Returns the facts in the server's answer to a question."""
         result = self.recorder().ask(question)
         assert isinstance(result, Facts)
         return result.facts
@@ -501,7 +501,7 @@ class RemoteSession(Session):
         return self.channel.batches
 
     def summary(self) -> str:
-        """Returns the number of requests, and the reads by the line of the program that made them."""
+        """Returns the number of requests, and of reads by the program's lines."""
         lines = [f"session {self.id}: {self.requests} requests, {self.batches} batches"]
         lines += [f"  {count} reads at {where}" for where, count in self._reads.by_line()]
         return "\n".join(lines)
@@ -538,7 +538,7 @@ class RemoteSession(Session):
             profile.end()
 
     def facts(self) -> dict[str, str]:
-        """Returns what people want to know of it, by name: no request is sent."""
+        """Returns facts for people, by name, without a request."""
         channel = self.channel
         facts = {
             "session": self.id,
@@ -577,17 +577,17 @@ class RemoteSession(Session):
         self.channel.sync()
 
     def cancel(self) -> None:
-        """Stops what the server computes for this session; the next read raises CancelledError."""
+        """Stops the server's work for this session; the next read raises CancelledError."""
         self.channel.cancel()
 
     def close(self, timeout: float | None = None) -> None:
-        """Delivers what waits and ends the session on the server; raises what failed.
+        """Sends waiting commands and ends the session on the server; raises the error of a failed command.
 
-        Summaries of it that a writer has not written are written first.
+        Waiting summaries of the session are written first.
 
         Args:
-            timeout: Seconds that the server gets; then its work is stopped, what waits is dropped, and the session ends
-                all the same. None: as for a read.
+            timeout: The time limit in seconds; then the server's work is stopped, waiting commands are dropped, and the
+                session ends nevertheless. None: the timeout of a read.
 
         Raises:
             DeadlineExceededError: It took longer.
@@ -633,7 +633,7 @@ class RemoteSession(Session):
             raise
 
     def detach(self) -> None:
-        """Delivers what waits and leaves a session that has a name; the server keeps it. Raises what failed."""
+        """Sends waiting commands and leaves a session with a name, which goes on; raises failures."""
         if self.closed is None:
             read_last_values(self)
         self._leave_uploader()
@@ -642,12 +642,12 @@ class RemoteSession(Session):
 
     def _leave_uploader(self) -> None:
         uploader, self._uploader = self._uploader, None
-        if uploader is not None:  # what it is sending is not needed any more
+        if uploader is not None:  # its tensors are not needed any more
             uploader.leave()
 
     @property
     def joined(self) -> bool:
-        """Whether the session was there before this program connected to it."""
+        """Whether the session existed before this program connected to it."""
         return self.channel.joined
 
     @property
@@ -666,16 +666,16 @@ class RemoteSession(Session):
 
     @property
     def place(self) -> str:
-        """Where it computes, for messages."""
+        """The address of the session, for messages."""
         ended = "" if self.closed is None else f", which has ended ({self.closed})"
         client = f" (client {self.channel.client})" if self.channel.stays else ""
         return f"session {self.id}{client} at {self.channel.http.url}{ended}"
 
     def variables(self) -> list[Any]:
-        """The variables that other programs of this session made, as `tf.Variable`s, oldest first.
+        """Returns the variables that other programs of this session made, as `tf.Variable`s, oldest first.
 
-        After `tf.connect(url, session="mine")` in a restarted notebook these are those of the former one. They stay on
-        the server when nothing here holds them any more.
+        After `tf.connect(url, session="mine")` in a restarted notebook these are the variables of the notebook before.
+        They stay on the server when this program drops them.
         """
         return [
             Session.as_variable(Variable(foreign_handle(fact), trainable=fact["trainable"], name=fact["name"]), self)
@@ -683,12 +683,12 @@ class RemoteSession(Session):
         ]
 
     def tensors(self) -> list[Any]:
-        """The tensors that other programs of this session made and still hold, as `tf.Tensor`s, oldest first."""
+        """Returns the tensors that other programs of this session made and still use, as `tf.Tensor`s, oldest first."""
         return [Session.as_tensor(foreign_handle(fact), self) for fact in self.channel.foreign("tensors")]
 
 
 def _ids(values: Sequence[Any]) -> tuple[Id, ...]:
-    """Returns the ids of handles and variables, without those of strings, which are not on the server."""
+    """Returns the ids of handles and variables, except strings, which are not on the server."""
     return tuple([id_of(value) for value in values if value.spec.dtype != object])
 
 
@@ -699,7 +699,7 @@ def _pair_ids(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple[int, ...], tuple[
 
 
 def _kept_alive(value: Any) -> Any:
-    """Returns what a handle or a variable of this side keeps alive: in the end its name."""
+    """Returns the object that a handle or a variable keeps alive on this side: its name."""
     if value.__class__ is Handle:
         return value.name
     return value.value if value.__class__ is Variable else None

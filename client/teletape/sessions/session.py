@@ -1,9 +1,9 @@
-"""The abstract session: where the SDK's values, variables and tapes live.
+"""The abstract session: it owns the SDK's values, variables and tapes.
 
 `LocalSession` (local.py) computes in this process, `RemoteSession` (remote.py) on a server, and `TracingSession`
 (functions/tracing_session.py) records a function's steps. Each gives every thread a recorder; the code above a session
-is the same for all three. current.py says which session is the program's. Long because it has a method for each thing
-that a session does.
+is the same for all three. current.py has the program's session. Long because it has a method for each kind of
+command.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # it is imported when it is used
     from teletape.profiling.pending import Pending
     from teletape.profiling.profile import Profile
 
-_LOGS: Final = 32  #: Threads, the latest, whose provenance logs are kept.
+_LOGS: Final = 32  #: The number of latest threads whose provenance logs are stored.
 
 T = TypeVar("T")
 
@@ -59,15 +59,15 @@ Recorded: TypeAlias = Any  # a Value of the engine, a Handle of a remote session
 
 
 class PerThread(threading.local):
-    """What a session keeps for each thread; a thread's recorder is made when it is first used.
+    """A session's state for each thread; a thread's recorder is made when it is first used.
 
-    An async task in which a tape or accumulator is open has a recorder of its own until it is closed: the tasks of a
-    thread take turns, and would otherwise record on each other's tapes. While there is such a task, `recorder` is no
-    attribute of this object, so that `__getattr__` looks for the task; otherwise it is one, and costs nothing.
+    An async task in which a tape or accumulator is open has its own recorder until it is closed: the tasks of a thread
+    take turns, and would otherwise record on each other's tapes. While there is such a task, `recorder` is not an
+    attribute of this object, so `__getattr__` looks for the task; otherwise it is an attribute, which costs nothing.
 
     Args:
         new_recorder: Makes a recorder.
-        by_task: Whether tasks have recorders of their own; a trace runs from its beginning to its end in one turn.
+        by_task: Whether tasks have their own recorders; a trace needs none, because it runs in one turn.
 
     Attributes:
         recorder: The thread's or task's current recorder.
@@ -80,7 +80,7 @@ class PerThread(threading.local):
     def __init__(self, new_recorder: Callable[[], Any], by_task: bool) -> None:
         self._new_recorder, self._by_task = new_recorder, by_task
         self.spare = []
-        self._base: Any = None  # the thread's own, while there are tasks with recorders
+        self._base: Any = None  # the thread's recorder, while there are tasks with recorders
         self._tasks: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def __getattr__(self, name: str) -> Any:
@@ -97,7 +97,7 @@ class PerThread(threading.local):
         return self.spare.pop() if self.spare else self._new_recorder()
 
     def enter_task(self) -> None:
-        """Gives the running task, if there is one, a recorder of its own: it opens a tape or an accumulator."""
+        """Gives the running task, if there is one, its own recorder, because it opens a tape or an accumulator."""
         task = running_task() if self._by_task else None
         if task is not None and task not in self._tasks:
             base, self._tasks[task] = self.recorder, self.fresh()
@@ -106,7 +106,7 @@ class PerThread(threading.local):
                 del self.recorder
 
     def leave_task(self) -> None:
-        """Takes the recorder of the running task back if nothing is active in it any more."""
+        """Takes back the recorder of the running task if nothing is active in it any more."""
         if self._base is not None:
             task = running_task()
             recorder = None if task is None else self._tasks.get(task)
@@ -136,11 +136,11 @@ class Session(ABC):
     Attributes:
         local: Whether it computes in this process, each op at once.
         tracing: Whether ops only become steps of a function.
-        not_traceable: In a trace: why the function cannot be traced, or None.
-        declarations: What the user has declared about op types that have no gradient of their own.
+        not_traceable: In a trace: the reason why the function cannot be traced, or None.
+        declarations: The program's declarations about op types without a gradient.
         value_reads: Reads of values, for explanations.
         logs: The provenance logs of the latest threads.
-        traces: For each `tf.function` what it was traced to for this session.
+        traces: The traces of each `tf.function` for this session.
         offload_loops: Whether a long loop runs as one command on the server: False: never; True: always; None: if its
             functions only compute.
     """
@@ -158,8 +158,8 @@ class Session(ABC):
 
     def __init__(self) -> None:
         self.declarations = Declarations()
-        self._scopes: list[Scope] = []  # of the `with` statements that it is in
-        new_recorder = weakref.WeakMethod(self._new_recorder)  # no cycle: a session that nothing holds ends at once
+        self._scopes: list[Scope] = []  # the scopes of its `with` statements
+        new_recorder = weakref.WeakMethod(self._new_recorder)  # no cycle: an unused session ends at once
         self._thread = PerThread(lambda: _alive(new_recorder)(), by_task=not self.tracing)
         self.value_reads = ValueReads()
         self.numbers = self.value_reads.numbers
@@ -168,11 +168,11 @@ class Session(ABC):
 
     @property
     def home(self) -> Session:
-        """The session that the program is connected to: this one, or for a trace the one that it is made for."""
+        """The session that the program is connected to: this one, or for a trace the session of the trace."""
         return self
 
     def recorder(self) -> Recorder:
-        """Returns the calling thread's or task's recorder: each has a context of its own."""
+        """Returns the recorder of the calling thread or task; each has its own context."""
         return self._thread.recorder  # type: ignore[no-any-return]  # thread locals are untyped
 
     @abstractmethod
@@ -181,27 +181,27 @@ class Session(ABC):
 
     # --------------------------------------------------------------------------------------------------------- values
     def adopt(self, value: Recorded, owner: Session) -> Recorded | None:
-        """Returns another session's value as one of this session, or None if that is not possible."""
+        """Returns another session's value as a value of this session, or None if that is not possible."""
         return None
 
     @abstractmethod
     def constant(self, array: HostArray) -> Recorded:
-        """Returns a host array as a value. The caller gives the array up and must not write into it."""
+        """Returns a host array as a value. The caller must not write into the array afterwards."""
 
     def sent_ahead(self, arrays: Sequence[HostArray]) -> list[Any]:
-        """Sends arrays to the server while its earlier commands run, and returns their names there; from any thread."""
+        """Sends arrays to the server while earlier commands run, and returns their names there; from any thread."""
         raise NotImplementedError  # pragma: no cover - of a session on a server alone
 
     def constant_ahead(self, array: HostArray, name: Any) -> Recorded:
-        """Returns an array as a value that the server has under that name."""
+        """Returns the value of an array that the server has under this name."""
         raise NotImplementedError  # pragma: no cover - of a session on a server alone
 
     @abstractmethod
     def variable(self, value: Recorded, *, trainable: bool, name: str) -> Variable:
-        """Returns a new variable that holds `value`."""
+        """Returns a new variable with this value."""
 
     def check_fixed_shape(self) -> None:  # noqa: B027  # outside of a trace every shape is known
-        """Refuses, in a trace, a variable whose assignments may change its shape."""
+        """Raises in a trace for a variable whose assignments may change its shape."""
 
     @abstractmethod
     def assign(self, variable: Variable, value: Recorded | Literal, mode: str, indices: Recorded | None = None) -> None:
@@ -223,7 +223,7 @@ class Session(ABC):
         return self.fetch_all(values)
 
     def made_together(self, values: Sequence[Recorded]) -> None:  # noqa: B027  # in this process a read costs nothing
-        """Notes that one call has made these values: a program that reads one of them will read the others."""
+        """Notes that these values are of one call: a program that reads one of them will read the others."""
 
     def slices_component(self, slices: SlicesValue, which: str) -> Recorded:
         """Returns the `values` or `indices` of slices that a tape returned."""
@@ -231,7 +231,7 @@ class Session(ABC):
 
     # ------------------------------------------------------------------------------------------------- random numbers
     def random_seed(self) -> int | None:
-        """Returns the seed from which those of random ops follow: the program's, or that of a trace."""
+        """Returns the seed of the program, or of the trace, from which the seeds of random ops follow."""
         return PROGRAM.seed
 
     def set_random_seed(self, seed: int | None) -> None:
@@ -239,19 +239,19 @@ class Session(ABC):
         PROGRAM.set_seed(seed)
 
     def next_op_seed(self) -> int:
-        """Returns the seed of the next random op that has none of its own."""
+        """Returns the seed of the next random op without a seed."""
         return PROGRAM.next_op_seed()
 
     def draws(self, kernel: Hashable, seed: Any) -> Draws:
         """Returns the draws of a random op, of these attributes and with this seed or None.
 
-        An op whose seed comes from the program's is the only one with it.
+        An op without a seed gets a unique one from the program's.
         """
         seeds = seeds_of(self.random_seed(), self.next_op_seed, seed)
         return PROGRAM.draws(kernel, seeds) if seed is not None or seeds is None else Draws(seeds)
 
     def draw(self, draws: Draws, blocks: int) -> Recorded:
-        """Returns the state from which a random op draws; a trace takes a new one at each call of its function."""
+        """Returns the state for a random op's draw; a traced function takes a new one at each call."""
         return self.constant(draws.state(blocks))
 
     @abstractmethod
@@ -262,7 +262,8 @@ class Session(ABC):
 
         Args:
             command: The command's class, as `commands.CallFunction`.
-            functions: The functions, in the order of the command's fields; a field of several takes the rest.
+            functions: The functions, in the order of the command's fields; a field for several functions takes the
+                rest.
             inputs: Recorded values, Literals and variables.
             **fields: The command's other fields, except `outputs`.
         """
@@ -287,7 +288,7 @@ class Session(ABC):
         self.recorder().context.watch(tape, values)
 
     def pause_tape(self, tape: Tape) -> None:
-        """Stops the tape's recording; what it has recorded stays."""
+        """Stops the tape's recording; its record stays."""
         self.recorder().context.pause(tape)
         self._thread.leave_task()
 
@@ -309,7 +310,7 @@ class Session(ABC):
         raise UnimplementedError("gradient_statistics: a tape inside a traced function has no values")
 
     def estimate(self, query: GradientQuery, question: str) -> Estimate:
-        """See `teletape_engine.derivatives.reports.estimate`; without seconds, where no host is known."""
+        """See `teletape_engine.derivatives.reports.estimate`; without seconds if the host is not known."""
         return estimate(query, question)
 
     def run_question(
@@ -318,7 +319,7 @@ class Session(ABC):
         compute: Callable[[Recorder], list[Any]],
         command: Callable[[tuple[Any, ...], tuple[str, ...] | None], Command],
     ) -> list[Any]:
-        """Returns what a tape answers: computed here, or predicted here and computed by a server.
+        """Returns the answers of a tape: computed here, or predicted here and computed by a server.
 
         Args:
             tape: The tape.
@@ -335,11 +336,11 @@ class Session(ABC):
         source: Spec,
         format: str,
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Returns the three parts of a sparse derivative, none if there is none, and what it is like.
+        """Returns the three parts of a sparse derivative, or no parts if there is none, and its facts.
 
         Args:
             compute: Computes it on a recorder with arrays.
-            connected: Whether there is one, on a recorder without.
+            connected: Returns whether there is one, on a recorder without arrays.
             command: Returns the command that computes it on a server, from the ids of the parts.
             source: The spec of the source.
             format: As for the command.
@@ -375,7 +376,7 @@ class Session(ABC):
         ]
 
     def _structural(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any]) -> list[Explanation]:
-        """Returns what the tape's structure alone explains."""
+        """Returns the explanations that follow from the tape's structure alone."""
         return explain(
             tape,
             targets,
@@ -389,7 +390,7 @@ class Session(ABC):
     def _with_numbers(
         self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], explanations: list[Explanation]
     ) -> list[Explanation]:
-        """Returns the explanations completed by reasons that only elements show; a trace has no elements."""
+        """Returns the explanations, completed by reasons that need elements; a trace has no elements."""
         return explanations
 
     def diagram(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], most: int) -> dict[str, Any]:
@@ -409,7 +410,7 @@ class Session(ABC):
         return None
 
     def drawer(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], most: int) -> Callable[[], str] | None:
-        """Returns a function that draws the diagram where Graphviz is installed elsewhere; None: nowhere."""
+        """Returns a function that draws the diagram on a host with Graphviz; None: there is no such host."""
         return None
 
     def footprint(self, tape: Tape) -> Footprint:
@@ -422,11 +423,11 @@ class Session(ABC):
 
     # ----------------------------------------------------------------------------------------------- custom gradients
     def declare_no_gradient(self, op_type: str) -> None:
-        """Declares that ops of that type have no gradient, for every later question to a tape."""
+        """Declares that ops of this type have no gradient, for all later questions to tapes."""
         self.declarations.declare_no_gradient(op_type)
 
     def register_gradient(self, op_type: str, function: GradientFunction) -> None:
-        """Registers the gradient of an op type that has none of its own, for every later question to a tape."""
+        """Registers the gradient of an op type without one, for all later questions to tapes."""
         self.declarations.register(op_type, function)
 
     def record_custom_call(
@@ -436,7 +437,7 @@ class Session(ABC):
         label: str,
         function: Callable[..., InputCotangents],
     ) -> Sequence[Recorded]:
-        """Records a call whose gradient is `function`, from `inputs` to `outputs`, which an identity has just made.
+        """Records a call from `inputs` to `outputs`, new copies of its results, whose gradient is `function`.
 
         Args:
             inputs: Recorded values of differentiable dtypes.
@@ -445,7 +446,7 @@ class Session(ABC):
             function: From the cotangent of each output to one, or None, for each input.
 
         Returns:
-            The values that are the call's results from now on.
+            The values that replace the call's results.
         """
         recorder = self.recorder()
         record_custom(
@@ -460,19 +461,19 @@ class Session(ABC):
         return outputs
 
     def replace_gradient(self, tag: Any, gradient: FunctionGradient, others: Sequence[Recorded]) -> Any:
-        """Makes a function replace a custom call's gradient in vectorized passes, until the result is dropped.
+        """Replaces a custom call's gradient by a function in vectorized passes, until the result is dropped.
 
         Args:
-            tag: The call's.
+            tag: The call's tag.
             gradient: The function.
             others: Its inputs after the cotangents.
         """
         return None
 
     def outside(self, function: Callable[[], T]) -> T:
-        """Runs a function in a fresh context: the tapes and accumulators of this thread see nothing of it.
+        """Runs a function in a new context, which the tapes and accumulators of this thread do not record.
 
-        A `VariableReadLog` sees it all the same.
+        A `VariableReadLog` records it nevertheless.
         """
         thread = self._thread
         inner = thread.fresh()
@@ -499,12 +500,12 @@ class Session(ABC):
         return 0
 
     def summary(self) -> str:
-        """Returns the number of requests to a server, and which lines of the program read values."""
+        """Returns the number of requests to a server, and of reads by the program's lines."""
         return "a session inside this process: no requests"
 
     @property
     def waits(self) -> bool:
-        """Whether something that may fail was recorded and not computed; in this process there is no such thing."""
+        """Whether a command that may fail is not executed yet; never in this process."""
         return False
 
     def pending(self, *values: Any) -> Pending:
@@ -522,32 +523,34 @@ class Session(ABC):
         return Pending()
 
     def is_alive(self) -> bool:
-        """Whether it can be used. Over HTTP this is one request, and without an answer False."""
+        """Whether it can be used. Over HTTP this is one request; False without an answer."""
         return self.closed is None
 
     @abstractmethod
     def profile(self) -> AbstractContextManager[Profile]:
-        """A block whose time is measured: by op and by line, and what of it is network, queue and compute.
+        """A block whose time is measured: by op, by line, and split into network, queue and computation.
 
-        Its value shows itself as tables, in a notebook too, and has `plot()`. On a server batches of the block run
-        command by command, not as plans. On a GPU a command's time is that of its launch, and reads wait for it.
+        Its value is displayed as tables, in a notebook too, and has `plot()`. On a server batches of the block run
+        command by command, not as plans. On a GPU a command's time is that of its launch; reads wait for the
+        computation.
         """
 
     def sync(self) -> None:  # noqa: B027  # in this process there is nothing to wait for
-        """Waits until everything recorded so far has been executed; raises what failed."""
+        """Waits until all recorded commands are executed; raises the error of a failed command."""
 
     async def sync_later(self) -> None:
         """As `sync`, for a task: the event loop goes on meanwhile."""
         self.sync()
 
     def cancel(self) -> None:  # noqa: B027  # in this process an interrupt does it
-        """Stops what a server computes for this session."""
+        """Stops the server's work for this session."""
 
     def close(self, timeout: float | None = None) -> None:  # noqa: B027  # nothing to release in this process
         """Ends the session.
 
         Args:
-            timeout: Seconds that a server gets to compute what waits; then its work is stopped. None: as for a read.
+            timeout: The time limit, in seconds, for waiting commands; then they are stopped. None: the timeout of a
+                read.
         """
 
     async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  # also of trio, and as of `close`
@@ -572,7 +575,7 @@ class Session(ABC):
             yield self
 
     def abandon(self) -> None:
-        """Ends the session after an error of the program: at once, without what waits."""
+        """Ends the session at once after an error of the program, and drops waiting commands."""
         self.close()
 
     async def _abandon_later(self) -> None:
@@ -629,17 +632,17 @@ class Session(ABC):
 
     @property
     def options(self) -> ConnectOptions | None:
-        """How it reaches its server; None: it computes in this process."""
+        """The options of its connection; None: it computes in this process."""
         return None
 
     @property
     def place(self) -> str:
-        """Where it computes, for messages."""
+        """The address or device of the session, for messages."""
         return "this process"
 
     @property
     def device_name(self) -> str:
-        """The device that it computes on, as TensorFlow writes it, with the server's address for the job."""
+        """The device that it computes on, in TensorFlow's form, with the server's address as the job."""
         return "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
@@ -650,7 +653,7 @@ def _alive(method: weakref.WeakMethod[Callable[[], T]]) -> Callable[[], T]:
 
 
 def with_functions(command: type[Command], functions: Sequence[Any], **fields: Any) -> Command:
-    """Returns the command with these functions (or their ids) in its fields for them; inputs and outputs are empty."""
+    """Returns the command with these functions (or their ids) in its fields, and without inputs and outputs."""
     values, rest = {"inputs": (), "outputs": ()} | fields, list(functions)
     for name in commands.FUNCTION_FIELDS[command.verb]:
         is_list = schema.FIELDS[command.verb][name].is_list
@@ -658,14 +661,14 @@ def with_functions(command: type[Command], functions: Sequence[Any], **fields: A
     return command(**values)
 
 
-#: What every trace and every `with` block that is entered has in here: while it is empty, `current` looks for neither.
+#: An entry for each trace and `with` block that is running; while it is empty, `current` looks for neither.
 entered: Final[set[object]] = set()
 #: The session of the innermost `with` block.
 block: Final[contextvars.ContextVar[Session | None]] = contextvars.ContextVar("block", default=None)
 
 
 class Scope:
-    """A block in which a session is the one that ops run in.
+    """A block in which ops run in a session.
 
     Args:
         session: The session.
@@ -676,13 +679,13 @@ class Scope:
         self._before: Session | None = None
 
     def enter(self) -> None:
-        """Begins it."""
+        """Begins the block."""
         self._before = block.get()
         entered.add(self)
         block.set(self._session)
 
     def leave(self) -> None:
-        """Ends it; a scope that was not entered is left too."""
+        """Ends the block, also if it was not entered."""
         if self in entered:
             block.set(self._before)
-            entered.discard(self)  # interrupted before, it stays and costs time only
+            entered.discard(self)  # after an interrupt before this line the entry stays, which only costs time

@@ -1,1 +1,1 @@
-"""The way of what was recorded to a server: batches, the thread that sends them, a second client for large tensors."""
+"""Sends recorded commands to a server: batches, the thread that sends them, a second client for large tensors."""

@@ -1,12 +1,12 @@
-"""The commands of a remote session that wait for the next batch, and the ids that failed commands never made.
+"""The commands of a remote session that wait for the next batch, and the ids that failed commands did not make.
 
 Any thread records by one `append` to a list, without a lock, and any finalizer releases an id by one `append` to
-another. A batch is sealed by the thread that has the right to send (sender.py): a reader's own, or the sender's. What
-that changes is a new `Position`, which counts from one `append` on; what it removes from the lists is removed once, in
-C. So an interrupt, which Python raises in the main thread, comes before a command is recorded or a batch is sealed, or
-after it, never in between; and so does a signal handler or a finalizer that reads.
+another list. The thread that has the right to send (sender.py), a reader's or the sender's, seals a batch: it makes a
+new `Position`, which takes effect with one `append`; then calls in C remove the sealed entries from the lists, each
+once. So an interrupt, which Python raises in the main thread, comes before or after the recording of a command or the
+sealing of a batch, but never in between; and so does a signal handler or a finalizer that reads.
 
-Long because what a failure does to a batch and to what waits is understood together with how batches are sealed.
+Long because the effects of a failure on batches and waiting commands belong to the sealing of batches.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # it is imported when it is used
 
 
 class ContextName:
-    """A context's id on the server. When the thread or task of its recorder has ended, the context ends there too."""
+    """A context's id on the server. When its recorder's thread or task ends, the context ends there too."""
 
     __slots__ = ("_recordings", "id")
 
@@ -54,7 +54,7 @@ class ContextName:
 
 
 class Name:
-    """An id on the server. When nothing holds the name any more, the id joins the next batch's releases."""
+    """An id on the server. When the last reference to the name is gone, the next batch releases the id."""
 
     __slots__ = ("_released", "id")
 
@@ -71,9 +71,9 @@ class Name:
 class BatchBuffer:
     """Commands recorded since the last batch.
 
-    Threads that record call `recordings.append`, and `request` for questions; finalizers append to `released`, and the
-    ends of contexts to `recordings`. `advance` is called by the thread that has the right to send, the other methods by
-    the sender's thread alone.
+    Threads that record call `recordings.append`, and `request` for questions; finalizers append ids to `released`, and
+    ends of contexts to `recordings`. The thread that has the right to send calls `advance`; only the sender's thread
+    calls the other methods.
 
     Args:
         client: The number of this client in the session.
@@ -82,15 +82,15 @@ class BatchBuffer:
         by_strand: Whether the server can go on with other strands after a failure.
 
     Attributes:
-        recordings: What was recorded, in order, and the replies that threads wait for. The list is never replaced.
-        nbytes: Bytes of the tensors among the commands, about: threads add to it without a lock.
-        released: Ids that nothing in the program holds any more. The list is never replaced.
-        poisoned: Ids that were never made, and why.
-        doubtful: Ids that may not be made: whoever waited for them has left.
-        failures: By strand: why its last commands were not executed, which no read of it has raised.
+        recordings: The recorded commands, in order, and the replies that threads wait for. The list is never replaced.
+        nbytes: The approximate bytes of the tensors among the commands; threads add to it without a lock.
+        released: Ids without a reference in the program. The list is never replaced.
+        poisoned: The ids that failed commands did not make, with the cause.
+        doubtful: The ids that may not exist, because the reader that waited for them has left.
+        failures: By strand: the cause of its last failure, if no read of the strand has raised it.
         ended: As passed.
-        profile: What gets the times of batches that are sealed from now on, or None.
-        functions: Those that the client has defined, by id, while the program has them.
+        profile: The profile that gets the times of the batches sealed from now on, or None.
+        functions: The functions that the client has defined, by id, while the program has them.
     """
 
     def __init__(
@@ -104,19 +104,19 @@ class BatchBuffer:
         self.failures: dict[int, TeletapeError] = {}
         self.ended = ended
         self._by_strand = by_strand
-        self._concerned: WeakKeyDictionary[TeletapeError, set[int]] = WeakKeyDictionary()  # strands, of each cause
+        self._concerned: WeakKeyDictionary[TeletapeError, set[int]] = WeakKeyDictionary()  # the strands of each cause
         self._shown: WeakSet[TeletapeError] = WeakSet()
         self.profile: Profile | None = None
         self.functions: WeakValueDictionary[Any, Function] = WeakValueDictionary()
         self._some_left = False
-        self._released_before = 0  # ids that have left `released`, or less
+        self._released_before = 0  # the number of ids that have left `released`, or less
         self._client = client
         self._position = Position(seq)
 
     # ------------------------------------------------------------------------------------------------------ any thread
     def request(self, questions: Iterable[Recording], reply: Reply) -> None:
         """Records questions and their reply, in any thread."""
-        # In this order: an id that is released between the two is not counted, and stays for a later batch.
+        # In this order, because an id that is released between the two is not counted, and stays for a later batch.
         reply.releases = self._released_before
         reply.releases += len(self.released)
         self.recordings.extend([*questions, reply])
@@ -131,7 +131,7 @@ class BatchBuffer:
 
     @property
     def commands(self) -> list[Command]:
-        """The commands that wait."""
+        """The waiting commands."""
         return [command_of(entry) for entry in self.recordings[:] if not isinstance(entry, Reply)]
 
     def waiting(self) -> Iterator[tuple[str, str, int]]:
@@ -144,12 +144,12 @@ class BatchBuffer:
 
     @property
     def position(self) -> Position:
-        """How far the sequence of batches has come."""
+        """The present position in the sequence of batches."""
         here = self._position
         while here.next:
             here = here.next[0]
             here.enter()
-            self._released_before = here.releases  # after they have left: a thread that counts meanwhile counts too few
+            self._released_before = here.releases  # after they have left: a thread that counts now counts too few
         self._position = here
         return here
 
@@ -157,7 +157,7 @@ class BatchBuffer:
     def advance(self, here: Position) -> Position | None:
         """Takes everything up to the last reply as the next batch.
 
-        Commands that use an id that was never made are dropped, and a reply whose questions do is settled.
+        Commands that use a poisoned id are dropped; a reply whose questions use one is settled.
 
         Args:
             here: The position.
@@ -177,7 +177,7 @@ class BatchBuffer:
         if self.poisoned or self.failures or some_left:
             entries = self._without_poisoned(entries)
             if not entries or entries[-1] is not final:
-                # The last questions cannot be answered: what was recorded before them waits for the next ones.
+                # The last questions cannot be answered: the commands before them wait for the next reply.
                 return self._follow(here, self._after(here, count, entries))
         return self._follow(here, self._after_sealing(here, count, entries, final.releases - here.releases))
 
@@ -186,7 +186,7 @@ class BatchBuffer:
         for name in releases:
             self.poisoned.pop(name, None)
         profile = self.profile
-        if profile is None or len(entries) == 1:  # a reply alone
+        if profile is None or len(entries) == 1:  # only a reply
             sealed = self._sealed(here, entries, (*here.returned, *releases))
         else:
             timed: Recording = (None, commands.Profile(), None)
@@ -208,12 +208,12 @@ class BatchBuffer:
         return Position(here.seq, here.batches, here.releases, here.returned, here.sealed, (removal,))
 
     def _follow(self, here: Position, there: Position) -> Position | None:
-        """Goes on to a position; None: another thread has gone on to one."""
-        sealed = there.sealed  # which another thread may have landed after the next line
+        """Makes a position the present one; None: another thread has made another one."""
+        sealed = there.sealed  # another thread may have landed it after the next line
         here.next.append(there)
         if here.next[0] is not there:
             return None
-        _ = self.position  # enters it
+        _ = self.position  # it enters the position
         if sealed is not None and sealed is not here.sealed:
             self.nbytes = 0
             for _, reply in sealed.replies:
@@ -251,7 +251,7 @@ class BatchBuffer:
             if place != current and place is not None:
                 current = place
                 strands.add(strand_of(place))
-                call_sites.append(None)  # of the switch to it
+                call_sites.append(None)  # the commands that switch to the context
             recordings.append(entry)
             call_sites.append(where)
         on_failure = OnFailure.STRAND if self._by_strand and len(strands) > 1 else OnFailure.POISON
@@ -261,19 +261,19 @@ class BatchBuffer:
     def fail(
         self, sealed: SealedBatch, failures: Sequence[tuple[int, TeletapeError]], *, refused: bool = False
     ) -> Causes:
-        """Applies failures: poisons what later commands of their strands were to make, in the batch and waiting ones.
+        """Applies failures: poisons the outputs of later commands of the failed strands, in the batch and waiting.
 
-        Structural commands that wait stay: they open and close what the server needs for later commands. A thread that
-        waits for what a failed strand recorded after the failure gets its cause. What a strand has recorded after its
+        Waiting structural commands stay: they open and close tapes and contexts that later commands need. A thread that
+        waits for later commands of a failed strand gets the failure's cause. What a strand has recorded after its
         wait was cancelled, or its time was over, is not of that failure.
 
         Args:
             sealed: The batch.
-            failures: The index of the first command that has failed, and why; of each strand if it has several.
+            failures: The index of the first failed command and the cause, for each strand that has failed.
             refused: Whether the server has executed nothing of the batch.
 
         Returns:
-            The causes: of a strand that has only used what another one's failure did not make, that failure's.
+            The cause for each strand; a strand that only used values that another strand did not make gets the other's.
         """
         strands = list(sealed.strands())
         if sealed.head.on_failure is OnFailure.STRAND and not refused:
@@ -289,7 +289,7 @@ class BatchBuffer:
                 known[strand] = first, cause
             if not command.structural:
                 self.poison(command, cause)
-        for name in sealed.head.releases:  # the program can no longer ask for these
+        for name in sealed.head.releases:  # the program can no longer read these
             self.poisoned.pop(name, None)
         left = {
             strand
@@ -322,16 +322,16 @@ class BatchBuffer:
         return known
 
     def _note_failure(self, strand: int, cause: TeletapeError) -> None:
-        """Notes that the next read of a strand is to raise a cause, unless it has raised it."""
+        """Notes that the next read of a strand must raise a cause, unless the strand has raised it."""
         strands = self._concerned.setdefault(cause, set())
         if strand not in strands:
             strands.add(strand)
             self.failures.setdefault(strand, cause)
-        for strand in [strand for strand in self.failures if self.ended(strand)][:-1]:  # nothing may ever raise them
+        for strand in [strand for strand in self.failures if self.ended(strand)][:-1]:  # they may never be raised
             self.failures.pop(strand, None)
 
     def _failure_of(self, reply: Reply) -> TeletapeError | None:
-        """Returns the failure that a reply is to raise, or None: of another strand only one that none has raised."""
+        """Returns the failure that a reply raises, or None; one of another strand only if nothing has raised it."""
         if reply.early:
             return None
         for strand, cause in self.failures.copy().items():
@@ -341,7 +341,7 @@ class BatchBuffer:
         return None
 
     def raised(self, cause: BaseException, reply: Reply) -> None:
-        """Notes that the program has been shown an error by a reply."""
+        """Notes that a reply has raised an error in the program."""
         if isinstance(cause, TeletapeError):
             self._shown.add(cause)
         for strand, failure in self.failures.copy().items():
@@ -349,11 +349,11 @@ class BatchBuffer:
                 self.failures.pop(strand, None)
 
     def refuse_questions(self, error: BaseException, *, early: bool) -> None:
-        """Settles the waiting replies with an error, and drops their questions; the other commands wait on.
+        """Settles the waiting replies with an error, and drops their questions; the other commands go on waiting.
 
         Args:
-            error: Why they are not answered.
-            early: Whether the replies that wait for the sealing are settled too.
+            error: The reason.
+            early: Whether replies that wait only for the sealing are settled too.
         """
 
         def staying(entries: list[Recording | Reply]) -> list[Recording | Reply]:
@@ -369,7 +369,7 @@ class BatchBuffer:
         self._edit(staying)
 
     def _edit(self, staying: Callable[[list[Recording | Reply]], Iterable[Recording | Reply]]) -> None:
-        """Replaces what was recorded by what a function returns for it."""
+        """Replaces the recorded entries by a function's result for them."""
         while True:
             here, entries = self.position, self.recordings[:]
             if self._follow(here, self._after(here, len(entries), list(staying(entries)))) is not None:
@@ -383,7 +383,7 @@ class BatchBuffer:
             here.sealed = None
 
     def take_back(self, sealed: SealedBatch) -> None:
-        """Takes back a batch of which the server executed nothing: its number, structural commands and releases."""
+        """Takes back a batch that the server did not execute: its number, structural commands and releases."""
         structural = [recording for recording in sealed.recordings if command_of(recording).structural]
         removal = partial(self.recordings.__setitem__, slice(0, 0), structural)
         while True:
@@ -394,24 +394,24 @@ class BatchBuffer:
                 return
 
     def poison(self, command: Command, cause: TeletapeError) -> None:
-        """Notes that the command's outputs are never made, because of `cause`."""
+        """Poisons the command's outputs, because of `cause`."""
         for name in commands.outputs(command):
             self.poisoned[name] = cause
 
     def _cause_in(self, command: Command) -> TeletapeError | None:
-        """Returns why a command cannot be sent: it uses an id that was never made. None: it can."""
+        """Returns the cause of a poisoned id that a command uses; None: it uses none, and can be sent."""
         if command.structural:
             return None
         poisoned = self.poisoned
         return next((poisoned[name] for name in commands.mentions(command) if name in poisoned), None)
 
     def _without_poisoned(self, entries: list[Recording | Reply]) -> list[Recording | Reply]:
-        """Returns what can be sent, without questions whose reader has left.
+        """Returns the entries that can be sent, without questions whose reader has left.
 
         Of a command that cannot, the outputs are poisoned; a reply of its is settled.
         """
         staying: list[Recording | Reply] = []
-        causes: list[TeletapeError | None] = []  # of every command so far
+        causes: list[TeletapeError | None] = []  # the outputs of all commands so far
         for entry in entries:
             if isinstance(entry, Reply):
                 of_questions = causes[len(causes) - entry.questions :]
@@ -437,9 +437,9 @@ class BatchBuffer:
 def _of_one_context(
     entries: list[Recording | Reply], releases: tuple[Id, ...], client: int, seq: int
 ) -> SealedBatch | None:
-    """Returns the batch of commands of one context before one reply, transposed in C; None: the entries are others."""
+    """Returns the batch of entries, transposed in C; None unless all are of one context, before one reply."""
     *before, final = entries
-    recordings = cast("list[Recording]", before)  # unless a reply is among them, which `zip` cannot take
+    recordings = cast("list[Recording]", before)  # fails if a reply is among them, which `zip` cannot take
     try:
         places, in_order, wheres, *fields = zip(*recordings, strict=True)
     except (TypeError, ValueError):

@@ -10,7 +10,7 @@ from teletape.errors import RequestError
 from teletape.network.http import Connection
 from teletape_engine.catalogue import describe
 
-#: The facts of a record that decide what a gradient is like, but for the kinds of its gradients.
+#: The facts of a record on which the kind of a gradient depends, without the kinds themselves.
 _COMPARED: Final = ("inputs", "variadic", "attributes", "composite", "dynamic")
 
 
@@ -19,7 +19,7 @@ def differing_ops(http: Connection, info: Mapping[str, Any]) -> frozenset[str]:
 
     Args:
         http: The connection.
-        info: What the server says of itself; ops are compared if it has another catalogue.
+        info: The server's facts about itself; ops are compared if it has another catalogue.
     """
     if info["catalogue"] == describe.digest():
         return frozenset()
@@ -41,6 +41,6 @@ def differing_ops(http: Connection, info: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _compared(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what is compared of a record: another version may have further facts."""
+    """Returns the part of a record that is compared, because another version may have further facts."""
     kinds = {name: gradient["kind"] for name, gradient in record["gradients"].items()}
     return {**{name: record[name] for name in _COMPARED}, "gradients": kinds}

@@ -1,8 +1,8 @@
 """The channel of a remote session: records commands in its buffer, and waits for answers.
 
-Any thread records, without a lock: recording never waits for another thread that reads. What was recorded is sent in
-batches, by the thread that reads or by the sender's (sender.py), and the answers are applied. A failed command poisons
-what its strand (strands.py) recorded after it, and what uses that; its cause is raised once, at the strand's next read.
+Any thread records, without a lock: recording never waits for a thread that reads. The thread that reads, or the
+sender's (sender.py), sends the commands in batches and applies the answers. A failed command poisons the outputs of
+later commands of its strand (strands.py), and of commands that use these; the strand's next read raises the cause once.
 
 Long because a session's beginning, its commands, its questions and its end go through it.
 """
@@ -44,39 +44,39 @@ from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import Command, Id, Input
 from teletape_engine.commands.results import Result
 
-_MOST_COMMANDS: Final = 8192  #: A buffer with this many commands is sent at once.
+_MOST_COMMANDS: Final = 8192  #: The number of commands at which a buffer is sent at once.
 _MOST_BYTES: Final = 64 << 20  #: Or one with this many bytes of tensors.
-_CLIENT_BITS: Final = 40  #: An integer id is its client's number, and as many bits that the client counts.
-_LIFE_SIGN: Final = 10.0  #: Seconds that a server has to say that it knows a session.
-_FAREWELL: Final = 1.0  #: Seconds that the end of a session gets if connecting was interrupted.
-_LOOK: Final = 1.0  #: Seconds after which a thread that delivers looks whether the session has ended.
+_CLIENT_BITS: Final = 40  #: The bits of an integer id that a client counts; its own number is above them.
+_LIFE_SIGN: Final = 10.0  #: The time limit, in seconds, of the question whether a server knows a session.
+_FAREWELL: Final = 1.0  #: The time limit, in seconds, of a session's end after connecting was interrupted.
+_LOOK: Final = 1.0  #: Seconds after which a thread that delivers checks whether the session has ended.
 LATE: Final = "it was not done within the timeout of its end"  #: Why a session has ended.
-_LEAST_GRACE: Final = 0.1  #: Seconds for which a server's answer is waited for after a read's timeout, at least.
-_MOST_GRACE: Final = 1.0  #: The same, at most.
-_STEP_COMMANDS: Final = 512  #: When a training step ends, a buffer with this many is sent if nothing is in flight.
+_LEAST_GRACE: Final = 0.1  #: The shortest wait for a server's answer after a read's timeout, in seconds.
+_MOST_GRACE: Final = 1.0  #: The longest such wait.
+_STEP_COMMANDS: Final = 512  #: A buffer with this many is sent at a training step's end, if nothing is in flight.
 
 
 class Channel:
-    """A client of a session on a server: of a new one, or of one that has the name already.
+    """A client of a session on a server: of a new session, or of the one that has the name already.
 
     Args:
-        http: The connection to the server. Its options say what the session is like: `session` is its name; without
-            one the server makes an id, and the session ends with the program.
+        http: The connection to the server. Its options describe the session: `session` is its name; without a name
+            the server makes an id, and the session ends with the program.
 
     Attributes:
         session: The session's id.
         client: The number of this client in it.
-        device: Where it computes.
-        joined: Whether the session was there before.
+        device: The device that it computes on.
+        joined: Whether the session existed before.
         stays: Whether it has a name, so that it goes on after the program.
-        server: What the server says about itself.
+        server: The server's facts about itself.
         http: As passed.
         lazy: Whether commands wait until a value is read.
         next_id: Returns an id that this client has never used.
-        buffer: Commands that wait, and ids that were never made.
+        buffer: The waiting commands, and the poisoned ids.
         call_sites: Whether the program's lines are recorded.
         differing: The ops whose records differ on the server.
-        strands: Those of the program's threads and tasks.
+        strands: The strands of the program's threads and tasks.
     """
 
     def __init__(self, http: Connection) -> None:
@@ -115,13 +115,13 @@ class Channel:
             if self.joined:
                 self._say_that_it_computes()
             weakref.finalize(self, self._sender.end).atexit = False
-        except BaseException as error:  # an interrupt, or no answer: nothing will use the session
+        except BaseException as error:  # after an interrupt, or without an answer, nothing will use the session
             sender: Sender | None = getattr(self, "_sender", None)
             if sender is not None:
                 sender.end()
             if sender is not None and sender.started:
                 raise
-            # One with a name may be in use by others, and can be joined again.
+            # Others may use a session with a name, and it can be joined again.
             was_reached = isinstance(error, TeletapeError) and not isinstance(error, ConnectionFailed)
             if name is None and (self._path or not was_reached):
                 _end_unused(http, self._path, body, key)
@@ -129,7 +129,7 @@ class Channel:
             raise
 
     def _say_that_it_computes(self) -> None:
-        """Logs what the session that was joined is doing: what this program reads waits for that."""
+        """Logs the running work of a joined session, because this program's reads wait for it."""
         work = self._facts.get("running") or {}
         if work.get("requests"):
             logs.get_logger().warning(
@@ -143,21 +143,21 @@ class Channel:
 
     # ------------------------------------------------------------------------------------------------------ recording
     def new_name(self) -> Name:
-        """Returns an id that was never used; it is released after the name is no longer held."""
+        """Returns a new id as a name; the id is released when the last reference to the name is gone."""
         return Name(self.next_id(), self.buffer.released)
 
     def failed(self, name: Id) -> bool:
-        """Whether the command that was to make this id failed, or may have."""
+        """Whether the command that makes this id has failed, or may have."""
         return name in self.buffer.poisoned or name in self.buffer.doubtful
 
     def emit(self, place: Place, command: Command, nbytes: int = 0, where: Where = None) -> None:
-        """Records one command; a buffer that has grown too large is sent. Not lazy: it is sent at once.
+        """Records a command. The buffer is sent if it is too large, or if the session is not lazy.
 
         Args:
             place: The recorder's context, and the strand.
             command: The command.
-            nbytes: Bytes of the tensors in it.
-            where: Its call site; None: the program's line that runs now.
+            nbytes: The bytes of the tensors in it.
+            where: Its call site; None: the program's running line.
         """
         if self._sender.closed is not None:
             self._check_open()
@@ -172,7 +172,7 @@ class Channel:
     def emit_call(
         self, place: Place, where: Where, op: str, attrs: Attrs, inputs: tuple[Input, ...], output: int
     ) -> None:
-        """Records an op as `emit` does a command: by its fields, which are all that a repeated batch needs."""
+        """Records an op as `emit` records a command, but by its fields, because a repeated batch needs no more."""
         if self._sender.closed is not None:
             self._check_open()
         if where is None and self.call_sites:
@@ -183,7 +183,7 @@ class Channel:
             self._ask((), Reply(early=self.lazy, strand=strand_of(place)))
 
     def step_ends(self) -> None:
-        """Sends a well-filled buffer if nothing is in flight: an outermost tape opens, so a training step has ended."""
+        """Sends a large buffer if nothing is in flight; called when an outermost tape opens, after a training step."""
         if len(self.buffer.recordings) >= _STEP_COMMANDS and self._sender.idle:
             self.buffer.request((), Reply(early=True))
             self._sender.wake()
@@ -192,31 +192,31 @@ class Channel:
     def ask(
         self, place: Place, questions: Sequence[Command], where: Where = None, expected: int = 0
     ) -> Sequence[Result]:
-        """Sends everything recorded and then the questions, and returns one result for each question.
+        """Sends all recorded commands and then the questions, and returns a result for each question.
 
         Args:
             place: The recorder's context, and the strand.
             questions: The questions.
-            where: Their call site; None: the program's line that runs now.
-            expected: Bytes of the tensors that they ask for.
+            where: Their call site; None: the program's running line.
+            expected: The bytes of the tensors in the answer.
 
         Raises:
-            TeletapeError: A command of the strand failed; a value that a question names was never made.
+            TeletapeError: A command of the strand failed; a value in a question is poisoned.
         """
         where = (caller() if where is None else where) if self.call_sites else None
         recordings = [recording_of(place, question, where) for question in questions]
         return self._ask(recordings, Reply(len(questions), expected=expected, strand=strand_of(place)))
 
     def sync(self) -> None:
-        """Waits until everything recorded has been executed; raises what failed here, or in what has ended."""
+        """Waits until all recorded commands are executed; raises failures of this strand and of ended strands."""
         self._ask((), Reply(strand=self.strands.here()))
 
     def finish(self) -> None:
-        """As `sync`; raises what failed in any strand."""
+        """Waits like `sync`; raises failures of any strand."""
         self._ask((), Reply())
 
     def deliver(self) -> None:
-        """As `sync`, in a thread that the program does not wait for: no progress is shown."""
+        """Waits like `sync`, in a thread that the program does not wait for: no progress is shown."""
         check_may_wait()
         self._check_open()
         reply = Reply()
@@ -230,7 +230,7 @@ class Channel:
             raise copy.copy(reply.error)
 
     def round_trip(self) -> None:
-        """Sends what waits, even if that is nothing, and waits for the answer."""
+        """Sends a batch of the waiting commands, which may be empty, and waits for the answer."""
         self._ask((), Reply(empty=True))
 
     async def ask_later(
@@ -274,7 +274,7 @@ class Channel:
         self._check_open()
         began, until = self._begin(reply)
         try:
-            self.buffer.request(questions, reply)  # before this line an interrupt leaves nothing, after it all of them
+            self.buffer.request(questions, reply)  # an interrupt before this line leaves none of them, after it all
             if not reply.early:
                 self._sender.send_at_once(progress.QUIET if until is None else min(progress.QUIET, until - began))
             if not reply.settled:
@@ -283,7 +283,7 @@ class Channel:
                     self._leave(reply, questions, self._late(reply))
         except KeyboardInterrupt as interrupt:
             progress.explain_interrupt(self.http.trouble())
-            raise interrupt.with_traceback(None) from None  # a notebook's display may be what it has interrupted
+            raise interrupt.with_traceback(None) from None  # it may have interrupted a notebook's display
         finally:
             if not reply.early:
                 self._note_wait(questions, began)
@@ -327,7 +327,7 @@ class Channel:
         return reply.results
 
     def _late(self, reply: Reply) -> DeadlineExceededError:
-        """Returns the error of a read whose answer has not come, although the server should have given up its work."""
+        """Returns the error of a read without an answer, although the server should have stopped its work."""
         trouble = self.http.trouble()
         return DeadlineExceededError(
             f"no answer within {reply.timeout:g} s, the timeout of this read: "
@@ -336,16 +336,16 @@ class Channel:
         )
 
     def progress(self) -> Mapping[str, Any] | None:
-        """Returns the progress of the batch that the server executes, or None if that is not known."""
+        """Returns the progress of the running batch, or None if that is not known."""
         facts = self.http.try_json(self._path)
         return None if facts is None else facts.get("running")
 
     def answers(self) -> bool:
-        """Whether the server knows the session; one that does not answer for some seconds does not."""
+        """Whether the server knows the session; False if it does not answer for some seconds."""
         return self.http.try_json(self._path, _LIFE_SIGN) is not None
 
     def foreign(self, collection: str) -> list[dict[str, Any]]:
-        """Returns the facts about what other clients of the session have made, oldest first.
+        """Returns the facts about values of other clients of the session, oldest first.
 
         Args:
             collection: variables or tensors.
@@ -361,13 +361,13 @@ class Channel:
     # ------------------------------------------------------------------------------------------------------- lifetime
     @property
     def free_bytes(self) -> int | None:
-        """Bytes that further arrays may take, by the last answer; None: not known."""
+        """The free bytes for further arrays, by the last answer; None: not known."""
         limit, last = self._facts.get("memory_limit"), self._sender.last_answer
         return None if limit is None else limit - (0 if last is None else last[0])
 
     @property
     def expires_at(self) -> float | None:
-        """When the session ends if it is not used any more, in Unix seconds, by the last answer; None: not known."""
+        """The end of the session if it is not used, in Unix seconds, by the last answer; None: not known."""
         last = self._sender.last_answer
         if last is not None:
             return last[1].expires_at
@@ -381,7 +381,7 @@ class Channel:
 
     @property
     def waits(self) -> bool:
-        """Whether something that may fail was recorded and not computed, or has failed and was not raised."""
+        """Whether a command that may fail is not executed yet, or a failure is not raised yet."""
         if self.buffer.failures or self._sender.in_flight is not None:
             return True
         return any(not command.structural for command in self.buffer.commands)
@@ -401,12 +401,12 @@ class Channel:
             raise ended(self._sender.closed)
 
     def cancel(self) -> None:
-        """Stops what the server computes for this session; the next read raises CancelledError."""
+        """Stops the server's work for this session; the next read raises CancelledError."""
         self._check_open()
         self.http.control("POST", f"{self._path}/cancel")
 
     def close(self) -> None:
-        """Delivers what waits and ends the session on the server, each within the timeout; raises what failed."""
+        """Sends waiting commands and ends the session on the server, each within the timeout; raises failures."""
         if self._sender.closed is FORKED:
             return
         timeout, is_late = self.http.options.current_timeout, False
@@ -423,7 +423,7 @@ class Channel:
                 self._sender.close(timeout)
 
     def abandon(self, reason: str = "the program left its block by an error") -> None:
-        """Ends the session on the server at once: cancels what runs, and drops what waits. Raises nothing.
+        """Ends the session on the server at once: cancels running work, and drops waiting commands. It never raises.
 
         Args:
             reason: Why the session can no longer be used here.
@@ -432,11 +432,11 @@ class Channel:
             self._sender.abandon(reason)
 
     def leave(self) -> None:
-        """Leaves the session to its other clients, without what waits. Never waits."""
+        """Leaves the session to its other clients, and drops waiting commands. It never waits."""
         self._sender.leave("the program has left it")
 
     def detach(self) -> None:
-        """Delivers what waits and leaves the session, which stays; raises what failed."""
+        """Sends waiting commands and leaves the session, which goes on; raises failures."""
         if not self.stays:
             raise InvalidArgumentError(
                 f"session {self.session} has no name, so that it ends with the program: give it one, "
@@ -449,7 +449,7 @@ class Channel:
 
 
 def _grace(timeout: float) -> float:
-    """Returns for how long an answer is waited for after the timeout: the server says then what it has stopped."""
+    """Returns the seconds to wait for an answer after the timeout, in which the server reports that it has stopped."""
     return min(_MOST_GRACE, _LEAST_GRACE + timeout / 10)
 
 
@@ -457,7 +457,7 @@ def _present(http: Connection, name: str, device: str | None) -> Any:
     """Returns the facts about the live session of that name, or None.
 
     Raises:
-        InvalidArgumentError: It is on another device than the one that is wanted, or no session can have the name.
+        InvalidArgumentError: It is on another device than the requested one, or no session can have the name.
     """
     if not re.fullmatch(r"_?[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
         raise InvalidArgumentError(
@@ -481,12 +481,12 @@ def _present(http: Connection, name: str, device: str | None) -> Any:
 
 
 def _end_unused(http: Connection, path: str, body: Any, key: str) -> None:
-    """Ends a session that nothing will use, or says that it is left.
+    """Ends a session that nothing will use, or logs that it stays.
 
     Args:
         http: The connection.
-        path: The session's; "": its creation may not have been answered. Asked again, it has the same answer.
-        body: Of the creation.
+        path: The session's path; "": the answer to its creation is missing. A repeated request has the same answer.
+        body: The body of the creation.
         key: The creation's Idempotency-Key.
     """
     if not path:

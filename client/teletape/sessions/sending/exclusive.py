@@ -1,4 +1,4 @@
-"""The right to send, which one thread at a time has. Python itself takes it back, whatever interrupts the thread."""
+"""The right to send, which one thread at a time has. Python itself releases it after any interrupt of the thread."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _inside: Final = contextvars.ContextVar["Exclusive | None"]("inside", default=No
 class Exclusive:
     """Runs one function at a time.
 
-    A lock would stay locked after an interrupt between its `acquire` and the next line. A context of Python's is
-    entered and left in C, and only once at a time.
+    A lock would stay locked after an interrupt between its `acquire` and the next line. Python enters and leaves a
+    context in C, and never twice at a time.
     """
 
     __slots__ = ("_context",)
@@ -22,7 +22,7 @@ class Exclusive:
         self._context = contextvars.Context()
 
     def run(self, function: Callable[[], object]) -> bool:
-        """Runs a function, or returns False: another one runs. The function sees the caller's context variables."""
+        """Runs a function, with the caller's context variables; returns False if another one runs."""
         variables = contextvars.copy_context()
         variables.run(_inside.set, self)
         entered: list[bool] = []
@@ -35,7 +35,7 @@ class Exclusive:
 
     @property
     def mine(self) -> bool:
-        """Whether the function runs below on the caller's stack: a signal handler or a finalizer has interrupted it."""
+        """Whether the function runs on the caller's stack, interrupted by a signal handler or a finalizer."""
         return _inside.get() is self
 
 

@@ -19,13 +19,13 @@ from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import Batch, Call, Command, ContextSwitch, Id, Input, OnFailure
 from teletape_engine.commands.results import Answer, Facts, Result
 
-if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
+if TYPE_CHECKING:  # it imports HTTP, which a program without a server does not load
     from teletape.network.http import FirstAnswer
     from teletape.profiling.profile import Profile
     from teletape_wire import Frame
 
-_USUAL: Final = 0.9  #: Of a timeout: with as much left the server gets all of it.
-_SHORTEST: Final = 0.01  #: Seconds that a batch gets whose readers wait no longer.
+_USUAL: Final = 0.9  #: The share of a timeout above which the server gets the whole timeout.
+_SHORTEST: Final = 0.01  #: The time limit, in seconds, of a batch without waiting readers.
 
 #: What it is of (None: of no context), a command, and where the program recorded it. If it is
 #: of a context, also name, attributes, inputs and result of an op, whose command is None until it is needed.
@@ -34,12 +34,12 @@ Recording: TypeAlias = (
     | tuple[Place, Command | None, Where, str | None, Attrs | None, tuple[Input, ...], int | None]
 )
 
-#: Of each strand that has failed in a batch: the index of the first command of it that did, and why.
+#: By strand: the index of its first failed command in a batch, and the cause.
 Causes: TypeAlias = Mapping[int, tuple[int, TeletapeError]]
 
 
 def recording_of(place: Place, command: Command, where: Where) -> Recording:
-    """Returns a command as it is recorded: an op by its fields, as `Channel.emit_call` records it."""
+    """Returns a command in its recorded form: an op by its fields, as from `Channel.emit_call`."""
     if command.__class__ is Call:
         assert isinstance(command, Call)
         if len(command.outputs) == 1 and command.where is None:
@@ -58,30 +58,30 @@ def command_of(recording: Recording) -> Command:
 
 
 def name_of(command: Command) -> str:
-    """Returns the op that a command runs, or the command's own name."""
+    """Returns the name of a command's op, or of the command itself."""
     return command.op if isinstance(command, Call) else command.verb
 
 
 class Reply:
-    """What a thread waits for: the results of its questions, or that everything before was executed or sealed.
+    """A thread waits for it: for the results of its questions, or for the execution or sealing of all earlier commands.
 
-    It stands in the buffer after the questions, so that it says where the batch ends.
+    It follows the questions in the buffer, and so marks the end of the batch.
 
     Args:
         questions: The number of questions directly before it.
-        empty: Whether a batch is sent even if there is nothing in it.
-        early: Whether the batch's sealing is enough; otherwise its answer is awaited.
-        expected: Bytes of the tensors that the questions ask for.
-        strand: The strand that waits; None: what fails in any strand concerns it.
+        empty: Whether a batch is sent even if it is empty.
+        early: Whether the batch's sealing settles it; otherwise its answer does.
+        expected: The bytes of the tensors in the answers.
+        strand: The strand that waits; None: it gets failures of any strand.
 
     Attributes:
         questions, empty, early, expected, strand: As passed.
         releases: The number of ids released before it, counted from the beginning of the session.
-        timeout: Seconds that its reader waits, at most; None: for any time.
-        until: When that is over, on the monotonic clock.
+        timeout: The longest wait of its reader, in seconds; None: there is no limit.
+        until: The end of that wait, on the monotonic clock.
         on_settled: Called when it is settled, perhaps more than once; None: its thread waits with `wait`.
-        results: One for each question.
-        error: Why there are none.
+        results: A result for each question.
+        error: The reason if there are none.
     """
 
     __slots__ = (
@@ -126,17 +126,17 @@ class Reply:
         return self._settled
 
     def concerns(self, strand: int, *, ended: bool) -> bool:
-        """Whether what has failed in a strand is its error: of one that has ended only if it has no questions."""
+        """Whether it gets a strand's failure; that of a strand that has ended only if it has no questions."""
         return self.strand in (None, strand) or (ended and not self.questions)
 
     def wait(self, seconds: float = -1) -> bool:
-        """Waits until it is settled, and returns whether it is. Called by the thread that made it, until it is True."""
+        """Waits until it is settled, and returns whether it is. Only the thread that made it calls it, until True."""
         return self._latch.acquire(timeout=seconds)
 
     def settle(self, results: Sequence[Result] = (), error: BaseException | None = None) -> None:
-        """Wakes the thread that waits. Only the first call has an effect.
+        """Settles it and wakes the waiting thread. Only the first call has an effect.
 
-        Several threads may call it at once; then the latch is released twice.
+        If several threads call it at once, the latch is released twice.
         """
         if not self._settled:
             self.results, self.error, self._settled = results, error, True
@@ -151,16 +151,16 @@ class SealedBatch:
 
     Attributes:
         head: The batch without its commands.
-        recordings: What of the buffer is in it.
-        call_sites: Where the program recorded each of its commands.
-        replies: What waits for its answer, each with the index of the first command after it.
+        recordings: The buffer's entries in it.
+        call_sites: The call site of each of its commands.
+        replies: The replies that wait for its answer, each with the index of the first command after it.
         columns: Its commands, and name, attributes, inputs and result of each op; empty: it has several contexts.
         frame: The batch as bytes, after it was encoded.
-        whole: Whether it is sent in full, since the server did not know its structure.
-        first: What the reader that has sent it leaves to the sender's thread: an answer, or the wait for it.
-        profile: What gets its times, and when it was sealed; None: nothing does.
-        timeout: Of the reader that waits longest; None: one waits for any time, or the work of others is in it.
-        time_limit: What is left of that, in seconds, for the server.
+        whole: Whether it is sent in full, because the server did not know its structure.
+        first: The answer that the reader has received, or a function that waits for it, for the sender's thread.
+        profile: The profile that gets its times, and the time of its sealing; None: there is no profile.
+        timeout: The longest timeout of its readers; None: a reader has no limit, or others' work is in the batch.
+        time_limit: The rest of that timeout, in seconds, for the server.
     """
 
     __slots__ = (
@@ -211,7 +211,7 @@ class SealedBatch:
 
     @property
     def awaited(self) -> bool:
-        """Whether a thread may wait for its answer."""
+        """Whether a thread may be waiting for its answer."""
         return not all(reply.settled for _, reply in self.replies)
 
     @property
@@ -228,25 +228,25 @@ class SealedBatch:
 
     @property
     def expected(self) -> int:
-        """Bytes of the tensors in the answer, about."""
+        """The approximate bytes of the tensors in the answer."""
         return sum([reply.expected for _, reply in self.replies])
 
     def strands(self) -> Iterator[int]:
-        """Yields the strand of each of its commands; 0: it is before all others."""
+        """Yields the strand of each of its commands; 0: it precedes all strands."""
         current: Place = 0
         for recording in self.recordings:
             place = recording[0]
             if place != current and place is not None:
                 current = place
-                yield strand_of(place)  # of the switch to it
+                yield strand_of(place)  # the commands that switch to the context
             yield strand_of(current)
 
     def answered(self, answer: Answer, causes: Causes, ended: Callable[[int], bool]) -> None:
-        """Settles the replies: with their results, or with the cause of what has failed before them.
+        """Settles the replies with their results, or with the cause of a failure before them.
 
         Args:
             answer: The answer.
-            causes: Why commands have failed.
+            causes: The causes of failures.
             ended: Whether a strand has ended.
         """
         for end, reply in self.replies:
@@ -265,7 +265,7 @@ class SealedBatch:
                 reply.settle([result for result in answer.results if first <= result.index < end])
 
     def note_profile(self, answer: Answer, served: Any, received: int) -> None:
-        """Notes its times in its profile, if it has one. Its first command is `profile` then."""
+        """Notes its times in its profile, if it has one; then its first command is `profile`."""
         if self.profile is None or self.frame is None:
             return
         profile, began = self.profile
@@ -298,10 +298,10 @@ def _time_limit(readers: Sequence[Reply]) -> tuple[float | None, float | None]:
 
 
 class Position:
-    """How far the sequence of batches has come: all that changes when one is sealed, refused or has failed.
+    """A position in the sequence of batches: the state that changes when a batch is sealed, refused or has failed.
 
-    The first append to `next` decides what follows, whoever else tries. `enter` removes from the buffer's lists what
-    is now here, once, whoever calls it and how often.
+    If several threads append to `next`, the first one decides the next position. `enter` removes the position's entries
+    from the buffer's lists, once, even if several threads call it several times.
 
     Args:
         seq: The number of the next batch.
@@ -309,11 +309,11 @@ class Position:
         releases: The number of ids that have left `released`.
         returned: Releases of refused batches.
         sealed: The batch in flight.
-        removals: What `enter` calls: functions in C, so that no interrupt comes in the middle of one.
+        removals: The functions for `enter`; they are in C, so that no interrupt comes in the middle of one.
 
     Attributes:
         seq, batches, releases, returned, sealed: As passed; `sealed` is None after its answer was applied.
-        next: The positions that were to follow.
+        next: The proposed next positions; the first one is valid.
     """
 
     __slots__ = ("_removals", "batches", "next", "releases", "returned", "sealed", "seq")
@@ -332,6 +332,6 @@ class Position:
         self.next: list[Position] = []
 
     def enter(self) -> None:
-        """Calls each of the removals that has not been called. Taking one from the list and calling it is one step."""
+        """Calls each removal that was not called yet. Taking one from the list and calling it is one step."""
         with suppress(IndexError):
             deque(map(operator.call, iter(self._removals.pop, None)), maxlen=0)

@@ -1,4 +1,4 @@
-"""How a remote session's batches are sent and the server's answers applied: by a reader, or by a thread of their own.
+"""Sends a remote session's batches and applies the server's answers: in a reader's thread, or in the sender's own.
 
 A batch is in one of these states:
 
@@ -13,13 +13,13 @@ A batch is in one of these states:
 
 One thread at a time has the right to send (`Exclusive`). A reader takes it if it is free, nothing is in flight, and a
 connection is open: it seals, sends, and waits for a second (`send_at_once`). If the expected answer comes, it applies
-it, and no other thread had to wake up. Everything else is left to the sender's thread, in which no interrupt is raised:
-a failure, a refusal, silence, a connection that must be opened, a batch that is large. What the reader does until then
-counts from one step on each (batch_buffer.py), so an interrupt (Ctrl-C) leaves the batch waiting, lost or landed. A
-signal handler or a finalizer that reads in the middle of that gives the sender's thread the right to send as well; both
-then send the same bytes, which the server executes once.
+it, and no other thread had to wake up. It leaves all other cases to the sender's thread, in which no interrupt is
+raised: a failure, a refusal, silence, a connection to be opened, a large batch. Each change that the reader makes takes
+effect in one step (batch_buffer.py), so an interrupt (Ctrl-C) leaves the batch waiting, lost or landed. A signal
+handler or a finalizer that reads in the middle also gives the sender's thread the right to send; both then send the
+same bytes, which the server executes once.
 
-Long because a batch's states, and who changes them, are understood together.
+Long because the states of a batch and the threads that change them belong together.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ from teletape.sessions.sending.sealed_batch import Causes, Reply, SealedBatch
 from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import AnswerDroppedError, UnknownStructureError
 
-EXIT_PATIENCE: Final = 2.0  #: Seconds that the sessions of a program get when it ends, all together.
+EXIT_PATIENCE: Final = 2.0  #: The time limit, in seconds, for the end of all sessions of a program.
 
 FORKED: Final = "this session belongs to the parent process: connect again in the child"
 _LARGE: Final = 1 << 20  #: Bytes of tensors from which a batch is left to the sender's thread: waking it costs little.
-_FAREWELL: Final = 1.0  #: Seconds that the end of a session gets which the program leaves by an error.
+_FAREWELL: Final = 1.0  #: The time limit, in seconds, for the end of a session after an error of the program.
 _CANCEL_PAUSE: Final = 0.1  #: Seconds between two requests to cancel a batch, which may still be on its way.
 _NOT_DONE: Final = "not done within "  #: Begins a server's message about the time that its caller gives it.
 _CANCEL_TRIES: Final = 5
-_LOOK: Final = 0.05  #: Seconds after which the sender's thread looks whether an interrupted reader sends no more.
+_LOOK: Final = 0.05  #: Seconds after which the sender's thread checks whether an interrupted reader has stopped.
 
 HOW_TO_GO_ON: Final = (
     "tf.connect makes a new one. What was read is still here, t.numpy(), also of variables; the rest must be computed "
@@ -76,22 +76,22 @@ _threads: Final[set[int]] = set()  #: The senders' threads.
 
 
 class Sender:
-    """The sending half of a channel. It holds nothing of the session, so that one that nothing holds is collected.
+    """The sending half of a channel. It has no reference to the session, so that an unused session is collected.
 
-    The attributes are changed by the thread that has the right to send.
+    Only the thread that has the right to send changes the attributes.
 
     Args:
         http: The connection to the server.
         session: The session's id.
-        buffer: What was recorded.
-        repeats: Whether the server keeps the structures of batches.
-        stays: Whether the session goes on after the program, unless that closes it.
+        buffer: The recorded commands.
+        repeats: Whether the server stores the structures of batches.
+        stays: Whether the session goes on after the program, unless the program closes it.
 
     Attributes:
         http, session, buffer: As passed.
-        closed: Why the session can no longer be used, or None.
+        closed: The reason why the session can no longer be used, or None.
         over: Whether the thread answers no more questions.
-        last_answer: The session's bytes, and when and how it was served; None: there was no answer.
+        last_answer: The facts in the last answer: bytes in use and times; None: there was no answer.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Sender:
         self._thread = threading.Thread(target=self._work, name="teletape-sender", daemon=True)
 
     def start(self) -> None:
-        """Starts the thread; interrupted here, it may have started, and `end` ends it."""
+        """Starts the thread. After an interrupt here it may have started, and `end` ends it."""
         self._thread.start()
         _live.add(self)
 
@@ -127,7 +127,7 @@ class Sender:
 
     @property
     def in_flight(self) -> SealedBatch | None:
-        """The batch that is sent, or whose answer is awaited; also a lost one."""
+        """The batch that is being sent, or whose answer is missing; also a lost one."""
         return self.buffer.position.sealed
 
     @property
@@ -137,12 +137,12 @@ class Sender:
 
     # ------------------------------------------------------------------------------------------------------ any thread
     def send_at_once(self, seconds: float) -> None:
-        """Sends what waits in the calling thread, if that is possible without a wait for another thread.
+        """Sends the waiting commands in the calling thread, if that needs no wait for another thread.
 
-        Replies that are not settled afterwards are the sender's thread's to settle, which the caller wakes.
+        If replies are not settled afterwards, the caller wakes the sender's thread, which settles them.
 
         Args:
-            seconds: How long it waits for a byte of the answer.
+            seconds: The longest wait for a byte of the answer.
         """
         self._exclusive.run(partial(self._exchange, seconds))
         if self._waits:
@@ -162,9 +162,7 @@ class Sender:
         sealed = there.sealed
         try:
             frame = self._frame(sealed)
-            if (
-                there.sealed is not sealed
-            ):  # a signal handler that read meanwhile has let the sender's thread deliver it
+            if there.sealed is not sealed:  # a signal handler that read meanwhile made the sender's thread deliver it
                 return
             body = http.frame_at_once(
                 self._batch_path,
@@ -180,7 +178,7 @@ class Sender:
                 return
             sealed.first = partial(Response, 200, None, body)
             answer, served = wire.decode_answer(memoryview(body))
-        except Exception:  # the sender's thread comes to the same, and reports it
+        except Exception:  # the sender's thread meets the same error, and reports it
             return
         if answer.failure is None:
             http.requests += 1
@@ -190,14 +188,14 @@ class Sender:
             there.sealed = None
 
     def wake(self) -> None:
-        """Makes the thread look for replies that are waited for. Never waits."""
+        """Makes the thread look for waiting replies. It never waits."""
         self._put(True)
         self._wakes = next(self._numbers)
 
     def _put(self, job: bool) -> None:
-        """Gives the thread a job; also in a signal handler that has interrupted this thread's own sending.
+        """Gives the thread a job; also in a signal handler that has interrupted this thread's sending.
 
-        Such a handler takes the right to send from it: it would wait for the thread that it interrupts.
+        Such a handler takes the right to send from the thread, because it would wait for the thread that it interrupts.
         """
         if self._exclusive.mine:
             self._exclusive = Exclusive()
@@ -205,7 +203,7 @@ class Sender:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to do for it. At the moment of a wake in another thread this may be wrong."""
+        """Whether it has nothing to do. It may be wrong while another thread wakes it."""
         return self._turns >= self._wakes
 
     def left(self, reply: Reply) -> None:
@@ -227,24 +225,24 @@ class Sender:
                 return
 
     def end(self) -> None:
-        """Makes the thread deliver what waits, end the session on the server, and end itself. Never waits."""
+        """Makes the thread send waiting commands, end the session on the server, and end itself. It never waits."""
         self._put(False)
 
     def close(self, seconds: float | None = None) -> None:
-        """Ends the session on the server, without what waits, and waits until that is done; raises what failed.
+        """Ends the session on the server, drops waiting commands, and waits until that is done; raises failures.
 
         Args:
-            seconds: How long it waits; then it does as `abandon`. None: for any time.
+            seconds: The longest wait; then it calls `abandon`. None: there is no limit.
         """
         self._stays = False
         self.detach("it was closed by the program", seconds)
 
     def detach(self, reason: str, seconds: float | None = None) -> None:
-        """Ends this client's part as `close` does, and leaves a session that stays; raises what failed.
+        """Ends this client's part like `close`, and leaves a session that goes on; raises failures.
 
         Args:
             reason: Why the session can no longer be used here.
-            seconds: As of `close`.
+            seconds: The longest wait, as for `close`.
         """
         self._close_for(reason)
         self.end()
@@ -255,9 +253,9 @@ class Sender:
             raise error
 
     def abandon(self, reason: str) -> None:
-        """Ends the session on the server at once, whatever it computes, without what waits; raises nothing.
+        """Ends the session on the server at once, also during work, and drops waiting commands. It never raises.
 
-        The server answers what it computes with the session's end, and with that the thread ends, perhaps later.
+        The server answers running work with the session's end, which ends the thread, perhaps later.
 
         Args:
             reason: Why the session can no longer be used here.
@@ -278,7 +276,7 @@ class Sender:
         self.finished(began + 2 * _FAREWELL - time.monotonic())
 
     def leave(self, reason: str) -> None:
-        """Ends this client's part without what waits, and leaves the session. Never waits."""
+        """Ends this client's part, drops waiting commands, and leaves the session. It never waits."""
         self._stays = True
         self._close_for(reason)
         self.end()
@@ -309,14 +307,14 @@ class Sender:
     def _safe_turn(self) -> None:
         try:
             self._turn()
-        except BaseException as error:  # a defect of the SDK: no thread waits for ever because of it
+        except BaseException as error:  # a defect of the SDK must not make a thread wait for ever
             self._give_up(error)
 
     def _turn(self) -> None:
         """Sends batches until no thread waits for an answer, or the server cannot be reached."""
         lost = self.in_flight
         if lost is not None and not lost.awaited and not self.buffer.replies():
-            return  # whoever waited for it knows
+            return  # the threads that waited for it have the error
         while (sealed := self.in_flight or self._next()) is not None:
             try:
                 answer = self._post(sealed)
@@ -330,7 +328,7 @@ class Sender:
                     self._refuse(sealed, error)
             except TeletapeError as error:
                 self._refuse(sealed, error)
-            except BaseException as error:  # a defect here or in a library: it is unknown what the server has done
+            except BaseException as error:  # a defect here or in a library: the state of the server is unknown
                 self._lose(sealed, error)
                 return
             else:
@@ -349,7 +347,7 @@ class Sender:
         return sealed.frame
 
     def _in_full(self, sealed: SealedBatch) -> bool:
-        """Encodes a batch in full, of which the server does not know the structure; returns whether it was not yet."""
+        """Encodes a batch in full, because the server does not know its structure; returns False if it was already."""
         if sealed.whole:
             return False
         sealed.frame, sealed.whole = self._repeats.whole(sealed.batch, sealed.columns), True
@@ -363,7 +361,7 @@ class Sender:
         )
         try:
             answer, served = wire.decode_answer(memoryview(body))
-        except wire.WireError as error:  # the batch was executed all the same: this is not a refusal
+        except wire.WireError as error:  # the batch was executed nevertheless: this is not a refusal
             raise ConnectionFailed(f"the server's answer cannot be read: {error}") from error
         self.last_answer = answer.bytes_in_use, served
         sealed.note_profile(answer, served, len(body))
@@ -380,7 +378,7 @@ class Sender:
     def _cause(self, failure: Failure, sealed: SealedBatch) -> TeletapeError:
         """Returns the exception of a failed command, with the op and the line of the program that recorded it.
 
-        Of a function's step also the line that wrote it, if the program still has the function.
+        For a function's step also the line that wrote it, if the program still has the function.
         """
         recorded, facts = sealed.call_sites[failure.index], {"op": failure.op, **failure.details}
         parts, call = [op_words(failure.op)] if failure.op else [], ""
@@ -407,7 +405,7 @@ class Sender:
         sealed.failed(error)
 
     def _answer_lost(self, sealed: SealedBatch, error: TeletapeError) -> None:
-        """The batch was executed, and the server keeps its answer no more: what it read must be read again."""
+        """Handles a batch that was executed, but whose answer the server has dropped: its values must be read again."""
         sealed.failed(error)
         self.buffer.landed(sealed)
 
@@ -416,7 +414,7 @@ class Sender:
         self.buffer.refuse_questions(error, early=True)
 
     def _give_up(self, error: BaseException) -> None:
-        """Closes the session, because an answer could not be applied: what is here is no longer what the server has."""
+        """Closes the session after an answer that could not be applied: this side no longer matches the server."""
         self._close_for(f"an answer of the server could not be applied ({type(error).__name__}: {error})")
         sealed = self.in_flight
         if sealed is not None:
@@ -435,23 +433,23 @@ class Sender:
                 self._close_for("nothing in the program holds it any more")
             if (
                 not self._gone and not self._stays and self.in_flight is None
-            ):  # else the server has ended it, or cannot be reached
+            ):  # otherwise the server has ended it, or cannot be reached
                 with contextlib.suppress(SessionEndedError):
                     self.http.json("DELETE", self._path)
         except BaseException as error:
             self._end_error = error
         finally:
-            self.over = True  # before the next line: a question that comes later is refused by the thread that has it
+            self.over = True  # before the next line, so that a later question is refused by its own thread
             self._next()
             self.http.close()
 
     def delete_at_exit(self, seconds: float) -> None:
-        """Ends the session on the server by a request that is sent once, whatever its batches do."""
+        """Ends the session on the server by a request that is sent once, also during its batches."""
         if not self._gone and not self._stays:
             self.http.try_delete(self._path, seconds)
 
     def finished(self, seconds: float | None) -> bool:
-        """Whether the thread ends within that time; None: it is waited for."""
+        """Waits for the end of the thread for that time, or without a limit; returns whether it has ended."""
         self._thread.join(None if seconds is None else max(0.0, seconds))
         return not self._thread.is_alive()
 
@@ -459,14 +457,15 @@ class Sender:
 def end_all() -> None:
     """Ends the sessions that are open when the program ends, in about `EXIT_PATIENCE` seconds at most.
 
-    What waits is delivered if the server answers in that time. A session whose batch still runs is ended all the same.
+    Waiting commands are sent if the server answers in that time. A session whose batch still runs is ended
+    nevertheless.
     """
     senders = [sender for sender in list(_live) if not sender.closed]
     began = time.monotonic()
     for sender in senders:
         sender.end()
     late = [sender for sender in senders if not sender.finished(began + EXIT_PATIENCE / 2 - time.monotonic())]
-    for sender in late:  # one after the other: Python starts no thread at the end of a program
+    for sender in late:  # one after the other, because Python starts no thread at the end of a program
         sender.delete_at_exit(EXIT_PATIENCE / 2 / len(late))
         logs.get_logger().error(
             "the last commands of session %s were not delivered: no answer from %s before the program's end",
@@ -489,10 +488,10 @@ def forget_all() -> None:
 
 
 def check_may_wait() -> None:
-    """Refuses to wait for an answer in a thread that sends: no other would send.
+    """Refuses to wait for an answer in a thread that sends, because no other thread would send.
 
     Raises:
-        FailedPreconditionError: It is a sender's.
+        FailedPreconditionError: The thread is a sender's.
     """
     if threading.get_ident() in _threads:
         raise FailedPreconditionError(
@@ -524,7 +523,7 @@ def _in_words_of_the_reader(failure: Failure, sealed: SealedBatch) -> str:
 
 
 def _dropped(sealed: SealedBatch, buffer: BatchBuffer) -> str:
-    """Returns what a message says of the commands that are never executed."""
+    """Returns the words of a message about the commands that are never executed."""
     questions = sum(reply.questions for _, reply in sealed.replies)
     count = len(sealed.recordings) - questions + len(buffer.commands)
     return f"{count:,} recorded commands were not executed; " if count else ""

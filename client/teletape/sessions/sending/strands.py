@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from teletape.program.notebook import shell
 
-#: Of what a command is: the id of its context, and of its strand if that has another id.
+#: The origin of a command: the id of its context, and that of its strand if it differs.
 Place: TypeAlias = int | tuple[int, int]
 
 
@@ -29,7 +29,7 @@ def strand_of(place: Place) -> int:
 def running_task() -> Any:
     """Returns the task of asyncio or trio, or the greenlet of gevent, that runs in this thread; None: there is none.
 
-    A library that is not imported runs no tasks.
+    A library that is not imported has no tasks.
     """
     modules = sys.modules
     asyncio = modules.get("asyncio")
@@ -48,12 +48,12 @@ def running_task() -> Any:
     return None
 
 
-#: The task that waits for what a thread of its event loop's executor does.
+#: The task that waits for work in a thread of its event loop's executor.
 acting: Final = contextvars.ContextVar[Any]("acting", default=None)
 
 
 class Strand:
-    """The strand of a thread or task, which holds it.
+    """The strand of a thread or task, which has the only reference to it.
 
     Attributes:
         id: Its id.
@@ -79,14 +79,14 @@ class Strands:
         self._live: weakref.WeakValueDictionary[int, Strand] = weakref.WeakValueDictionary()
 
     def of_thread(self, id: int | None = None) -> Strand:
-        """Returns this thread's strand: a new one, with this id or one of its own, if there is none."""
+        """Returns this thread's strand; a new one, with this id or another new one, if there is none."""
         strand: Strand | None = getattr(self._of_thread, "strand", None)
         if strand is None:
             strand = self._of_thread.strand = self._new(self._next_id() if id is None else id)
         return strand
 
     def of_task(self, task: Any) -> Strand:
-        """Returns a task's strand. The cells of a notebook, which may be tasks, are of one strand, as its reader is."""
+        """Returns a task's strand. All cells of a notebook, which may be tasks, have one strand."""
         strand = self._of_tasks.get(task)
         if strand is None:
             strand = self._new(self._next_id()) if shell() is None else self.of_thread()

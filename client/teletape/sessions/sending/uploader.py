@@ -10,14 +10,14 @@ from teletape.sessions.sending.channel import Channel
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 
-_CONTEXT = 0  #: Constants are recorded by no tape, in whatever context they are made.
+_CONTEXT = 0  #: No tape records constants, in any context.
 
 
 class Uploader:
-    """Sends tensors to a session over a connection of its own. Any thread may use it.
+    """Sends tensors to a session over a separate connection. Any thread may use it.
 
     Args:
-        channel: The way of the session's first client, which the tensors belong to once they are sent.
+        channel: The channel of the session's first client, to which the tensors belong after they are sent.
 
     Raises:
         TeletapeError: The session has ended, or the server does not answer.
@@ -32,8 +32,8 @@ class Uploader:
     def send(self, arrays: Sequence[HostArray]) -> list[Name]:
         """Sends arrays in one batch, waits until the server has them, and returns the names of their tensors.
 
-        The first client releases a tensor when nothing in the program holds its name any more, after the commands that
-        use it.
+        The first client releases a tensor after the last reference to its name is gone, and after the commands that use
+        it.
 
         Raises:
             TeletapeError: The session has ended or has no room, or the server does not answer.
@@ -50,5 +50,5 @@ class Uploader:
         return [Name(id, self._released) for id in ids]
 
     def leave(self) -> None:
-        """Ends this client, and leaves the session to the first one. Never waits, also not for what it sends."""
+        """Ends this client, and leaves the session to the first one. It never waits, even during an upload."""
         self._channel.leave()
