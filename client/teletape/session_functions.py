@@ -409,7 +409,7 @@ class Turn:
         return self._latch.acquire(timeout=-1 if seconds is None else max(0.0, seconds))
 
     async def wait_in_loop(self, seconds: float | None) -> bool:
-        """As `wait`, for a task, without a thread."""
+        """Waits like `wait`, for a task, without a thread."""
         if not self.over:
             waiting = wakeup()
             self._wake = waiting.wake

@@ -153,7 +153,7 @@ class CheckReport(Model):
 
 
 class Deleted(Model):
-    """What was deleted.
+    """The ids that were deleted, and the bytes in use afterwards.
 
     Attributes:
         deleted: Ids, oldest first.
@@ -209,7 +209,7 @@ class Derivative(Model):
 
 
 class DerivativeEstimate(Model):
-    """What a derivative would take; nothing was computed.
+    """The cost of a derivative, estimated without computing it.
 
     Attributes:
         rows: Cotangents that go through the tape: 1 for a gradient, with which a Hessian begins.
@@ -707,7 +707,7 @@ class HessianBlocks(ByPair):
 
 
 class Histogram(Model):
-    """What a tensor's elements are like; of a sparse gradient, those of its rows.
+    """Statistics of a tensor's elements; of a sparse gradient, those of its rows.
 
     Attributes:
         elements: Elements in all.
@@ -1233,7 +1233,7 @@ class Tensor(Model):
 
 
 class TensorHistogram(Model):
-    """What a tensor's elements are like; of a sparse gradient, those of its rows.
+    """Statistics of a tensor's elements; of a sparse gradient, those of its rows.
 
     Attributes:
         elements: Elements in all.

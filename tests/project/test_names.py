@@ -41,6 +41,8 @@ PHRASES = (
 #: Words of a longer name that have a plainer one.
 _WORDS = re.compile(r"(?:^|_)(tells?|told|behind|beside)(?:_|$)")
 _PHRASE = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b", re.IGNORECASE)
+#: As the first word of a docstring: the sentence then has to be read twice to see what is described.
+_OPAQUE_OPENING = re.compile(r"(?:What|As|Who|Those|That)\b(?!')")
 _AFTER_SIGN = re.compile(rf"#.*{_PHRASE.pattern}", re.IGNORECASE)
 
 
@@ -98,6 +100,15 @@ def phrases(source: str, tree: ast.AST) -> list[str]:
     return [match.group().lower() for sentence in sentences(source, tree) for match in _PHRASE.finditer(sentence)]
 
 
+def openings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The line and the first word of each docstring that begins with a relative clause, or compares before it names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            match = _OPAQUE_OPENING.match(ast.get_docstring(node) or "")
+            if match:
+                yield getattr(node, "lineno", 1), match.group()
+
+
 @pytest.mark.parametrize("folder", TREES)
 def test_names_say_what_they_hold_and_sentences_are_plain(folder: str) -> None:
     vague, odd = {}, {}
@@ -110,6 +121,25 @@ def test_names_say_what_they_hold_and_sentences_are_plain(folder: str) -> None:
             odd[str(path)] = words
     assert not vague, "call each by the noun that says what it holds"
     assert not odd, "say it in plainer words: after, also, returns, if, n, computed"
+
+
+@pytest.mark.parametrize("package", ["teletape", "teletape_client"])
+def test_docstrings_of_the_sdk_begin_with_what_they_describe(package: str) -> None:
+    """Editors show the first line alone: "Returns the cotangent …", "The op's spec …", "Like f, …"."""
+    opaque = {
+        f"{path}:{line}": words
+        for path in sorted((ROOT / "client" / package).rglob("*.py"))
+        for line, words in openings(ast.parse(path.read_text("utf-8")))
+    }
+    assert not opaque, "begin with a verb (Returns, Raises, Sets) or with a noun"
+
+
+def test_an_opening_is_seen_in_every_docstring() -> None:
+    source = (
+        '"""What it holds."""\nclass A:\n    """Those that wait."""\n    def f(self):\n        """As g."""\n'
+        '    async def g(self):\n        """Who asks."""\n    def h(self):\n        """Asserts; Whatever, That\'s."""\n'
+    )
+    assert list(openings(ast.parse(source))) == [(1, "What"), (2, "Those"), (4, "As"), (6, "Who")]
 
 
 def test_every_way_to_bind_a_name_is_seen() -> None:

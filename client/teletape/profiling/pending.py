@@ -1,4 +1,4 @@
-"""What `session.pending()` shows: commands that wait to be sent, by op and by line, and what a read would fetch."""
+"""The table of `session.pending()`: the commands that wait to be sent, by op and by line, and the effect of a read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Waiting(NamedTuple):
 
 
 class Pending(Sequence[Waiting]):
-    """What waits, in the order of its first command; it prints as a table.
+    """The waiting commands, in the order of the first of each kind; it prints as a table.
 
     Attributes:
         commands: The number of commands.

@@ -219,7 +219,7 @@ class Session(ABC):
         return [self.fetch(value) for value in values]
 
     async def fetch_later(self, values: Sequence[Recorded]) -> list[HostArray]:
-        """As `fetch_all`, for a task: the event loop goes on meanwhile."""
+        """Returns elements like `fetch_all`, for a task: the event loop goes on meanwhile."""
         return self.fetch_all(values)
 
     def made_together(self, values: Sequence[Recorded]) -> None:  # noqa: B027  # in this process a read costs nothing
@@ -509,7 +509,7 @@ class Session(ABC):
         return False
 
     def pending(self, *values: Any) -> Pending:
-        """What is recorded and not sent, as a table; no request is sent.
+        """Returns the commands that are recorded and not sent, as a table; no request is sent.
 
         Args:
             *values: Tensors and variables; the table also has what reading them would fetch: those that are not known
@@ -539,7 +539,7 @@ class Session(ABC):
         """Waits until all recorded commands are executed; raises the error of a failed command."""
 
     async def sync_later(self) -> None:
-        """As `sync`, for a task: the event loop goes on meanwhile."""
+        """Waits like `sync`, for a task: the event loop goes on meanwhile."""
         self.sync()
 
     def cancel(self) -> None:  # noqa: B027  # in this process an interrupt does it
@@ -554,7 +554,7 @@ class Session(ABC):
         """
 
     async def aclose(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  # also of trio, and as of `close`
-        """As `close`, for a task of asyncio or trio: the event loop goes on meanwhile."""
+        """Ends the session like `close`, for a task of asyncio or trio: the event loop goes on meanwhile."""
         self.close(timeout)
 
     @contextmanager
@@ -579,7 +579,7 @@ class Session(ABC):
         self.close()
 
     async def _abandon_later(self) -> None:
-        """As `abandon`, for a task."""
+        """Ends the session like `abandon`, for a task."""
         self.abandon()
 
     @contextmanager

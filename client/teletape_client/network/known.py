@@ -1,4 +1,4 @@
-"""What a client has learned of questions: those that change nothing and are answered quickly are sent plainly.
+"""Facts that a client has learned about questions: quick ones that change nothing are sent plainly.
 
 A plain request has no idempotency key, since it may be computed twice, and asks for JSON. Its head is the same each
 time, so the server needs half the time for it. The first request of a kind is never plain.
@@ -17,7 +17,7 @@ _MOST: Final = 10_000  #: Kinds of questions that are known at a time.
 
 
 class Known:
-    """What is known of the questions of a client, by their paths."""
+    """The known facts about a client's questions, by their paths."""
 
     def __init__(self) -> None:
         self._quick: set[tuple[str, int]] = set()

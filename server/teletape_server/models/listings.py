@@ -22,7 +22,7 @@ class Listing(Answer):
 
 
 class Deleted(Answer):
-    """What was deleted."""
+    """The ids that were deleted, and the bytes in use afterwards."""
 
     deleted: Annotated[list[str | int], Field(description="Ids, oldest first")]
     bytes_in_use: int

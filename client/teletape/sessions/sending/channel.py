@@ -236,7 +236,7 @@ class Channel:
     async def ask_later(
         self, place: Place, questions: Sequence[Command], where: Where = None, expected: int = 0
     ) -> Sequence[Result]:
-        """As `ask`, for a task: the event loop goes on meanwhile.
+        """Sends and returns like `ask`, for a task: the event loop goes on meanwhile.
 
         A cancelled task leaves: the server stops what no other reader waits for.
         """
@@ -245,11 +245,11 @@ class Channel:
         return await self._ask_later(recordings, Reply(len(questions), expected=expected, strand=strand_of(place)))
 
     async def sync_later(self) -> None:
-        """As `sync`, for a task."""
+        """Waits like `sync`, for a task."""
         await self._ask_later((), Reply(strand=self.strands.here()))
 
     async def finish_later(self) -> None:
-        """As `finish`, for a task."""
+        """Waits like `finish`, for a task."""
         await self._ask_later((), Reply())
 
     async def _ask_later(self, questions: Sequence[Recording], reply: Reply) -> Sequence[Result]:

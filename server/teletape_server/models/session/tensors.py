@@ -70,7 +70,7 @@ class TensorList(Listing):
 
 
 class Histogram(Answer):
-    """What a tensor's elements are like; of a sparse gradient, those of its rows."""
+    """Statistics of a tensor's elements; of a sparse gradient, those of its rows."""
 
     elements: Annotated[int, Field(description="Elements in all")]
     finite: Annotated[int, Field(description="Elements that are finite numbers")]
@@ -94,7 +94,7 @@ class Histogram(Answer):
 
 
 class TensorHistogram(Histogram):
-    """What a tensor's elements are like; of a sparse gradient, those of its rows."""
+    """Statistics of a tensor's elements; of a sparse gradient, those of its rows."""
 
     id: str | int
     dtype: str

@@ -297,7 +297,7 @@ class EstimateQuestion(Body):
 
 
 class DerivativeEstimate(Answer):
-    """What a derivative would take; nothing was computed."""
+    """The cost of a derivative, estimated without computing it."""
 
     question: Literal["gradient", "jacobian", "batch_jacobian", "hessian", "hvp"]
     rows: Annotated[
