@@ -14,8 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from public_surface import LAZY, MODULES, names
+
 import teletape as tf
-from teletape.namespace import LAZY, MODULES, names
 from teletape.program.remedies import remedy
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "compatibility.md"

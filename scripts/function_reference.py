@@ -13,9 +13,9 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 import examples
+import public_surface
 from op_reference import anchor
 
-from teletape import namespace
 from teletape.ops import raw
 from teletape_engine.catalogue.op import CATALOGUE, Op
 
@@ -92,7 +92,7 @@ def page() -> str:
         parts.append(f"## {title}\n\n{calls}\n" if calls else f"## {title}\n\n")
         parts += [_entry(subject) for subject in own if not _op(subject)]
     parts.append("These take their arguments by name alone.\n\n")
-    parts += [_raw_line(function) for _, function in sorted(namespace.by_module()["raw_ops"].items())]
+    parts += [_raw_line(function) for _, function in sorted(public_surface.by_module()["raw_ops"].items())]
     return "".join(parts).rstrip() + "\n"
 
 
@@ -108,7 +108,7 @@ def without_example() -> list[str]:
 def subjects() -> list[Subject]:
     """What is on the page, each once, by its first name; a name in a module goes before one in `tf` itself."""
     names: dict[Callable[..., Any], list[str]] = {}
-    modules = namespace.by_module()
+    modules = public_surface.by_module()
     for path in (*list(MODULES)[1:], ""):
         for name, value in modules.get(path, {}).items():
             if isinstance(value, FunctionType | type) and f"{value.__module__}.".startswith(HOMES) and not _raw(value):

@@ -28,6 +28,9 @@ Written by `make reference` from the catalogue: change the ops' records there, n
 
 from __future__ import annotations
 '''
+FOLDER_OF_ALL = (
+    '"""TensorFlow\'s functions that are one call of an op, written by `make reference` from their records."""\n'
+)
 FOLDER_HEAD = '"""TensorFlow\'s functions of teletape_engine.ops.{folder}, written by `make reference`."""\n'
 TYPES = {
     **dict.fromkeys(INPUTS, "to.TensorInput"),
@@ -68,6 +71,18 @@ from teletape_engine.catalogue.namespace import ops
 # --------------------------------------------------------------------------------------------------------------- files
 def files() -> dict[Path, str]:
     """The text of every file of the folder: one for each family of ops that has such functions."""
+    modules = _modules()
+    texts = {
+        FOLDER.joinpath(*_place(module)).with_suffix(".py"): _module(module, rows) for module, rows in modules.items()
+    }
+    texts |= {path.parent / "__init__.py": FOLDER_HEAD.format(folder=path.parent.name) for path in texts}
+    texts[FOLDER / "__init__.py"] = FOLDER_OF_ALL
+    texts[FOLDER / "index.py"] = _index(modules)
+    return {path: formatted(text, path, "F401,I") for path, text in texts.items()}
+
+
+def _modules() -> dict[str, list[tuple[Op, Function]]]:
+    """The records of functions that are generated, by the module of their ops."""
     modules: dict[str, list[tuple[Op, Function]]] = {}
     for family in FAMILIES:
         records = [
@@ -79,12 +94,7 @@ def files() -> dict[Path, str]:
         ]
         if records:
             modules[family.__name__] = records
-    texts = {
-        FOLDER.joinpath(*_place(module)).with_suffix(".py"): _module(module, rows) for module, rows in modules.items()
-    }
-    texts |= {path.parent / "__init__.py": FOLDER_HEAD.format(folder=path.parent.name) for path in texts}
-    texts[FOLDER / "__init__.py"] = _index(modules)
-    return {path: formatted(text, path, "F401,I") for path, text in texts.items()}
+    return modules
 
 
 def others(texts: Collection[Path]) -> list[Path]:
@@ -111,7 +121,7 @@ def _place(module: str) -> list[str]:
 
 
 def _index(modules: Mapping[str, list[tuple[Op, Function]]]) -> str:
-    """The text of `__init__.py`: every function by its public names."""
+    """The text of `index.py`: every function by its public names."""
     names = {
         name: f"{_last(module)}.{_last(record.names[0])}"
         for module, records in modules.items()
@@ -119,7 +129,7 @@ def _index(modules: Mapping[str, list[tuple[Op, Function]]]) -> str:
         for name in record.names
     }
     lines = [
-        '"""TensorFlow\'s functions that are one call of an op, written by `make reference` from the ops\' records."""',
+        '"""Every generated function by its public names, written by `make reference`."""',
         "from __future__ import annotations",
         "from collections.abc import Callable",
         "from typing import Any, Final",

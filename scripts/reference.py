@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves i
 import function_reference
 import functions
 import op_reference
+import public_surface
 import service_client
 import stubs
 from ops_stub import STUB, stub
@@ -19,7 +20,8 @@ from ops_stub import STUB, stub
 def written() -> dict[Path, str]:
     """What each generated file has to hold."""
     pages = {module.PAGE: module.page() for module in (op_reference, function_reference)}
-    return {**pages, STUB: stub(), **functions.files(), **stubs.files(), **service_client.files()}
+    modules = (functions, public_surface, stubs, service_client)
+    return {**pages, STUB: stub(), **{path: text for module in modules for path, text in module.files().items()}}
 
 
 def _others(texts: Collection[Path]) -> list[Path]:

@@ -13,20 +13,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import public_surface
 from functions import formatted
 
 import teletape as tf
-from teletape import namespace
 from teletape.ops import arguments, raw
 from teletape.tensors import dtypes
 
 FOLDER = Path(__file__).resolve().parent.parent / "client" / "teletape"
-HEAD = '"""What `{name}` holds. Written by `make reference` from teletape.namespace."""\n'
+HEAD = '"""What `{name}` holds. Written by `make reference` from scripts/public_surface.py."""\n'
 
 
 def files() -> dict[Path, str]:
     """The text of every stub."""
-    texts = {_file(path): _stub(path, entries) for path, entries in namespace.by_module().items()}
+    texts = {_file(path): _stub(path, entries) for path, entries in public_surface.by_module().items()}
     texts |= _keras_stubs()
     return {file: formatted(text, file, "I,RUF022") for file, text in texts.items()}
 
@@ -51,20 +51,20 @@ def others(texts: Collection[Path]) -> list[Path]:
 
 
 def _file(path: str) -> Path:
-    outer = any(other.startswith(f"{path}." if path else "") and other != path for other in namespace.by_module())
+    outer = any(other.startswith(f"{path}." if path else "") and other != path for other in public_surface.by_module())
     folder = FOLDER.joinpath(*path.split(".")) if path else FOLDER
     return folder / "__init__.pyi" if outer else folder.with_suffix(".pyi")
 
 
 def _stub(path: str, entries: dict[str, Any]) -> str:
     package = f"teletape.{path}".rstrip(".")
-    modules = {*namespace.by_module(), *namespace.MODULES}
+    modules = {*public_surface.by_module(), *public_surface.MODULES}
     lines = [HEAD.format(name=f"tf.{path}" if path else "teletape")]
     if any(_of_table(value) for value in entries.values()):
         lines.append("import typing")
     values = [] if path else ["__version__: str", "__git_version__: str", "__compiler_version__: str"]
-    for name in () if path else sorted(namespace.LAZY):
-        home, _, own = namespace.LAZY[name].rpartition(".")
+    for name in () if path else sorted(public_surface.LAZY):
+        home, _, own = public_surface.LAZY[name].rpartition(".")
         lines.append(f"from {home} import {own} as {name}")
     for name, value in sorted(entries.items()):
         if f"{path}.{name}".lstrip(".") in modules:

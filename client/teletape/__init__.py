@@ -2,14 +2,16 @@
 
 tf.connect("https://gpu-box:8470", api_key="…")   # without it: the same engine, inside this process
 
-The names are those of teletape.namespace. `__init__.pyi` and its neighbours list them for editors and type checkers;
-`make reference` writes them.
+The names are those of teletape.names.table, imported when they are first used. `__init__.pyi` and its neighbours list
+them for editors and type checkers; `make reference` writes all of these.
 """
 
+import sys as _sys
+
 from teletape.configuration import version as _version
-from teletape.namespace import publish as _publish
+from teletape.names.modules import publish as _publish
 
 __version__ = _version.VERSION
 __git_version__, __compiler_version__ = _version.GIT_VERSION, _version.COMPILER_VERSION
 
-__all__ = _publish(__name__)
+__all__ = _publish(_sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""What `teletape` holds. Written by `make reference` from teletape.namespace."""
+"""What `teletape` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape import audio as audio
 from teletape import autodiff as autodiff
@@ -76,7 +76,6 @@ from teletape.keras import losses as losses
 from teletape.keras import metrics as metrics
 from teletape.keras import optimizers as optimizers
 from teletape.logs import get_logger as get_logger
-from teletape.namespace import is_symbolic_tensor as is_symbolic_tensor
 from teletape.ops.arrays.counting import sequence_mask as sequence_mask
 from teletape.ops.arrays.create import fill as fill
 from teletape.ops.arrays.create import linspace as linspace
@@ -207,6 +206,7 @@ from teletape.ops.derived.sorting import searchsorted as searchsorted
 from teletape.ops.derived.sorting import sort as sort
 from teletape.ops.dispatch import constant as constant
 from teletape.ops.dispatch import convert_to_tensor as convert_to_tensor
+from teletape.ops.dispatch import is_symbolic_tensor as is_symbolic_tensor
 from teletape.ops.dispatch import is_tensor as is_tensor
 from teletape.ops.initializers import constant_initializer as constant_initializer
 from teletape.ops.initializers import ones_initializer as ones_initializer

@@ -1,4 +1,4 @@
-"""What `tf.autodiff` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.autodiff` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.derivatives.forward import ForwardAccumulator as ForwardAccumulator
 from teletape.derivatives.tape import GradientTape as GradientTape

@@ -1,4 +1,4 @@
-"""What `tf.bitwise` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.bitwise` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.ops.derived.elementwise.logic import bitwise_and as bitwise_and
 from teletape.ops.derived.elementwise.logic import bitwise_or as bitwise_or

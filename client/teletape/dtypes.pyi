@@ -1,4 +1,4 @@
-"""What `tf.dtypes` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.dtypes` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.ops.derived.elementwise.arithmetic import saturate_cast as saturate_cast
 from teletape.ops.derived.elementwise.complex import complex as complex

@@ -1,4 +1,4 @@
-"""What `tf.image` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.image` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.files.images import decode_and_crop_jpeg as decode_and_crop_jpeg
 from teletape.files.images import decode_bmp as decode_bmp

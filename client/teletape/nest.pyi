@@ -1,4 +1,4 @@
-"""What `tf.nest` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.nest` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.tensors.nest import assert_same_structure as assert_same_structure
 from teletape.tensors.nest import flatten as flatten

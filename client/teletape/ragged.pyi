@@ -1,4 +1,4 @@
-"""What `tf.ragged` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.ragged` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.ragged_tensors.forms.gathering import boolean_mask as boolean_mask
 from teletape.ragged_tensors.functions import constant as constant

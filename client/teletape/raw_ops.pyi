@@ -1,4 +1,4 @@
-"""What `tf.raw_ops` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.raw_ops` holds. Written by `make reference` from scripts/public_surface.py."""
 
 import typing
 

@@ -1,4 +1,4 @@
-"""What `tf.saved_model` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.saved_model` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.checkpoints.saved_model import contains_saved_model as contains_saved_model
 from teletape.checkpoints.saved_model import load as load

@@ -1,4 +1,4 @@
-"""What `tf.sets` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.sets` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.sparse_tensors.sets import difference as difference
 from teletape.sparse_tensors.sets import intersection as intersection

@@ -1,4 +1,4 @@
-"""What `tf.signal` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.signal` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.ops.derived.fourier import fft as fft
 from teletape.ops.derived.fourier import fft2d as fft2d

@@ -1,4 +1,4 @@
-"""What `tf.sparse` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.sparse` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.sparse_tensors.arithmetic import add as add
 from teletape.sparse_tensors.arithmetic import map_values as map_values

@@ -1,4 +1,4 @@
-"""What `tf.strings` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.strings` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.text.buckets import to_hash_bucket as to_hash_bucket
 from teletape.text.buckets import to_hash_bucket_fast as to_hash_bucket_fast

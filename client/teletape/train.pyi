@@ -1,4 +1,4 @@
-"""What `tf.train` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.train` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.checkpoints.checkpoint import Checkpoint as Checkpoint
 from teletape.checkpoints.checkpoint import CheckpointOptions as CheckpointOptions

@@ -1,4 +1,4 @@
-"""What `tf.version` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.version` holds. Written by `make reference` from scripts/public_surface.py."""
 
 COMPILER_VERSION: str
 GIT_VERSION: str

@@ -13,7 +13,7 @@ import pytest
 
 import teletape as tf
 import teletape_wire as wire
-from teletape.namespace import surface
+from teletape.names.table import NAMES
 from teletape_engine.commands import COMMANDS
 from teletape_engine.session.session import Session
 
@@ -97,7 +97,7 @@ def sdk_names() -> set[str]:
     """The public names, and the public members of the classes that users hold."""
     classes = (tf.GradientTape, tf.Tensor, tf.Variable, tf.autodiff.ForwardAccumulator, type(tf.session()))
     members = {name for cls in classes for name, _ in inspect.getmembers(cls) if not name.startswith("_")}
-    return {*tf.__all__, *surface(), *members}
+    return {*tf.__all__, *NAMES, *members}
 
 
 def engine_names() -> set[str]:

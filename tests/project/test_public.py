@@ -17,14 +17,15 @@ from typing import Any
 import pytest
 
 import teletape as tf
-from teletape.namespace import LAZY, MODULES, by_hand, by_module, names, surface
+from programs import load_script
 from teletape.ops import raw
-from teletape.ops.derived import DERIVED
+from teletape.ops.derived.index import DERIVED
 from teletape.program.remedies import REMEDIES
 from teletape.program.tracebacks import unwrapped
 from teletape_engine.catalogue.op import CATALOGUE
 
-SURFACE = surface()
+surface = load_script("public_surface")
+SURFACE = surface.surface()
 
 
 def at(path: str) -> Any:
@@ -36,8 +37,10 @@ def at(path: str) -> Any:
 
 def public() -> dict[str, Any]:
     """Everything public, by its dotted name; modules are left out."""
-    listed = {f"{path}.{name}": at(f"{path}.{name}") for path, module in MODULES.items() for name in module.__all__}
-    return {name: value for name, value in {**names(), **listed}.items() if not isinstance(value, ModuleType)}
+    listed = {
+        f"{path}.{name}": at(f"{path}.{name}") for path, module in surface.MODULES.items() for name in module.__all__
+    }
+    return {name: value for name, value in {**surface.names(), **listed}.items() if not isinstance(value, ModuleType)}
 
 
 @pytest.mark.parametrize("name", sorted(name for name, subject in public().items() if callable(subject)))
@@ -65,9 +68,9 @@ def test_no_name_is_claimed_by_two_ops() -> None:
 
 
 def test_what_is_written_by_hand_is_not_derived_too() -> None:
-    assert not by_hand().keys() & DERIVED.keys()
-    assert surface() == by_hand() | DERIVED
-    for name, function in surface().items():
+    assert not surface.by_hand().keys() & DERIVED.keys()
+    assert surface.by_hand() | DERIVED == SURFACE
+    for name, function in SURFACE.items():
         assert unwrapped(at(name)) is unwrapped(function), f"tf.{name} is not the function that was written for it"
 
 
@@ -80,8 +83,8 @@ def test_most_functions_are_derived_from_the_catalogue() -> None:
         if entry.by_hand
         for name in entry.names
     }
-    assert reasons.keys() <= by_hand().keys()
-    for name, written in by_hand().items():
+    assert reasons.keys() <= surface.by_hand().keys()
+    for name, written in surface.by_hand().items():
         if written.__module__.startswith("teletape.ops."):
             texts = (inspect.getdoc(written), inspect.getdoc(sys.modules[written.__module__]))
             assert name in reasons or any("By hand:" in (text or "") for text in texts), f"tf.{name}: why by hand?"
@@ -98,17 +101,17 @@ def test_the_namespace_lists_what_it_offers() -> None:
     assert all(hasattr(tf, name) for name in tf.__all__)
 
 
-PATHS = sorted({*by_module(), *MODULES})
+PATHS = sorted({*surface.by_module(), *surface.MODULES})
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_public_module_lists_public_names_alone(path: str) -> None:
     module = at(path)
-    assert dir(module) == sorted([*module.__all__, *(() if path else LAZY)])
+    assert dir(module) == sorted([*module.__all__, *(() if path else surface.LAZY)])
     assert not [name for name in dir(module) if name.startswith("_")]
     for name in dir(module):
         value = getattr(module, name)
-        if isinstance(value, ModuleType) and (path or name not in LAZY):
+        if isinstance(value, ModuleType) and (path or name not in surface.LAZY):
             assert f"{path}.{name}".lstrip(".") in PATHS, f"tf.{path}.{name} is an internal module"
 
 
@@ -202,7 +205,7 @@ def test_a_property_that_fails_says_why_itself() -> None:
 
 
 def test_no_remedy_is_for_a_name_that_there_is() -> None:
-    assert not REMEDIES.keys() & names().keys()
+    assert not REMEDIES.keys() & surface.names().keys()
 
 
 def test_public_modules_can_be_imported_and_functions_pickled() -> None:
@@ -223,3 +226,58 @@ def test_a_program_without_a_server_loads_no_http() -> None:
     )
     loaded = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True).stdout
     assert loaded.split() == []
+
+
+# ------------------------------------------------------------------------------------------------------- what is loaded
+#: What a program that records does not need.
+_ELSEWHERE = """
+autograph checkpoints control_flow data debugging distribution files keras linear_operators lookup_tables numpy_api
+ragged_tensors records sparse_tensors summary text
+""".split()
+
+
+def loaded_by(statements: str) -> set[str]:
+    """The modules with a file that a fresh process has after these statements."""
+    script = (
+        f"{statements}\nimport sys\nprint(*[name for name, m in sys.modules.items() if getattr(m, '__file__', None)])"
+    )
+    return {
+        *subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    }
+
+
+def test_the_import_loads_a_table_of_names() -> None:
+    loaded = loaded_by("import teletape as tf; tf.__all__; dir(tf.math)")
+    own = {name for name in loaded if name.startswith("teletape")}
+    assert own <= {
+        "teletape",
+        *(f"teletape.{name}" for name in ("names", "names.modules", "names.table", "environment")),
+        *(f"teletape.{name}" for name in ("configuration", "configuration.version")),
+        *(f"teletape.{name}" for name in ("keras_mount", "keras_mount.finders")),
+    }
+    assert not {"numpy", "httpx", "keras"} & loaded
+
+
+def test_recording_loads_what_it_needs() -> None:
+    program = """
+import teletape as tf
+x = tf.Variable([1.0, 2.0])
+with tf.GradientTape() as tape:
+    y = tf.reduce_sum(x * x)
+x.assign_sub(tape.gradient(y, x))
+"""
+    loaded = loaded_by(program)
+    assert "teletape.derivatives.tape" in loaded
+    assert not [name for name in _ELSEWHERE if f"teletape.{name}" in loaded]
+    everything = loaded_by("import teletape as tf; [getattr(tf, name) for name in tf.__all__]")
+    assert 3 * len({name for name in loaded if name.startswith("teletape.")}) < len(everything)
+
+
+def test_a_public_name_stays_where_a_module_of_the_package_has_the_same() -> None:
+    loaded = loaded_by(
+        "import teletape as tf, teletape.sessions.current, teletape.text.strings, types\n"
+        "values = [getattr(tf, name) for name in tf.__all__]\n"
+        "assert not [v for v in values if isinstance(v, types.ModuleType) and not hasattr(v, '__all__')]\n"
+        "assert callable(tf.sessions)"
+    )
+    assert "teletape.sessions" in loaded

@@ -12,7 +12,7 @@ from typing import Any, Final
 from teletape.autograph import conditionals, conversion, loops, ranges, state
 from teletape.autograph.conditionals import staged
 from teletape.ops.arrays import create
-from teletape.ops.derived import DERIVED
+from teletape.ops.derived.elementwise.arithmetic import maximum
 from teletape.ops.dispatch import as_tensor, call, convert_to_tensor
 from teletape.program.tracebacks import unwrapped
 from teletape.sessions.current import current
@@ -144,8 +144,8 @@ def _range(start: Any, stop: Any = None, step: Any = None) -> Any:
     if step is not None:
         return ranges.ranged(create.range, (start, stop, step), {})
     if stop is not None:
-        return ranges.ranged(create.range, (start, DERIVED["maximum"](start, stop)), {})
-    return ranges.ranged(create.range, (DERIVED["maximum"](start, 0),), {})
+        return ranges.ranged(create.range, (start, maximum(start, stop)), {})
+    return ranges.ranged(create.range, (maximum(start, 0),), {})
 
 
 def _len(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""What `tf.compat` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.compat` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.compat import v1 as v1
 from teletape.tensors.tensor_shape import dimension_at_index as dimension_at_index

@@ -1,4 +1,4 @@
-"""What `tf.config` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.config` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.config import experimental as experimental
 from teletape.config import optimizer as optimizer

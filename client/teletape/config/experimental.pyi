@@ -1,4 +1,4 @@
-"""What `tf.config.experimental` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.config.experimental` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.configuration.devices import list_logical_devices as list_logical_devices
 from teletape.configuration.devices import list_physical_devices as list_physical_devices

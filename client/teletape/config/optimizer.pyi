@@ -1,4 +1,4 @@
-"""What `tf.config.optimizer` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.config.optimizer` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.configuration.execution import get_experimental_options as get_experimental_options
 from teletape.configuration.execution import get_jit as get_jit

@@ -1,4 +1,4 @@
-"""What `tf.config.threading` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.config.threading` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.configuration.execution import get_inter_op_parallelism_threads as get_inter_op_parallelism_threads
 from teletape.configuration.execution import get_intra_op_parallelism_threads as get_intra_op_parallelism_threads

@@ -67,7 +67,7 @@ _BUILTINS: Final = frozenset(
 #: Modules whose functions only compute; of the generated package `teletape.ops.derived` all do.
 _MODULES: Final = frozenset(
     """
-    teletape.namespace teletape.control_flow.compat_v1 teletape.control_flow.eager teletape.control_flow.folds
+    teletape.control_flow.compat_v1 teletape.control_flow.eager teletape.control_flow.folds
     teletape.control_flow.maps teletape.ops.arrays.create teletape.ops.arrays.rearrange teletape.ops.arrays.segments
     teletape.ops.dispatch teletape.ops.linalg.clip teletape.ops.linalg.norms teletape.ops.operators
     """.split()

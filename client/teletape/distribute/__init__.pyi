@@ -1,4 +1,4 @@
-"""What `tf.distribute` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.distribute` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.distribute import cluster_resolver as cluster_resolver
 from teletape.distribute import experimental as experimental

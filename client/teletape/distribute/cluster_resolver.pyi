@@ -1,4 +1,4 @@
-"""What `tf.distribute.cluster_resolver` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.distribute.cluster_resolver` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.distribution.cluster_resolvers import ClusterResolver as ClusterResolver
 from teletape.distribution.cluster_resolvers import TFConfigClusterResolver as TFConfigClusterResolver

@@ -1,4 +1,4 @@
-"""What `tf.distribute.experimental` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.distribute.experimental` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.distribution.reductions import CollectiveHints as CollectiveHints
 from teletape.distribution.reductions import CommunicationImplementation as CollectiveCommunication

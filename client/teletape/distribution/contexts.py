@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -25,7 +26,7 @@ class _Places(threading.local):
 class _Default:
     """The place outside all scopes."""
 
-    place: Place
+    place: Place | None = None
     set: Place | None = None
 
 
@@ -46,12 +47,20 @@ def current() -> Place:
     """Returns the place of the code that runs now."""
     if _places.entered:
         return _places.entered[-1]
-    return _Default.set or _Default.place
+    return _Default.set or _default()
+
+
+def _default() -> Place:
+    """Returns the place where a program starts."""
+    if _Default.place is None:
+        importlib.import_module("teletape.distribution.strategy")  # it sets the default
+    assert _Default.place is not None
+    return _Default.place
 
 
 def default_strategy() -> Any:
     """Returns the strategy of a program that has entered no scope."""
-    return _Default.place.strategy
+    return _default().strategy
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What `tf.experimental` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.experimental` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.data.elements.optional import Optional as Optional
 from teletape.experimental import dlpack as dlpack

@@ -1,4 +1,4 @@
-"""What `tf.io` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.io` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.files.contents import decode_base64 as decode_base64
 from teletape.files.contents import decode_compressed as decode_compressed

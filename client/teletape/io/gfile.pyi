@@ -1,4 +1,4 @@
-"""What `tf.io.gfile` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.io.gfile` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.files.gfile import GFile as GFile
 from teletape.files.gfile import copy as copy

@@ -1,4 +1,4 @@
-"""What `tf.keras` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.keras` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from keras._tf_keras.keras import *
 from keras._tf_keras.keras import activations as activations

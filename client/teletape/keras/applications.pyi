@@ -1,3 +1,3 @@
-"""What `tf.keras` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.keras` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from keras.applications import *

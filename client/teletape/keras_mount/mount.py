@@ -11,8 +11,9 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Final
 
-from teletape import environment, missing_names
+from teletape import environment
 from teletape.keras_mount import imports
+from teletape.names.missing import answer_for_keras
 from teletape_engine.locks import ReentrantLock
 
 #: The first version of Keras that is supported, and the first that is not.
@@ -49,7 +50,7 @@ def mounted(submodule: str = "") -> ModuleType:
         else:
             _import_keras()
     module = importlib.import_module(PUBLIC)
-    missing_names.answer_for_keras(module)
+    answer_for_keras(module)
     path = PUBLIC
     for part in submodule.split(".") if submodule else ():
         inner, path = getattr(module, part, None), f"{path}.{part}"

@@ -1,4 +1,4 @@
-"""What `tf.linalg` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.linalg` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.linalg import experimental as experimental
 from teletape.linear_operators.blocks import LinearOperatorBlockDiag as LinearOperatorBlockDiag

@@ -1,4 +1,4 @@
-"""What `tf.lookup` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.lookup` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.lookup import experimental as experimental
 from teletape.lookup_tables.entries import KeyValueTensorInitializer as KeyValueTensorInitializer

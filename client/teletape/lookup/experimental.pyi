@@ -1,4 +1,4 @@
-"""What `tf.lookup.experimental` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.lookup.experimental` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.lookup_tables.mutable import DenseHashTable as DenseHashTable
 from teletape.lookup_tables.mutable import MutableHashTable as MutableHashTable

@@ -1,4 +1,4 @@
-"""What `tf.math` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.math` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.math import special as special
 from teletape.ops.arrays.counting import bincount as bincount

@@ -1,4 +1,4 @@
-"""What `tf.math.special` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.math.special` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.ops.derived.elementwise.bessel import bessel_i0 as bessel_i0
 from teletape.ops.derived.elementwise.bessel import bessel_i0e as bessel_i0e

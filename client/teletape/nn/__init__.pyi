@@ -1,4 +1,4 @@
-"""What `tf.nn` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.nn` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.nn import experimental as experimental
 from teletape.ops.arrays.sorting import approx_max_k as approx_max_k

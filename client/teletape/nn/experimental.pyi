@@ -1,4 +1,4 @@
-"""What `tf.nn.experimental` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.nn.experimental` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.ops.nn.dropout import general_dropout as general_dropout
 from teletape.ops.nn.dropout import stateless_dropout as stateless_dropout

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.errors import InvalidArgumentError
-from teletape.ops.derived import DERIVED
+from teletape.ops.derived.index import DERIVED
 from teletape.ops.dispatch import constant, convert_to_tensor
 from teletape.tensors import dtypes, nest
 from teletape.tensors.tensor import Tensor, TensorLike

@@ -158,6 +158,17 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, TensorLike | Composite)
 
 
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether `tensor` belongs to a function that is being traced, and so has no value yet; not for variables.
+
+    By hand: no op.
+
+    Example:
+        tf.is_symbolic_tensor(tf.constant(1.0))
+    """
+    return isinstance(tensor, Tensor) and tensor.session.tracing
+
+
 def holds_tensors(value: Any) -> bool:
     """Whether a (nested) list has a tensor or variable in it, or a ragged tensor."""
     return any(

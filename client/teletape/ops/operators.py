@@ -157,7 +157,7 @@ def _invert(self: Any) -> Any:
     return call(CATALOGUE["logical_not" if self.dtype.is_bool else "invert"], (self,))
 
 
-def give_operators(cls: type) -> None:
+def give_operators(cls: type = TensorLike) -> None:
     """Defines TensorFlow's operators on `cls`."""
     for python, name in _ARITHMETIC.items():
         setattr(cls, f"__{python}__", _binary(python, name))

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from teletape.ops import raw_calls
 
-__all__ = ["NAMES", "functions"]
+__all__ = ["NAMES", "function"]
 
 
 # --------------------------------------------------------------------------------------------------------------- table
@@ -431,17 +431,15 @@ _ROWS: Final = {
 NAMES: Final = frozenset(_ROWS)  #: The rows above, by the op's name.
 
 
-def functions(public: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """The functions of `tf.raw_ops`, by their names.
+def function(name: str, public: Callable[[str], Any]) -> Callable[..., Any]:
+    """Returns the function of `tf.raw_ops` with that name.
 
     Args:
-        public: TensorFlow's functions, by their names without the leading `tf.`.
+        name: One of NAMES.
+        public: Returns TensorFlow's function with a name without the leading `tf.`.
     """
-    return {name: _function(name, row, public) for name, row in _ROWS.items()}
-
-
-def _function(name: str, row: _Row, public: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    target = public[row.function] if isinstance(row.function, str) else row.function
+    row = _ROWS[name]
+    target = public(row.function) if isinstance(row.function, str) else row.function
     defaults = dict(_argument(text) for text in row.arguments.split())
     required = {argument for argument, default in defaults.items() if default is inspect.Parameter.empty}
     passed = [text.rpartition("=")[::2] for text in (row.passed or " ".join(defaults)).split()]

@@ -1,4 +1,4 @@
-"""What `tf.profiler` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.profiler` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.profiler import experimental as experimental
 

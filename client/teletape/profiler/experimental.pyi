@@ -1,4 +1,4 @@
-"""What `tf.profiler.experimental` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.profiler.experimental` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.profiling.annotations import Trace as Trace
 

@@ -2,7 +2,7 @@
 
 A public function reports what it raises in its own `except` clause (the generated ones, and what runs often), or is
 wrapped by `reports`. Where a program waits, the clause is for interrupts too. Without an exception it costs nothing.
-`namespace.publish` wraps the functions that are written by hand, and the methods of public classes.
+`publishing` wraps the functions that are written by hand, and the methods of public classes.
 """
 
 from __future__ import annotations

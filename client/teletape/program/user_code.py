@@ -43,7 +43,7 @@ def add_user_code(error: Exception) -> None:
     """
     engine = isinstance(error, TeletapeError)
     text = error.message if isinstance(error, TeletapeError) else str(error)
-    arguments = tuple(map(str, error.args)) if isinstance(error, AttributeError) else error.args  # see `missing_names`
+    arguments = tuple(map(str, error.args)) if isinstance(error, AttributeError) else error.args  # see `names.missing`
     if _HEAD in text or not (engine or (arguments in ((), (text,)) and type(error).__str__ in _PLAIN)):
         return
     entries = []

@@ -1,4 +1,4 @@
-"""What `tf.random` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.random` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.ops.nn.candidates import all_candidate_sampler as all_candidate_sampler
 from teletape.ops.nn.candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler

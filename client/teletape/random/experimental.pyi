@@ -1,4 +1,4 @@
-"""What `tf.random.experimental` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.random.experimental` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.ops.random.algorithms import Algorithm as Algorithm
 from teletape.ops.random.stateless import fold_in as stateless_fold_in

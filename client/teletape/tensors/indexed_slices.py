@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from teletape.missing_names import MissingAttribute
+from teletape.names.missing import MissingAttribute
 from teletape.sessions.session import Session
 from teletape.tensors import dtypes, printing
 from teletape.tensors.composite import Composite, Structure, TypeSpec

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.errors import InvalidArgumentError
+
+newaxis: Final = None  #: `tf.newaxis`.
 
 
 def index_spec(key: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from teletape import host_memory
-from teletape.missing_names import MissingAttribute
+from teletape.names.missing import MissingAttribute
 from teletape.program.tracebacks import reports_conversions
 from teletape.sessions.current import current
 from teletape.sessions.sending.event_loops import check_loop

@@ -1,4 +1,4 @@
-"""What `tf.types` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.types` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.types import experimental as experimental
 

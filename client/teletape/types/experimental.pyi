@@ -1,4 +1,4 @@
-"""What `tf.types.experimental` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.types.experimental` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.ops.arguments import ConvertibleToTensor as TensorLike
 

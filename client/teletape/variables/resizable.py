@@ -70,4 +70,3 @@ class ResizableVariable(ResourceVariable):
 
 
 ResizableVariable.__name__ = ResizableVariable.__qualname__ = "ResourceVariable"
-Variable.resizable = ResizableVariable

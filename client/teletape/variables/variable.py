@@ -5,9 +5,10 @@ Long because TensorFlow's class has this many methods.
 
 from __future__ import annotations
 
+import importlib
 import weakref
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -62,13 +63,10 @@ class Variable(ScatterMethods):
 
     recorded: Slot
 
-    #: The class of variables with unknown sizes in their `shape`; see resizable.py.
-    resizable: ClassVar[type[Variable]]
-
     def __new__(cls, *args: Any, shape: Any = None, **kwargs: Any) -> Variable:
         kind = ResourceVariable if cls is Variable else cls
         if shape is not None and cls is Variable and not TensorShape(shape).is_fully_defined():
-            kind = cls.resizable
+            kind = importlib.import_module("teletape.variables.resizable").ResizableVariable  # it builds on this class
         return object.__new__(kind)
 
     def __init__(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.namespace import surface
+from programs import load_script
 from teletape.ops.dispatch import call
 from teletape.ragged_tensors.forms.elementwise import acts_on_elements
 from teletape.ragged_tensors.forms.of_functions import FORMS
@@ -38,7 +38,7 @@ _OF_ROWS = ("add_n", "math.add_n", "math.accumulate_n")
 def functions_of_one() -> list[str]:
     """The public functions with one argument that must be given."""
     names = []
-    for name, function in surface().items():
+    for name, function in load_script("public_surface").surface().items():
         if inspect.isclass(function):
             continue
         parameters = inspect.signature(function).parameters.values()

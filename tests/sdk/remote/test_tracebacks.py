@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.namespace import MODULES, by_module
-from teletape.ops.derived import DERIVED
+from teletape.names.modules import by_module
+from teletape.names.table import FILES
+from teletape.ops.derived.index import DERIVED
 from teletape.program import tracebacks
 from teletape.program.call_site import PACKAGES
 from teletape.sessions.current import use
@@ -393,7 +394,7 @@ def public_modules():
 
 
 def public_paths():
-    return {f"teletape.{path}" for path in (*by_module(), *MODULES)}
+    return {f"teletape.{path}" for path in (*by_module(), *FILES)}
 
 
 def test_an_error_of_an_earlier_line_shows_that_line_first(remote):

@@ -4,9 +4,10 @@ import importlib
 import pkgutil
 import sys
 
+from teletape_client.api.run import run_run
+
 import teletape_client
 from teletape_client import Client
-from teletape_client.api.run import run_run
 from teletape_client.models import (
     GradientCommand,
     OpCommand,

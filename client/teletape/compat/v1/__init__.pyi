@@ -1,4 +1,4 @@
-"""What `tf.compat.v1` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.compat.v1` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.compat.v1 import image as image
 from teletape.control_flow.compat_v1 import cond as cond

@@ -1,4 +1,4 @@
-"""What `tf.compat.v1.image` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.compat.v1.image` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.ops.images.resize_v1 import ResizeMethod as ResizeMethod
 from teletape.ops.images.resize_v1 import resize as resize

@@ -1,4 +1,4 @@
-"""What `tf.experimental.numpy` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.experimental.numpy` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from numpy import bool as bool_
 from numpy import bytes_ as string_

@@ -1,4 +1,4 @@
-"""What `tf.experimental.numpy.random` holds. Written by `make reference` from teletape.namespace."""
+"""What `tf.experimental.numpy.random` holds. Written by `make reference` from scripts/public_surface.py."""
 
 from teletape.numpy_api.random_numbers import poisson as poisson
 from teletape.numpy_api.random_numbers import rand as rand

@@ -1,19 +1,17 @@
 """The answer to a name that does not exist: the nearest names, and the page that lists all.
 
 It serves attributes of objects, as `tape.gradiant`; imports, as `from teletape.nn import reluu`; names of Keras.
-`namespace.py` answers for the attributes of public modules.
+`publishing.py` answers for the attributes of public modules.
 """
 
 from __future__ import annotations
 
 import difflib
-import sys
-from collections.abc import Callable, Iterable, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any, Final
 
+from teletape.names.modules import Answer
 from teletape.program.tracebacks import reports
 from teletape_engine.suggestions import nearest
 
@@ -91,49 +89,6 @@ def nearest_names(path: str, name: str, known: Iterable[str]) -> list[str]:
     return [min(paths[match], key=lambda dotted: (dotted.rpartition(".")[0] != path, len(dotted))) for match in matches]
 
 
-class ModuleAnswer:
-    """The `__getattr__` of a public module.
-
-    Args:
-        missing: Returns a name that is imported when first used; raises AttributeError if there is no such name.
-    """
-
-    def __init__(self, missing: Callable[[str], Any]) -> None:
-        self._missing = missing
-
-    @reports
-    def __call__(self, name: str) -> Any:
-        return self._missing(name)
-
-
-class MissingNameFinder(MetaPathFinder):
-    """The last finder of modules: for a name in a public module it raises the module's answer to missing attributes."""
-
-    @reports
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Returns None for names outside public modules; see `importlib.abc.MetaPathFinder`.
-
-        Raises:
-            ModuleNotFoundError: There is no such name. The error names no module, because `from` ignores errors that
-                do.
-        """
-        outer, _, last = name.rpartition(".")
-        module = sys.modules.get(outer)
-        if last.startswith("_") or module is None or not isinstance(vars(module).get("__getattr__"), ModuleAnswer):
-            return None
-        try:
-            getattr(module, last)
-        except AttributeError as error:
-            raise ModuleNotFoundError(str(error)) from None
-        return None
-
-
-def install() -> None:
-    """Adds the finder as the last one."""
-    if not any(isinstance(finder, MissingNameFinder) for finder in sys.meta_path):
-        sys.meta_path.append(MissingNameFinder())
-
-
 def answer_for_keras(module: ModuleType, path: str = "tf.keras") -> None:
     """Makes a public module of Keras, and the modules in it, name the nearest names."""
 
@@ -146,7 +101,7 @@ def answer_for_keras(module: ModuleType, path: str = "tf.keras") -> None:
 
     if "__getattr__" in vars(module):
         return
-    setattr(module, "__getattr__", ModuleAnswer(missing))  # noqa: B010  # no attribute to mypy
+    setattr(module, "__getattr__", Answer(missing))  # noqa: B010  # no attribute to mypy
     for name, inner in list(vars(module).items()):
         if isinstance(inner, ModuleType) and not name.startswith("_"):
             answer_for_keras(inner, f"{path}.{name}")

@@ -1,8 +1,8 @@
-"""The public names: TensorFlow's and Teletape's own, each with its object.
+"""The public names of the SDK, TensorFlow's and Teletape's own, each with what it names and where that is.
 
-`publish` makes the modules of the dotted names, such as `tf.math`. They list public names only, and an error for a
-missing name has the nearest ones. A function is written by hand only if its record in the catalogue gives the reason,
-or if it is no op: control flow, assertions, devices and calls of Python.
+`make reference` writes `teletape.names.table` from them, by which a name is imported when it is first used, and the
+stubs. A function is written by hand only if its record in the catalogue says why, or if it is no op at all: control
+flow, assertions, devices and the calling of Python.
 
 Long because it is one list.
 """
@@ -10,11 +10,14 @@ Long because it is one list.
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
+from functions import formatted
 
 from teletape import (
     autograph,
@@ -24,7 +27,6 @@ from teletape import (
     errors,
     linear_operators,
     logs,
-    missing_names,
     numpy_api,
     print_op,
     python_calls,
@@ -46,17 +48,15 @@ from teletape.files import audio, contents, gfile, jpeg_quality, tensor_messages
 from teletape.files import images as image_files
 from teletape.functions import function as functions
 from teletape.functions.tensor_spec import TensorSpec
-from teletape.keras_mount import finders
 from teletape.linear_operators.conjugate_gradient import conjugate_gradient
 from teletape.lookup_tables import entries as lookup_entries
 from teletape.lookup_tables import mutable, static, vocabulary
-from teletape.missing_names import PAGE, ModuleAnswer, answer, answer_for_objects, nearest_names
 from teletape.numpy_api import random_numbers
 from teletape.numpy_api import types as numpy_types
 from teletape.ops import arguments as to
 from teletape.ops import dispatch, initializers, raw
 from teletape.ops.arrays import counting, create, paddings, partitions, places, rearrange, segments, sorting, sums
-from teletape.ops.derived import DERIVED
+from teletape.ops.derived.index import DERIVED
 from teletape.ops.images import boxes, colors, measures, random_boxes, random_changes, resize_v1, sizes
 from teletape.ops.linalg import bands, clip, decompositions, diagonals, norms
 from teletape.ops.nn import (
@@ -71,14 +71,11 @@ from teletape.ops.nn import (
     normalization,
     pools,
 )
-from teletape.ops.operators import give_operators
 from teletape.ops.random import stateful, stateless, truncated
 from teletape.ops.signal import short_time, spectral, windows
 from teletape.ops.static_values import get_static_value
 from teletape.profiling.annotations import Trace
 from teletape.program import registered_conversions
-from teletape.program.remedies import remedy
-from teletape.program.tracebacks import report, reports, reports_construction, reports_methods, retries
 from teletape.ragged_tensors import functions as ragged
 from teletape.ragged_tensors import methods as ragged_methods
 from teletape.ragged_tensors.forms import of_functions
@@ -86,10 +83,10 @@ from teletape.sessions import current as sessions
 from teletape.sessions.session import Session
 from teletape.sparse_tensors import arithmetic, conversions, ctc, distances, lookups, parts, reductions, sets
 from teletape.sparse_tensors.tensor import SparseTensor, SparseTensorSpec, SparseTensorValue
-from teletape.tensors import dlpack, dtypes, nest, tensor_shape
-from teletape.tensors.composite import NotDense, TypeSpec
+from teletape.tensors import dlpack, dtypes, indexing, nest, tensor_shape
+from teletape.tensors.composite import TypeSpec
 from teletape.tensors.indexed_slices import IndexedSlices, IndexedSlicesSpec
-from teletape.tensors.tensor import Tensor, TensorLike
+from teletape.tensors.tensor import Tensor
 from teletape.text import buckets, ngrams, ragged_strings, strings
 from teletape.variables import (
     generator,
@@ -99,14 +96,6 @@ from teletape.variables import (
 from teletape.variables.module import Module
 from teletape.variables.name_scope import get_current_name_scope, name_scope, name_scope_v1
 from teletape.variables.variable import Variable
-
-give_operators(TensorLike)
-ragged_methods.give_methods()
-
-
-def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether `tensor` belongs to a function that is being traced, and so has no value yet; not for variables."""
-    return isinstance(tensor, Tensor) and tensor.session.tracing
 
 
 # ------------------------------------------------------------------------------------------- TensorFlow's functions
@@ -176,7 +165,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "compat.v1.placeholder_with_default": create.placeholder_with_default,
         "conv": convolutions.conv,
         "device": devices.device,
-        "is_symbolic_tensor": is_symbolic_tensor,
+        "is_symbolic_tensor": dispatch.is_symbolic_tensor,
         "is_tensor": dispatch.is_tensor,
         "linalg.global_norm": clip.global_norm,
         "math.approx_max_k": sorting.approx_max_k,
@@ -275,7 +264,7 @@ def names() -> dict[str, Any]:
     return entries | {
         **{f"io.{name}": getattr(records, name) for name in records.IO},
         **{f"experimental.numpy.{name}": value for name, value in numpy_types.NAMES.items()},
-        **{f"raw_ops.{name}": function for name, function in raw.functions(surface() | entries).items()},
+        **{f"raw_ops.{name}": raw.function(name, (surface() | entries).__getitem__) for name in raw.NAMES},
         "make_ndarray": tensor_proto.make_ndarray,
         "make_tensor_proto": tensor_proto.make_tensor_proto,
         **{f"train.{name}": message for name, message in records.MESSAGES.items()},
@@ -308,7 +297,7 @@ def names() -> dict[str, Any]:
         "init_scope": functions.init_scope,
         "linalg.experimental.conjugate_gradient": conjugate_gradient,
         "name_scope": name_scope,
-        "newaxis": None,
+        "newaxis": indexing.newaxis,
         "type_spec_from_value": type_specs.type_spec_from_value,
         "random.all_candidate_sampler": candidates.all_candidate_sampler,
         "random.fixed_unigram_candidate_sampler": candidates.fixed_unigram_candidate_sampler,
@@ -339,90 +328,94 @@ def by_module() -> dict[str, dict[str, Any]]:
     return modules
 
 
-def _reporting(path: str, name: str, value: Any) -> Any:
-    """Wraps a function of this package so that it reports its errors as `path.name`; any other value is unchanged.
+# ---------------------------------------------------------------------------------------------------- where names are
+FILE: Final = Path(__file__).resolve().parent.parent / "client" / "teletape" / "names" / "table.py"
+_HEAD: Final = '''\
+"""Where each public name is. Written by `make reference` from the lists in scripts/public_surface.py.
 
-    It takes ragged tensors if it has a form for them. Within the package functions are called unwrapped.
-    """
-    if not isinstance(value, FunctionType) or not value.__module__.startswith("teletape."):
-        return value
-    if report.__name__ in value.__code__.co_names:
-        return value
-    form = of_functions.FORMS.get(value) or ragged_strings.FORMS.get(value)
-    function = reports(value) if form is None else retries(value, NotDense, form)
-    function.__module__, function.__qualname__ = path, name  # so that pickle finds it
-    function.__name__ = name
-    return function
+Long because it has every name.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+'''
+#: Tables of names that no statement defines, and what their keys lack of the public name.
+_TABLES: Final = (
+    (configuration, "NAMES", ""),
+    (distribution, "NAMES", ""),
+    (ragged_methods, "NAMES", ""),
+    (numpy_types, "NAMES", "experimental.numpy."),
+    (records, "MESSAGES", "train."),
+)
 
 
-def publish(package: str) -> list[str]:
-    """Sets every public name in its module below `package`, and returns the names of the package itself."""
-    for module in MODULES.values():
-        for name in module.__all__:
-            setattr(module, name, _reporting(module.__name__, name, getattr(module, name)))
-    modules: dict[str, ModuleType] = {"": sys.modules[package], **MODULES}
-    for path in sorted(by_module()):  # an outer module before those inside it
-        if path:
-            name = f"{package}.{path}"
-            modules[path] = sys.modules[name] = ModuleType(name, f"The part of TensorFlow's `tf.{path}` that is here.")
-    for path, entries in by_module().items():
-        for name, value in entries.items():
-            inner = modules.get(f"{path}.{name}".lstrip("."))
-            public_value = _reporting(modules[path].__name__, name, value)
-            setattr(modules[path], name, public_value if inner is None else inner)
-        modules[path].__all__ = sorted(entries)  # type: ignore[attr-defined]  # of a module made here
-    for path, module in modules.items():
-        public: list[str] = module.__all__
-        listed = public if path else [*public, *LAZY]
-        setattr(module, "__dir__", functools.partial(sorted, listed))  # noqa: B010  # read by dir(), not a method
-        setattr(module, "__getattr__", ModuleAnswer(functools.partial(_missing, path)))  # noqa: B010
-        vars(module).setdefault("__path__", [])  # so that imports of its names use the finder, which answers
-    listed_classes = [getattr(module, name) for module in MODULES.values() for name in module.__all__]
-    for value in [*names().values(), *listed_classes, functions.Function, Session]:
+def files() -> dict[Path, str]:
+    """The text of the generated table."""
+    places = {dotted: _place(dotted, value) for dotted, value in names().items()}
+    forms = {dotted for dotted, value in names().items() if _has_form(value)}
+    forms |= {
+        f"{path}.{name}" for path, module in MODULES.items() for name in module.__all__ if _has_form(vars(module)[name])
+    }
+    texts = [
+        _HEAD,
+        "#: Names outside FILES: the module and the name there; in brackets the key of a table, or an argument.",
+        f"NAMES: Final = {dict(sorted(places.items()))!r}",
+        "#: The public modules that are files, and their public names.",
+        f"FILES: Final = { {path: list(module.__all__) for path, module in MODULES.items()}!r}",
+        "#: Modules that are imported when first used, most of them Keras's.",
+        f"LAZY: Final = {LAZY!r}",
+        "#: Public classes, by module.",
+        f"CLASSES: Final = {_classes()!r}",
+        "#: Functions that have a form for ragged tensors.",
+        f"FORMS: Final = frozenset({sorted(forms)!r})",
+    ]
+    return {FILE: formatted("\n".join(texts), FILE, "I")}
+
+
+def _place(dotted: str, value: Any) -> str:
+    """Where a public name is: `module:name`, `module:table[key]`, or `module:function(key)`."""
+    last = dotted.rpartition(".")[2]
+    if getattr(value, "__module__", "") == raw.__name__:
+        return f"ops.raw:function({last})"
+    homes = [(getattr(value, "__module__", None), getattr(value, "__name__", None))]
+    homes += [(module.__name__, last) for module in _own_modules() if last in vars(module)]
+    for home, name in homes:
+        module = sys.modules.get(home) if isinstance(home, str) else None
+        if module in _own_modules() and isinstance(name, str) and vars(module).get(name, names) is value:
+            return f"{home.removeprefix('teletape.')}:{name}"
+    for module, table, prefix in _TABLES:
+        key = dotted.removeprefix(prefix)
+        if getattr(module, table).get(key, names) is value:
+            return f"{module.__name__.removeprefix('teletape.')}:{table}[{key}]"
+    for module in _own_modules():
+        for name, other in vars(module).items():
+            if other is value and value is not None:
+                return f"{module.__name__.removeprefix('teletape.')}:{name}"
+    raise TypeError(f"tf.{dotted}: no module has {value!r}")
+
+
+@functools.cache
+def _own_modules() -> list[ModuleType]:
+    """The modules of the SDK that are files, those with a list of public names first."""
+    modules = [
+        module
+        for name, module in sorted(sys.modules.items())
+        if name.startswith("teletape.") and getattr(module, "__file__", None)
+    ]
+    return sorted(modules, key=lambda module: not hasattr(module, "__all__"))
+
+
+def _has_form(value: Any) -> bool:
+    return isinstance(value, FunctionType) and (value in of_functions.FORMS or value in ragged_strings.FORMS)
+
+
+def _classes() -> dict[str, list[str]]:
+    """The public classes of the SDK: their names by their module."""
+    listed = [vars(module)[name] for module in MODULES.values() for name in module.__all__]
+    homes: dict[str, set[str]] = {}
+    for value in [*names().values(), *listed, functions.Function, Session]:
         if isinstance(value, type) and value.__module__.startswith("teletape."):
-            reports_construction(value)
-            for base in value.__mro__:
-                if base.__module__.startswith("teletape."):
-                    reports_methods(base)
-            if _is_closed(value):
-                answer_for_objects(value)
-    finders.install()
-    missing_names.install()
-    return sorted(by_module()[""])
-
-
-def _is_closed(public: type) -> bool:
-    """Whether the class alone defines its objects' attributes; those of a Module are the program's, too."""
-    return public is not Module and not issubclass(public, BaseException)
-
-
-# ------------------------------------------------------------------------------------------------------ missing names
-def _missing(path: str, name: str) -> Any:
-    """The `__getattr__` of a public module: imports the modules that are imported when first used.
-
-    Raises:
-        AttributeError: No such name; the message has the nearest names, and the remedy if there is one.
-        ModuleNotFoundError: Keras is not installed.
-    """
-    dotted = f"{path}.{name}".lstrip(".")
-    if dotted in LAZY:
-        value = importlib.import_module(LAZY[dotted])
-        if value.__name__ == f"teletape.{dotted}":  # a file of this package
-            vars(value).setdefault("__getattr__", ModuleAnswer(functools.partial(_missing, dotted)))
-        setattr(sys.modules["teletape"], name, value)
-        return value
-    if name.startswith("_"):
-        raise AttributeError(f"module tf{path and '.'}{path} has no attribute {name!r}")
-    near, instead = nearest_names(path, name, _all_names(path)), remedy(dotted)
-    shown = near if near and (instead is None or near[0].rpartition(".")[2] == name) else []
-    text = answer(f"tf.{dotted} is not in Teletape", [f"tf.{known}" for known in shown])
-    if instead is not None:
-        text += f". Instead: {instead}"
-    raise AttributeError(f"{text}. {PAGE}", name=name)
-
-
-def _all_names(path: str) -> list[str]:
-    """The dotted public names that may be suggested for a name of a module; raw ops only for raw ops."""
-    own = (dotted for dotted in names() if path == "raw_ops" or not dotted.startswith("raw_ops."))
-    files = (f"{module}.{entry}" for module, value in MODULES.items() for entry in value.__all__)
-    return [*own, *files, *filter(None, by_module())]
+            homes.setdefault(value.__module__.removeprefix("teletape."), set()).add(value.__qualname__)
+    return {home: sorted(own) for home, own in sorted(homes.items())}

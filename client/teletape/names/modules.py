@@ -1,0 +1,177 @@
+"""The public modules, `tf` itself and those such as `tf.math`: a name in them is imported when it is first used.
+
+They list public names alone. This module and `table` are all that `import teletape` loads.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections import defaultdict
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from teletape.names.table import CLASSES, FILES, LAZY, NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_PACKAGE: Final = "teletape"
+#: The first parts of the public modules that are no files.
+_MADE: Final = frozenset(dotted.partition(".")[0] for dotted in NAMES if "." in dotted) - FILES.keys()
+#: Modules of which something public is prepared as soon as they are loaded, by whomever.
+_PREPARED: Final = frozenset(f"{_PACKAGE}.{name}" for name in (*CLASSES, *FILES))
+
+
+@functools.cache
+def by_module() -> dict[str, list[str]]:
+    """Returns the names of each public module without a file, by its path ("" for `tf` itself)."""
+    modules: defaultdict[str, set[str]] = defaultdict(set, {"": set()})
+    for dotted in (*NAMES, *FILES):
+        path, _, name = dotted.rpartition(".")
+        if dotted in NAMES or not path:
+            modules[path].add(name)
+        while path and dotted in NAMES:
+            outer, _, last = path.rpartition(".")
+            modules[outer].add(last)
+            path = outer
+    return {path: sorted(names) for path, names in modules.items()}
+
+
+class _Package(ModuleType):
+    """The package: where a module of it has a public name of something else, the public name stays."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_internal = isinstance(value, ModuleType) and getattr(value, "__file__", None) is not None
+        if not (is_internal and (name in NAMES or name in _MADE)):
+            super().__setattr__(name, value)
+
+
+def publish(package: ModuleType) -> list[str]:
+    """Makes the public modules, below the package; returns the names of the package itself."""
+    package.__class__ = _Package
+    modules: dict[str, ModuleType] = {"": package}
+    for path in sorted(by_module()):  # an outer module before those inside it
+        if path:
+            name = f"{_PACKAGE}.{path}"
+            modules[path] = sys.modules[name] = ModuleType(name, f"The part of TensorFlow's `tf.{path}` that is here.")
+            outer, _, last = path.rpartition(".")
+            if outer not in FILES:
+                setattr(modules[outer], last, modules[path])
+    for path, names in by_module().items():
+        modules[path].__all__ = names  # type: ignore[attr-defined]  # of a module made here
+        open_module(path, modules[path])
+    importlib.import_module(f"{_PACKAGE}.keras_mount.finders").install()
+    if not any(isinstance(finder, _Preparing) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Preparing())
+        sys.meta_path.append(_Missing())
+    for name in _PREPARED & sys.modules.keys():
+        _prepare(sys.modules[name])
+    return by_module()[""]
+
+
+def open_module(path: str, module: ModuleType) -> None:
+    """Lets a public module list its public names, and import or explain the others."""
+    listed: list[str] = module.__all__ if path else [*module.__all__, *LAZY]
+    setattr(module, "__dir__", functools.partial(sorted, listed))  # noqa: B010  # read by dir(), not a method
+    answer = (Answer if path else _AnswerOfPackage)(functools.partial(_value, path))
+    setattr(module, "__getattr__", answer)  # noqa: B010
+    vars(module).setdefault("__path__", [])  # that names in it are imported through the finder, which answers
+
+
+class Answer:
+    """The `__getattr__` of a public module.
+
+    Args:
+        missing: Returns what is imported when it is first used, and raises AttributeError for what there is not.
+    """
+
+    def __init__(self, missing: Callable[[str], Any]) -> None:
+        self._missing = missing
+
+    def __call__(self, name: str) -> Any:
+        """Returns the value of a name; an error shows the program's lines alone."""
+        if name.startswith("__") or self._imports(name):  # Python looks for it
+            raise AttributeError(f"no attribute {name!r}")
+        try:
+            return self._missing(name)
+        except BaseException as error:
+            _report(error)
+            raise
+
+    def _imports(self, name: str) -> bool:
+        """Returns whether `from … import name` imports a module of the package; first it looks for an attribute."""
+        return False
+
+
+class _AnswerOfPackage(Answer):
+    def _imports(self, name: str) -> bool:
+        if name in NAMES or name in FILES or name in LAZY:
+            return False
+        return PathFinder.find_spec(f"{_PACKAGE}.{name}", sys.modules[_PACKAGE].__path__) is not None
+
+
+def _report(error: BaseException) -> None:
+    """Takes the frames of this package out of an error, as `program.tracebacks` does it; a bare `raise` must follow."""
+    tracebacks = importlib.import_module(f"{_PACKAGE}.program.tracebacks")
+    tracebacks.report(error)
+
+
+def _value(path: str, name: str) -> Any:
+    publishing = importlib.import_module(f"{_PACKAGE}.names.publishing")
+    return publishing.value_of(path, name)
+
+
+class _Preparing(MetaPathFinder):
+    """Finds modules with something public as they are found without it, and prepares them once they are loaded."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Returns the spec of such a module, else None; see `importlib.abc.MetaPathFinder`."""
+        if name not in _PREPARED:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_prepare(module: ModuleType) -> None:
+                load(module)
+                _prepare(module)
+
+            spec.loader.exec_module = load_and_prepare  # type: ignore[method-assign]
+        return spec
+
+
+def _prepare(module: ModuleType) -> None:
+    publishing = importlib.import_module(f"{_PACKAGE}.names.publishing")
+    publishing.prepare(module.__name__)
+
+
+class _Missing(MetaPathFinder):
+    """The last finder of modules: of a name in a public module it says what the module says of its attributes."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Returns None for what is in no public module; see `importlib.abc.MetaPathFinder`.
+
+        Raises:
+            ModuleNotFoundError: There is no such name. The error has no module's name: `from` passes over those.
+        """
+        try:
+            _refuse(name)
+        except BaseException as error:
+            _report(error)
+            raise
+        return None
+
+
+def _refuse(name: str) -> None:
+    outer, _, last = name.rpartition(".")
+    module = sys.modules.get(outer)
+    if last.startswith("_") or module is None or not isinstance(vars(module).get("__getattr__"), Answer):
+        return
+    try:
+        getattr(module, last)
+    except AttributeError as error:
+        raise ModuleNotFoundError(str(error)) from None

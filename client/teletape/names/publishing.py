@@ -1,0 +1,138 @@
+"""What a public name names: imported when it is first used, and such that its errors are the program's.
+
+A name that does not exist is answered with the nearest ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from types import FunctionType
+from typing import Any, Final
+
+from teletape.names.missing import PAGE, answer, answer_for_objects, nearest_names
+from teletape.names.modules import Answer, by_module, open_module
+from teletape.names.table import CLASSES, FILES, FORMS, LAZY, NAMES
+from teletape.program.remedies import remedy
+from teletape.program.tracebacks import report, reports, reports_construction, reports_methods, retries
+
+_PACKAGE: Final = "teletape"
+_RAGGED: Final = f"{_PACKAGE}.ragged_tensors.tensor"
+#: Whose objects' attributes are the program's, too.
+_OPEN: Final = "Module"
+
+
+def value_of(path: str, name: str) -> Any:
+    """Returns what a name of a public module names, and puts it there.
+
+    Raises:
+        AttributeError: No such name; it says the nearest names, and what to do if that is known.
+        ModuleNotFoundError: Keras is not installed.
+    """
+    dotted = f"{path}.{name}".lstrip(".")
+    module = sys.modules[f"{_PACKAGE}.{path}".rstrip(".")]
+    if dotted in NAMES:
+        value = _reporting(module.__name__, name, dotted, original(dotted))
+        _give_operators()
+        if _RAGGED in sys.modules:
+            _give_ragged_methods()
+    elif dotted in FILES:
+        value = importlib.import_module(f"{_PACKAGE}.{dotted}")
+    elif dotted in LAZY:
+        value = importlib.import_module(LAZY[dotted])
+        if value.__name__ == f"{_PACKAGE}.{dotted}":  # a file of this package
+            vars(value).setdefault("__getattr__", Answer(functools.partial(value_of, dotted)))
+    else:
+        raise AttributeError(_missing(path, name, dotted), name=name)
+    setattr(module, name, value)
+    return value
+
+
+def original(dotted: str) -> Any:
+    """Returns what a public name names, as it is within the package."""
+    home, _, place = NAMES[dotted].partition(":")
+    module = importlib.import_module(f"{_PACKAGE}.{home}")
+    for begin in "[(":
+        name, is_there, key = place.partition(begin)
+        if is_there:
+            value = getattr(module, name)
+            return value[key[:-1]] if begin == "[" else value(key[:-1], original)
+    return getattr(module, place)
+
+
+def prepare(name: str) -> None:
+    """Prepares what is public of a module that was just loaded: the errors of its functions and classes."""
+    module, path = sys.modules[name], name.removeprefix(f"{_PACKAGE}.")
+    for entry in CLASSES.get(path, ()):
+        value = getattr(module, entry)
+        reports_construction(value)
+        for base in value.__mro__:
+            if base.__module__.startswith(f"{_PACKAGE}."):
+                reports_methods(base)
+        if entry != _OPEN and not issubclass(value, BaseException):
+            answer_for_objects(value)
+    if path in FILES:
+        for entry in FILES[path]:
+            setattr(module, entry, _reporting(name, entry, f"{path}.{entry}", getattr(module, entry)))
+        open_module(path, module)
+
+
+@functools.cache
+def _give_operators() -> None:
+    """Gives tensors their operators, which are functions of modules that import those of tensors."""
+    importlib.import_module(f"{_PACKAGE}.ops.operators").give_operators()
+
+
+@functools.cache
+def _give_ragged_methods() -> None:
+    """Gives ragged tensors their methods, likewise."""
+    importlib.import_module(f"{_PACKAGE}.ragged_tensors.methods").give_methods()
+    prepare(_RAGGED)
+
+
+def _reporting(path: str, name: str, dotted: str, value: Any) -> Any:
+    """Returns a function of this package so that it reports its errors, as `path.name`; anything else as it is.
+
+    It takes ragged tensors if it has a form for them. Within the package functions are called as they are.
+    """
+    if not isinstance(value, FunctionType) or not value.__module__.startswith(f"{_PACKAGE}."):
+        return value
+    if report.__name__ in value.__code__.co_names:
+        return value
+    if dotted in FORMS:
+        refusal = importlib.import_module(f"{_PACKAGE}.tensors.composite").NotDense
+        function = retries(value, refusal, functools.partial(_form, value))
+    else:
+        function = reports(value)
+    function.__module__, function.__qualname__ = path, name  # where pickle finds it
+    function.__name__ = name
+    return function
+
+
+def _form(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Calls the form of a function for ragged tensors."""
+    of_functions = importlib.import_module(f"{_PACKAGE}.ragged_tensors.forms.of_functions")
+    ragged_strings = importlib.import_module(f"{_PACKAGE}.text.ragged_strings")
+    form = of_functions.FORMS.get(function) or ragged_strings.FORMS[function]
+    return form(*args, **kwargs)
+
+
+# ------------------------------------------------------------------------------------------------------ missing names
+def _missing(path: str, name: str, dotted: str) -> str:
+    """Returns what is said of a name that there is not."""
+    if name.startswith("_"):
+        return f"module tf{path and '.'}{path} has no attribute {name!r}"
+    near, instead = nearest_names(path, name, _all_names(path)), remedy(dotted)
+    shown = near if near and (instead is None or near[0].rpartition(".")[2] == name) else []
+    text = answer(f"tf.{dotted} is not in Teletape", [f"tf.{known}" for known in shown])
+    if instead is not None:
+        text += f". Instead: {instead}"
+    return f"{text}. {PAGE}"
+
+
+def _all_names(path: str) -> list[str]:
+    """The dotted public names, those of modules too, that may be near one of a module: raw ops are near each other."""
+    own = (dotted for dotted in NAMES if path == "raw_ops" or not dotted.startswith("raw_ops."))
+    files = (f"{module}.{entry}" for module, entries in FILES.items() for entry in entries)
+    return [*own, *files, *filter(None, by_module())]
