@@ -51,6 +51,10 @@ class Response(NamedTuple):
     location: str | None = None
 
 
+class NotSentError(httpx.ReadError):
+    """Nothing was sent: there is no open connection, since the server has closed it between two requests."""
+
+
 class FrameSocket:
     """The connection for frames: at most one is kept open between two requests.
 
@@ -128,7 +132,7 @@ class FrameSocket:
         try:
             link = self._take()
             if link is None:
-                raise httpx.ReadError("the server has closed the connection")
+                raise NotSentError("the server has closed the connection")
             link.send(head, buffers, length, more)
             try:
                 response = link.receive(seconds)

@@ -11,6 +11,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 import httpx
@@ -27,7 +28,7 @@ from teletape.errors import (
 )
 from teletape.network import address, first_contact, progress, shared_memory
 from teletape.network.frame_memory import Room, room_for, without_shared
-from teletape.network.frame_socket import Buffer, FrameSocket, Response, request_head
+from teletape.network.frame_socket import Buffer, FrameSocket, NotSentError, Response, request_head
 from teletape.network.options import ConnectOptions
 from teletape.network.retries import Patience, address_of, facts_of, is_answer, is_retried, retry_seconds
 
@@ -221,7 +222,8 @@ class Connection:
 
         def send() -> Response:
             if firsts:
-                return firsts.pop()()
+                with suppress(NotSentError):  # that was no attempt
+                    return firsts.pop()()
             frames = self._frames
             if frames is None:
                 return self._frame_by_client(path, buffers, length, _frame_headers(content_type, time_limit))
@@ -250,7 +252,7 @@ class Connection:
         """
         frames = self._frames
         if frames is None:
-            return _raiser(httpx.ReadError("there is no socket for frames"))
+            return _raiser(NotSentError("there is no socket for frames"))
         room = room_for(expected) if expected and self._shares else None
         more = b"" if room is None else room.line
         try:

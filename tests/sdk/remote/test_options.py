@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from loopback import Listener, Loopback
 from test_connection import BROKEN, connected, respond
 
 import teletape as tf
@@ -21,6 +22,7 @@ from serving import KEYS, Server, make_certificate
 from teletape.errors import ConnectionFailed, InvalidArgumentError, RequestError
 from teletape.network import http as module
 from teletape.network.options import ConnectOptions
+from teletape.sessions.remote import RemoteSession
 from teletape_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -208,3 +210,17 @@ def test_options_that_cannot_be_meant(options: dict[str, Any], message: str) -> 
 def test_a_record_of_options_shows_no_secrets() -> None:
     options = ConnectOptions(url=8470, api_key="secret", headers={"Authorization": "secret"})
     assert "secret" not in repr(options)
+
+
+def test_a_connection_that_was_closed_between_two_reads_is_replaced_without_an_attempt() -> None:
+    listener, loopback = Listener(), Loopback()
+    with RemoteSession(ConnectOptions(url=listener.url(loopback), max_retries=0)) as session:
+        assert (tf.ones(300) + 1.0).numpy().sum() == 600.0
+        link = session.channel.http._frames.idle_link  # type: ignore[union-attr]  # it is reached by a socket
+        assert link is not None
+        link._socket.shutdown(socket.SHUT_RD)  # as when the server ends it
+        assert (tf.ones(300) + 2.0).numpy().sum() == 900.0
+        loopback.mishaps.append("lost")
+        with pytest.raises(ConnectionFailed):
+            (tf.ones(300) + 3.0).numpy()
+    listener.close()
