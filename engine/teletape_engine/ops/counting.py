@@ -176,7 +176,7 @@ def histogram_fixed_width_bins(
     ),
 )
 def histogram_fixed_width(values: Any, value_range: Any, *, nbins: int = 100, dtype: DType = DTYPES["int32"]) -> Any:
-    """How many values are in each of `nbins` bins; bins and errors as histogram_fixed_width_bins.
+    """The number of values in each of `nbins` bins; bins and errors are those of histogram_fixed_width_bins.
 
     Raises:
         InvalidArgumentError: A value is nan.

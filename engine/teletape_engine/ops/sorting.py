@@ -89,7 +89,7 @@ _SORT_SAMPLES = [
     workspace=lambda x, **_: 3 * 8 * x.size,
 )
 def argsort(xp: Any, x: Any, *, axis: Axis = -1, direction: str = "ASCENDING") -> Any:
-    """The places of the elements in order along `axis`, as int32; equal elements keep their order.
+    """The indices that sort the elements along `axis`, as int32; equal elements keep their order.
 
     `direction` is "ASCENDING" or "DESCENDING".
     """
@@ -202,7 +202,7 @@ def _search_spec(sorted_sequence: Spec, values: Spec, *, side: str, out_type: DT
 def searchsorted(
     xp: Any, sorted_sequence: Any, values: Any, *, side: str = "left", out_type: DType = DTYPES["int32"]
 ) -> Any:
-    """Where each of `values` [..., m] belongs in `sorted_sequence` [..., n], before or after its equals.
+    """The index of each of `values` [..., m] in `sorted_sequence` [..., n], before or after equal elements.
 
     Both have as many rows; their first axes may number them in different ways.
 

@@ -90,7 +90,7 @@ def histogram_fixed_width(
     dtype: to.DTypeInput = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many values are in each of `nbins` bins; bins and errors as histogram_fixed_width_bins.
+    """The number of values in each of `nbins` bins; bins and errors are those of histogram_fixed_width_bins.
 
     Raises:
         InvalidArgumentError: A value is nan.

@@ -28,7 +28,7 @@ def argsort(
     stable: Any = False,
     name: str | None = None,
 ) -> Tensor:
-    """The places of the elements in order along `axis`, as int32; equal elements keep their order.
+    """The indices that sort the elements along `axis`, as int32; equal elements keep their order.
 
     `direction` is "ASCENDING" or "DESCENDING".
     """
@@ -61,7 +61,7 @@ def searchsorted(
     out_type: to.DTypeInput = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where each of `values` [..., m] belongs in `sorted_sequence` [..., n], before or after its equals.
+    """The index of each of `values` [..., m] in `sorted_sequence` [..., n], before or after equal elements.
 
     Both have as many rows; their first axes may number them in different ways.
 

@@ -106,7 +106,7 @@ def _check_blocks(x: Any, block_shape: Ints, pairs: Pairs, what: str) -> int:
     ),
 )
 def space_to_batch(x: Any, *, block_shape: Ints, paddings: Pairs) -> Any:
-    """The pixels at one place of their blocks as images of their own, numbered before the batch; x is padded first."""
+    """Moves blocks into the batch: pixels at the same position in their blocks become an image; x is padded first."""
     n = _check_blocks(x, block_shape, paddings, "SpaceToBatchND")
     deep = len(x.shape) - n - 1
     if any(map(any, paddings)):

@@ -244,7 +244,7 @@ def sigmoid_cross_entropy(labels: Any, logits: Any) -> Any:
     samples=[sample((2, 3), (2, 3), ()), sample((2, 2), (2, 2), (2,), seed=1)],
 )
 def weighted_cross_entropy(labels: Any, logits: Any, pos_weight: Any) -> Any:
-    """sigmoid_cross_entropy whose first term counts pos_weight times: to weigh positive labels more, or less."""
+    """sigmoid_cross_entropy with its first term times pos_weight, to weigh positive labels more, or less."""
     weight = labels * (pos_weight - 1) + 1
     positive = logits >= zeros_like(logits)
     overflow = log1p(exp(where(positive, -logits, logits))) + where(positive, zeros_like(logits), -logits)

@@ -333,7 +333,7 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 def unsorted_segment_sum(
     xp: Any, data: Any, segment_ids: Any, *, num_segments: int, axis: Axis = 0, batch_dims: int = 0
 ) -> Any:
-    """Sums the entries of `data` that share an id: the transpose of gather, and what makes a sparse gradient dense.
+    """Sums the entries of `data` that share an id: the transpose of gather. It makes sparse gradients dense.
 
     data: [*lead, *segment_ids.shape, *rest] with the ids' axes from `axis` on (0 in TensorFlow); the result has
     [num_segments] in their place. A negative id is left out. `axis` is counted from the front.

@@ -218,7 +218,7 @@ def _unravel_spec(x: Spec, *, dims: Shape) -> Spec:
 )
 @on_gpu(waits="a check of the indices, unless the host knows their bounds")
 def unravel_index(xp: Any, x: Any, *, dims: Shape) -> Any:
-    """The coordinates [len(dims), *x.shape] of places in an array of shape `dims` that are counted row by row.
+    """The coordinates [len(dims), *x.shape] of row-major positions x in an array of shape `dims`.
 
     Raises:
         InvalidArgumentError: A place outside that array.

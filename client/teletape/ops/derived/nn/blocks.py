@@ -49,7 +49,7 @@ def depth_to_space(
 def space_to_batch(
     input: to.TensorInput, block_shape: to.IntsInput, paddings: to.PaddingInput, name: str | None = None
 ) -> Tensor:
-    """The pixels at one place of their blocks as images of their own, numbered before the batch; x is padded first."""
+    """Moves blocks into the batch: pixels at the same position in their blocks become an image; x is padded first."""
     try:
         input = to.tensor(input)
         return call(

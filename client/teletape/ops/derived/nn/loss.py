@@ -74,7 +74,7 @@ def sigmoid_cross_entropy_with_logits(
 def weighted_cross_entropy_with_logits(
     labels: to.TensorInput, logits: to.TensorInput, pos_weight: to.TensorInput, name: str | None = None
 ) -> Tensor:
-    """sigmoid_cross_entropy whose first term counts pos_weight times: to weigh positive labels more, or less."""
+    """sigmoid_cross_entropy with its first term times pos_weight, to weigh positive labels more, or less."""
     try:
         logits = to.tensor(logits)
         labels = to.like(labels, logits)

@@ -48,7 +48,7 @@ def unsorted_segment_sum(
     batch_dims: to.IntInput = 0,
     name: str | None = None,
 ) -> Tensor:
-    """Sums the entries of `data` that share an id: the transpose of gather, and what makes a sparse gradient dense.
+    """Sums the entries of `data` that share an id: the transpose of gather. It makes sparse gradients dense.
 
     data: [*lead, *segment_ids.shape, *rest] with the ids' axes from `axis` on (0 in TensorFlow); the result has
     [num_segments] in their place. A negative id is left out. `axis` is counted from the front.

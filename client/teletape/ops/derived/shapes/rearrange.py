@@ -79,7 +79,7 @@ def reverse_sequence(
 
 
 def unravel_index(indices: to.TensorInput, dims: to.IntsInput, name: str | None = None) -> Tensor:
-    """The coordinates [len(dims), *x.shape] of places in an array of shape `dims` that are counted row by row.
+    """The coordinates [len(dims), *x.shape] of row-major positions x in an array of shape `dims`.
 
     Raises:
         InvalidArgumentError: A place outside that array.
