@@ -1,6 +1,6 @@
-"""The bases of resources: how they send a call, with which options, and what is watched while it runs.
+"""The base classes of resources: they send calls, with options, and watch running ones.
 
-Each is there twice, for threads and for event loops; what they send is one code (`network.exchange`).
+Each exists for threads and for event loops; both use one code to send (`network.exchange`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Changes(TypedDict, total=False):
 
 
 class RawResponse(Generic[T]):
-    """A response as it came, and its answer.
+    """An unparsed response, and its answer.
 
     Attributes:
         http: httpx's response, read to its end.
@@ -65,25 +65,25 @@ class RawResponse(Generic[T]):
         return request_id
 
     def parse(self) -> T:
-        """Returns the answer, as the method without `with_raw_response` does."""
+        """Returns the answer that the method returns without `with_raw_response`."""
         answer: T = self._read()
         return answer
 
 
 def raw(method: Callable[P, T]) -> Callable[P, RawResponse[T]]:
-    """Returns a method of a resource whose option `raw` is set, with the type of what it returns then."""
+    """Returns a method of a resource with the option `raw`, typed by the result that it then has."""
     return method  # type: ignore[return-value]  # the option makes the difference
 
 
 def async_raw(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, RawResponse[T]]]:
-    """Does what `raw` does, for event loops."""
+    """Returns a method like `raw`, for event loops."""
     return method  # type: ignore[return-value]  # the option makes the difference
 
 
 def inputs_of(
     inputs: Sequence[Input] | Mapping[str, Input] | None, named: Mapping[str, Input]
 ) -> Sequence[Input] | Mapping[str, Input]:
-    """Returns the inputs of a function: those of a sequence or a mapping, or those that are named.
+    """Returns the inputs of a function, from a sequence, a mapping, or named arguments.
 
     Raises:
         TypeError: Some are in a sequence, and others named.
@@ -98,7 +98,7 @@ def inputs_of(
 
 
 class Place:
-    """Where a resource is, and how its calls are made."""
+    """The path of a resource, and the options of its calls."""
 
     _connection: Any
 
@@ -106,7 +106,7 @@ class Place:
         self._connection, self._options, self._path = connection, options, path
 
     def with_options(self, **changes: Unpack[Changes]) -> Self:
-        """Returns the same with other options: `timeout`, `max_retries`, `headers`, `on_progress`, `binary`."""
+        """Returns the resource with other options: `timeout`, `max_retries`, `headers`, `on_progress`, `binary`."""
         return self._with(self._options.with_changes(changes))
 
     def _with(self, options: Options) -> Self:

@@ -148,7 +148,7 @@ def _base(address: str) -> str:
 
 
 def _network(address: str) -> dict[str, Any]:
-    """Returns how httpx reaches an address: nothing of this machine's own goes through a proxy."""
+    """Returns httpx's options for an address: requests to this machine use no proxy."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
     return {
         "verify": not address.startswith(("http://", _UNIX)),  # to read the certificates takes 30 ms

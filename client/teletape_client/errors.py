@@ -26,14 +26,14 @@ class ServiceError(Exception):
 
     Attributes:
         message: The reason, and what to do.
-        code: Which problem it is; docs/problems.md lists those of the server.
+        code: The code of the problem; docs/problems.md lists those of the server.
         status: The HTTP status; 0: there was no answer.
         request_id: Names the request in the server's log; None: there was no answer.
-        retry_after: Seconds after which the server may take the request; None: it does not say.
-        problem: The server's refusal as it came (RFC 9457), with `details`; None: it is no refusal of the server.
+        retry_after: Seconds after which the server may take the request; None: not known.
+        problem: The server's unchanged refusal (RFC 9457), with `details`; None: it is no refusal of the server.
     """
 
-    codes: ClassVar[frozenset[str]] = frozenset()  #: The server's codes that are of this class.
+    codes: ClassVar[frozenset[str]] = frozenset()  #: The server's codes of this class.
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ CLASSES: Final[Mapping[str, type[ServiceError]]] = {
 
 
 def error_class(code: str, status: int) -> type[ServiceError]:
-    """Returns the class of a refusal; of a code that is newer than this client the one that its status suggests."""
+    """Returns the class of a refusal; for a code that this client does not know, by its status."""
     if code in CLASSES:
         return CLASSES[code]
     by_status = {401: AuthenticationError, 403: AuthenticationError, 404: NotFoundError, 409: ConflictError}

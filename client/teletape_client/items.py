@@ -1,4 +1,4 @@
-"""The bases of things that have ids, of what ends after a block, and of sessions, which can be watched."""
+"""The base classes of items with ids, of items that end after a block, and of sessions, which can be watched."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Handle = TypeVar("Handle")
 
 
 class Item(Resource, Generic[T]):
-    """Something that has an id.
+    """An item with an id.
 
     Attributes:
         id: The id.
-        facts: What the server said when this program made it; None: it was looked up by its id, without a request.
+        facts: The server's answer to its creation by this program; None: it was looked up by its id, without a request.
     """
 
     def __init__(self, connection: Any, options: Options, path: str, id: str, facts: T | None = None) -> None:
@@ -41,7 +41,7 @@ class Item(Resource, Generic[T]):
 
 
 class AsyncItem(AsyncResource, Generic[T]):
-    """Something that has an id; `id` and `facts` as in `Item`."""
+    """An item with an id; `id` and `facts` as in `Item`."""
 
     def __init__(self, connection: Any, options: Options, path: str, id: str, facts: T | None = None) -> None:
         super().__init__(connection, options, path)
@@ -52,7 +52,7 @@ class AsyncItem(AsyncResource, Generic[T]):
 
 
 class _Items(Place, Generic[Handle]):
-    """Things that have ids: `[id]` is one of them, and no request is sent for it."""
+    """Items with ids: `[id]` returns one of them, without a request."""
 
     _item: Callable[..., Handle]
 
@@ -74,11 +74,11 @@ class _Items(Place, Generic[Handle]):
 
 
 class Collection(_Items[Handle], Resource):
-    """Things that have ids, for threads."""
+    """Items with ids, for threads."""
 
 
 class AsyncCollection(_Items[Handle], AsyncResource):
-    """Things that have ids, for event loops."""
+    """Items with ids, for event loops."""
 
 
 class Context(Item[T]):
@@ -119,13 +119,13 @@ class AsyncContext(AsyncItem[T]):
                 await self.with_options(**_BRIEFLY).delete()
 
 
-#: How something is ended that is left by an error.
+#: The options of a request that ends an item after an error.
 _BRIEFLY: Final[Changes] = {"timeout": 2 * FAREWELL, "max_retries": 0}
 
 
 @contextlib.contextmanager
 def _ending(*, is_failure: bool) -> Generator[None, None, None]:
-    """Lets pass that it has ended already; after an error of the block everything, so that this error is seen."""
+    """Ignores the error that it has ended already; after an error of the block all errors, so that this one is seen."""
     try:
         yield
     except ServiceError as error:

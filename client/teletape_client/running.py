@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Running(Generic[T]):
-    """A request that runs: an iterator of its progress, and then its answer.
+    """A running request: an iterator of its progress, and then its answer.
 
     As a context it cancels the request on the server if it is left before the answer.
     """
@@ -48,7 +48,7 @@ class Running(Generic[T]):
 
 
 class AsyncRunning(Generic[T]):
-    """A request that runs: an asynchronous iterator of its progress, and then its answer.
+    """A running request: an asynchronous iterator of its progress, and then its answer.
 
     As a context it cancels the request on the server if it is left before the answer.
     """
@@ -94,7 +94,7 @@ class SessionEvent(NamedTuple):
 
     @classmethod
     def of(cls, event: Event) -> SessionEvent:
-        """Returns what an event of the server says."""
+        """Returns the change in an event of the server."""
         if event.name == "ended":
             return cls(event.name, ended=event.data)
         facts = event.data["sessions"] if event.name == "sessions" else [event.data]

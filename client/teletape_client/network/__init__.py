@@ -1,1 +1,1 @@
-"""The way to a server: exchanges, which know no network, and the drivers that perform them."""
+"""The connection to a server: exchanges, which use no network themselves, and the drivers that perform them."""

@@ -1,4 +1,4 @@
-"""Calls as callers make them, and the actions on the network that they become."""
+"""Calls of programs, and the network actions that perform them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUN: Final = "/v1/run"  #: The path of requests without a session, which keep no
 
 
 class Call(NamedTuple):
-    """A request that a caller makes.
+    """A program's request.
 
     Attributes:
         method: GET, POST, PUT or DELETE.
@@ -26,7 +26,7 @@ class Call(NamedTuple):
         headers: Further ones; None is left out.
         takes_file: Whether the body may be safetensors.
         offers_file: Whether the answer may be safetensors.
-        has_full: Whether the answer shows a part of a large tensor unless all is asked for.
+        has_full: Whether the answer has only a part of a large tensor, unless the query has `full`.
         is_work: Whether a session's process, or one for the request alone, answers it.
         function: The path of the function that it asks a question about; empty: it asks none. `/v1/run`, which keeps
             nothing, is its own.
@@ -95,7 +95,7 @@ def quoted(id: str) -> str:
 
 
 def query_of(query: Mapping[str, Any] | None, *, full: bool) -> str:
-    """Returns the end of a URL with these parameters; `full` is added if the answer has it."""
+    """Returns the query of a URL with these parameters, and with `full` if the call has it."""
     pairs = [("full", "true")] if full else []
     for name, value in (query or {}).items():
         if isinstance(value, list | tuple):

@@ -1,6 +1,6 @@
 """The drivers: they perform the actions of an exchange, one in the caller's thread, the other in its event loop.
 
-Both have the same methods: what differs is that one waits and the other awaits.
+Both have the same methods: one waits, the other awaits.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from teletape_client.network.known import Known
 
 
 class Connection(NamedTuple):
-    """The way to a server from threads.
+    """The connection to a server from threads.
 
     Attributes:
-        http: The client of HTTP.
+        http: The HTTP client.
         url: The server's address.
-        headers: Of each request.
-        known: What was learned of questions.
+        headers: The headers of each request.
+        known: The known facts about questions.
     """
 
     http: httpx.Client
@@ -34,7 +34,7 @@ class Connection(NamedTuple):
 
 
 class AsyncConnection(NamedTuple):
-    """The way to a server from event loops; its members as in `Connection`."""
+    """The connection to a server from event loops; its members as in `Connection`."""
 
     http: httpx.AsyncClient
     url: str
@@ -43,7 +43,7 @@ class AsyncConnection(NamedTuple):
 
 
 class Left(BaseException):
-    """Thrown into an exchange whose answer is not waited for any more."""
+    """Thrown into an exchange when nothing waits for its answer any more."""
 
 
 class Driver:

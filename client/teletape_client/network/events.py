@@ -1,4 +1,4 @@
-"""Server-sent events: their parser, and what reads them."""
+"""Server-sent events and their parser."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Event(NamedTuple):
     """An event of the server.
 
     Attributes:
-        name: What it is: progress, session, …
-        data: Its JSON; models are in its place once it was read.
+        name: Its kind: progress, session, …
+        data: Its JSON, or the models that were read from it.
     """
 
     name: str
@@ -28,8 +28,8 @@ class Parser:
         self._pending = bytearray()
 
     def events(self, piece: bytes) -> Iterator[Event]:
-        """Yields the events that are complete with this piece; comments are passed over."""
-        start = max(len(self._pending) - 1, 0)  # the end of an event may lie across two pieces
+        """Yields the events that this piece completes, without comments."""
+        start = max(len(self._pending) - 1, 0)  # the end of an event may be split between two pieces
         self._pending += piece
         while (end := self._pending.find(b"\n\n", start)) >= 0:
             block = self._pending[:end].decode()

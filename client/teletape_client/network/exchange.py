@@ -1,7 +1,7 @@
-"""The exchange that a call is: requests, retries, the wait for an answer that comes later, and the answer.
+"""The exchange of a call: requests, retries, the wait for a later answer, and the answer.
 
-It is a generator that yields what is to be done on the network and gets the result sent in, so one code serves threads
-and event loops: `drivers` performs the actions of both. Long because it is one decision after the other about one call.
+It is a generator that yields network actions and is sent their results, so one code serves threads and event loops:
+`drivers` performs the actions of both. Long because it has all decisions about one call.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from teletape_client.tensors.safetensors import SAFETENSORS
 
 CONNECT_LIMIT: Final = 10.0  #: Seconds in which a connection must open.
 READ_LIMIT: Final = 30.0  #: Seconds without a byte after which a request is sent again; the server answers 202 at 20.
-LONGEST_WAIT: Final = 10.0  #: Seconds between two attempts, at most, whatever the server names in Retry-After.
-TIME_LIMIT: Final = "Teletape-Time-Limit"  #: Says how many seconds a request may take from its arrival.
+LONGEST_WAIT: Final = 10.0  #: The longest wait between two attempts, in seconds, whatever Retry-After says.
+TIME_LIMIT: Final = "Teletape-Time-Limit"  #: The header with the seconds that a request may take from its arrival.
 FAREWELL: Final = 1.0  #: Seconds that each request of a cancellation may take.
-_PART: Final = b'"complete"'  #: Is in an answer that does not show all elements of a tensor.
-_TICK: Final = 0.02  #: Seconds before the deadline in which nothing is begun any more.
+_PART: Final = b'"complete"'  #: A part of each answer that does not have all elements of a tensor.
+_TICK: Final = 0.02  #: Seconds before the deadline in which no attempt begins.
 _BUSY: Final = frozenset((429, 502, 503, 504))
 _GONE: Final = frozenset((404, 410))
 _ADDRESS: Final = re.compile(r"/v1/requests/[A-Za-z0-9_-]+$", re.ASCII)
@@ -52,7 +52,7 @@ _WAITS: Final = random.Random()  #: Not the program's generator, whose draws do 
 
 
 class Answer(NamedTuple):
-    """A response of the server with what reads it."""
+    """A response of the server, and its reader."""
 
     response: httpx.Response
     read: Callable[[], Any]
@@ -105,7 +105,7 @@ class Attempt:
         if call.is_work:
             self.headers["Idempotency-Key"] = _new_key()
         self.headers |= {name: value for name, value in (call.headers or {}).items() if value is not None}
-        self.address: str | None = None  # where the answer is waited for
+        self.address: str | None = None  # the address at which the answer is waited for
         self.is_sent = False
 
     # ------------------------------------------------------------------------------------------------ a plain question
@@ -117,7 +117,7 @@ class Attempt:
         if call.function != RUN and not (yield from self._is_pure()):
             return None
         headers = {"Accept": JSON, "Accept-Encoding": "identity", "Content-Type": JSON, **options.headers}
-        if options.timeout is not None:  # the head is the same each time: here what is left is not subtracted
+        if options.timeout is not None:  # the head is the same each time: the time that has passed is not subtracted
             headers[TIME_LIMIT] = f"{options.timeout:g}"
         try:
             response = yield Send(call.method, call.path, headers, content, self._http_timeout())
@@ -140,7 +140,7 @@ class Attempt:
         return is_asked and not (self.call.fields or {}).get("outputs")
 
     def _is_pure(self) -> Generator[Action, Any, bool]:
-        """Returns whether the function assigns to no variable, which the server says once."""
+        """Returns whether the function assigns to no variable; one request asks the server."""
         function = self.call.function
         is_pure = self.known.is_pure(function)
         if is_pure is None:
@@ -159,7 +159,7 @@ class Attempt:
         self.known.note(self.call, self.content or b"", is_quick=is_quick)
 
     def _note_answer(self, response: httpx.Response) -> None:
-        """Notes how a question was answered with its key, or what else may have changed."""
+        """Notes the answer to a question with a key, or the changes of another call."""
         if self._is_question():
             is_soon = self.clock() - self.began < QUICK and self.address is None
             self._note(is_quick=is_soon and len(response.content) <= SMALL)
@@ -210,10 +210,10 @@ class Attempt:
     def _answer(
         self, response: httpx.Response, is_retry: bool
     ) -> Generator[Action, Any, Answer | ServiceError | float]:
-        """Returns the answer that a response is, the refusal after which it is sent again, or the seconds to wait.
+        """Returns the answer in a response, the refusal after which the request is sent again, or the seconds to wait.
 
         Raises:
-            ServiceError: It is refused, and will be.
+            ServiceError: It is refused, and a retry would be too.
         """
         status = response.status_code
         if self.events:
@@ -279,7 +279,7 @@ class Attempt:
 
     # ------------------------------------------------------------------------------------------------------- the end
     def cancelled_there(self) -> Exchange:
-        """Cancels the request on the server, if it may still run there; that there is no answer changes nothing."""
+        """Cancels the request on the server if it may still run there; a missing answer is ignored."""
         if not self.is_sent or not self.call.is_work or self.call.method not in ("POST", "PUT"):
             return
         timeout = httpx.Timeout(FAREWELL)
@@ -328,7 +328,7 @@ class Attempt:
         )
 
     def no_answer(self, error: Exception) -> NoAnswerError:
-        """Returns the error of a call that has got no answer."""
+        """Returns the error of a call without an answer."""
         return NoAnswerError(
             f"{self.call.method} {self.call.path}: no answer ({type(error).__name__}: {error}); is the server running "
             "there, and is the address right?",
@@ -382,6 +382,6 @@ def _new_key() -> str:
 
 
 def _address_of(response: httpx.Response) -> str | None:
-    """Returns where to wait for the answer to a request that runs, whatever is before its path; None: it does not."""
+    """Returns the path at which to wait for the answer to a running request; None: it does not run."""
     match = _ADDRESS.search(response.headers.get("Location", "")) if response.status_code == 202 else None
     return None if match is None else match[0]

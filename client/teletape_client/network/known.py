@@ -12,8 +12,8 @@ from typing import Any, Final
 from teletape_client.network.actions import Call
 
 QUICK: Final = 1.0  #: Seconds in which a question must have been answered, so that the next one may be plain.
-SMALL: Final = 16 << 10  #: Bytes that its answer may have had.
-_MOST: Final = 10_000  #: Kinds of questions that are known at a time.
+SMALL: Final = 16 << 10  #: The largest number of bytes of its answer.
+_MOST: Final = 10_000  #: The largest number of kinds of questions.
 
 
 class Known:
@@ -24,11 +24,11 @@ class Known:
         self._is_pure: dict[str, bool] = {}
 
     def is_quick(self, call: Call, content: bytes) -> bool:
-        """Whether the last question of this kind, of about this length, had a small answer soon."""
+        """Whether the last question of this kind, of about this length, had a small and quick answer."""
         return _kind(call, content) in self._quick
 
     def note(self, call: Call, content: bytes, *, is_quick: bool) -> None:
-        """Notes how a question was answered."""
+        """Notes whether a question had a small and quick answer."""
         if not is_quick:
             self._quick.discard(_kind(call, content))
         elif len(self._quick) < _MOST:
@@ -39,7 +39,7 @@ class Known:
         return self._is_pure.get(function)
 
     def note_function(self, function: str, facts: Mapping[str, Any]) -> None:
-        """Notes what the server says of a function."""
+        """Notes the server's facts about a function."""
         if len(self._is_pure) >= _MOST:
             self._is_pure.clear()
         self._is_pure[function] = facts.get("assigns") == []

@@ -1,4 +1,4 @@
-"""The options of a client: how long a call may take, how often it is tried, and what watches it."""
+"""The options of a client: the time limit of a call, its retries, and its progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RETRIES: Final = 3  #: How often a request is sent again, unless it is set.
 
 
 class Options(NamedTuple):
-    """How calls are made.
+    """The options of calls.
 
     Attributes:
         timeout: Seconds that a call may take in all, with its retries; None: as long as the server computes.

@@ -1,4 +1,4 @@
-"""Responses that are no answers, as errors: problems (RFC 9457), redirects, pages of something on the way."""
+"""Errors for responses that are no answers: problems (RFC 9457), redirects, pages of something before the server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{0,9})?", re.ASCII)
 
 
 def refusal_of(response: httpx.Response) -> ServiceError:
-    """Returns the error that a response without an answer is."""
+    """Returns a response without an answer as an error."""
     status = response.status_code
     try:
         problem = response.json()
@@ -32,10 +32,10 @@ def refusal_of(response: httpx.Response) -> ServiceError:
 
 
 def refusal_from(problem: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> ServiceError:
-    """Returns the error that a problem is (RFC 9457).
+    """Returns a problem (RFC 9457) as an error.
 
     Raises:
-        KeyError: It is none.
+        KeyError: It is no problem.
     """
     code, status = problem["code"], problem.get("status", status)
     request_id = str(problem.get("instance", "")).rpartition(":")[2] or headers.get("X-Request-Id")
@@ -51,7 +51,7 @@ def retry_after(response: httpx.Response) -> float | None:
 
 
 def _retry_seconds(text: str | None) -> float | None:
-    """Returns the seconds that Retry-After names; a date is not read, and counts as a second."""
+    """Returns the seconds in Retry-After; a date is not read, and counts as a second."""
     if text is None:
         return None
     return float(text) if _SECONDS.fullmatch(text.strip()) else 1.0

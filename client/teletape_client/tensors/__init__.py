@@ -1,1 +1,1 @@
-"""Tensors on their way: what callers pass, bodies of requests, answers, and the safetensors format."""
+"""Tensors in requests and answers: arguments of callers, bodies, answers, and the safetensors format."""

@@ -1,4 +1,4 @@
-"""Answers: the base of the models, and the readers that put arrays and models in the places of their JSON."""
+"""Answers: the base class of the models, and the readers that replace JSON by arrays and models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reader: TypeAlias = "Callable[[Any, Mapping[str, Array]], Any]"
 
 
 class Model:
-    """A part of an answer; its members are attributes. Those that this client does not know yet are there too."""
+    """A part of an answer; its members are attributes, also those that this client does not know."""
 
     _readers: ClassVar[Mapping[str, Reader]] = {}
     _renamed: ClassVar[Mapping[str, str]] = {}  #: Members whose names are words of Python's: from_ is `from`.
@@ -148,7 +148,7 @@ def array(facts: Mapping[str, Any], tensors: Mapping[str, Array]) -> Array:
 
 
 def anything(value: Any, tensors: Mapping[str, Array]) -> Any:
-    """Reads a part of which the document says no more than that it is JSON: arrays are in the places of tensors."""
+    """Reads a part of any JSON, and replaces tensors by arrays."""
     if isinstance(value, list):
         return list_of(anything)(value, tensors)
     if not isinstance(value, Mapping):

@@ -40,7 +40,7 @@ def body_of(fields: Mapping[str, Any], *, takes_file: bool) -> Body:
     """Returns the body with these fields; those that are None are left out.
 
     Args:
-        fields: JSON-able data, with arrays in the places of tensors, and things with an id in the places of ids.
+        fields: JSON-able data, with arrays in place of tensors, and items in place of ids.
         takes_file: Whether the server takes safetensors here.
 
     Raises:
@@ -63,7 +63,7 @@ def _text(plain: Any) -> str:
 
 
 class _Place(dict[str, str]):
-    """Refers to an array in safetensors, until it is known that the body is JSON."""
+    """A reference to an array in safetensors, as long as the body may be safetensors."""
 
     __slots__ = ("number",)
 

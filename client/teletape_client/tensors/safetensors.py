@@ -34,7 +34,7 @@ def raw(array: Array) -> bytes:
 
 
 def dtype_of(name: str) -> tuple[np.dtype[Any], bool]:
-    """Returns the dtype with this name, and whether it is the bits of a bfloat16, for which NumPy has none."""
+    """Returns the dtype with this name, and whether it has the bits of a bfloat16, which NumPy does not have."""
     import numpy as np
 
     if name != "bfloat16":

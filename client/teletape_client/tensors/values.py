@@ -1,4 +1,4 @@
-"""Tensors at the client's edge: what a caller may pass as one, and what an answer has in its place."""
+"""The types of tensors in arguments of callers and in answers."""
 
 from __future__ import annotations
 
