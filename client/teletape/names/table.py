@@ -489,6 +489,7 @@ NAMES: Final = {
     "function": "functions.function:function",
     "gather": "ops.derived.shapes.index:gather",
     "gather_nd": "ops.arrays.places:gather_nd",
+    "gather_values": "session_functions:gather_values",
     "get_current_name_scope": "variables.name_scope:get_current_name_scope",
     "get_logger": "logs:get_logger",
     "get_static_value": "ops.static_values:get_static_value",
