@@ -4,6 +4,7 @@
 arrays are computed, and read if they come from a server. Libraries are imported here alone, when a class is made.
 """
 
+import asyncio
 import http.client
 import json
 import os
@@ -367,6 +368,99 @@ class FastApiNumPy(_Rest):
     def arrays(self, results: Sequence[Any]) -> list[np.ndarray]:
         answer = json.loads(results[0])
         return [np.asarray(answer["value"]), np.asarray(answer["gradient"])]
+
+
+class _Service(Binding):
+    """A function that a session of Teletape's keeps, called from Python with arrays."""
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        from teletape_client import Client
+
+        name = type(self).__name__
+        address = os.environ["BENCHMARK_ADDRESS"]
+        with Client(address) as client:
+            session = client.sessions.create(id=name, dtype="float64", replace=True)
+            session.functions.create(id="loss", text=program.TEXT)
+        arrays = {key: array for key, array in data.items() if isinstance(array, np.ndarray)}
+        if "tasks" not in data:
+            return self.call(address, name, arrays)
+        loop, tasks = asyncio.new_event_loop(), data["tasks"]
+        question = self.call(address, name, arrays)
+
+        async def all_tasks() -> Any:
+            return (await asyncio.gather(*(question() for _ in range(tasks))))[0]
+
+        return lambda: loop.run_until_complete(all_tasks())
+
+    def call(self, address: str, session: str, arrays: dict[str, np.ndarray]) -> Callable[[], Any]:
+        """A call; one that is awaited if it is of tasks."""
+        raise NotImplementedError
+
+
+class ServiceClient(_Service):
+    """The client for services, one for all threads."""
+
+    def call(self, address: str, session: str, arrays: dict[str, np.ndarray]) -> Callable[[], Any]:
+        from teletape_client import Client
+
+        loss = Client(address).sessions[session].functions["loss"]
+
+        def call() -> list[Any]:
+            answer = loss.value_and_gradient(arrays, wrt=["w"])
+            return [answer.values["result"], answer["w"]]
+
+        return call
+
+
+class AsyncServiceClient(_Service):
+    """The client for services, in an event loop."""
+
+    def call(self, address: str, session: str, arrays: dict[str, np.ndarray]) -> Callable[[], Any]:
+        from teletape_client import AsyncClient
+
+        loss = AsyncClient(address).sessions[session].functions["loss"]
+
+        async def call() -> list[Any]:
+            answer = await loss.value_and_gradient(arrays, wrt=["w"])
+            return [answer.values["result"], answer["w"]]
+
+        return call
+
+
+class HttpxByHand(_Service):
+    """The same request as one writes it with httpx, one client for all threads."""
+
+    def call(self, address: str, session: str, arrays: dict[str, np.ndarray]) -> Callable[[], Any]:
+        import httpx
+
+        client = httpx.Client(base_url=address, limits=httpx.Limits(max_connections=None), trust_env=False)
+        path = f"/v1/sessions/{session}/functions/loss/value_and_gradient"
+        return lambda: _answer_by_hand(client.post(path, json=_request_by_hand(arrays)))
+
+
+class AsyncHttpxByHand(_Service):
+    """The same request as one writes it with httpx, in an event loop."""
+
+    def call(self, address: str, session: str, arrays: dict[str, np.ndarray]) -> Callable[[], Any]:
+        import httpx
+
+        client = httpx.AsyncClient(base_url=address, limits=httpx.Limits(max_connections=None), trust_env=False)
+        path = f"/v1/sessions/{session}/functions/loss/value_and_gradient"
+
+        async def call() -> list[Any]:
+            return _answer_by_hand(await client.post(path, json=_request_by_hand(arrays)))
+
+        return call
+
+
+def _request_by_hand(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {"inputs": {name: array.tolist() for name, array in arrays.items()}, "sources": ["w"]}
+
+
+def _answer_by_hand(response: Any) -> list[Any]:
+    answer = response.raise_for_status().json()
+    tensors = (answer["values"]["result"], answer["derivatives"][0]["value"])
+    return [np.array(tensor["data"], tensor["dtype"]) for tensor in tensors]
 
 
 class Tcp(Binding):

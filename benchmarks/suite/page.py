@@ -29,6 +29,7 @@ def filled(text: str, result: Result) -> str:
         "process": lambda result: table_part(TABLES[0], result),
         "remote": lambda result: table_part(TABLES[1], result),
         "rest": lambda result: table_part(TABLES[2], result),
+        "service": lambda result: table_part(TABLES[3], result),
         "goals": goals_part,
         "answers": answers_part,
         "memory": memory_part,
@@ -105,6 +106,8 @@ def run_part(result: Result) -> str:
 def table_part(table: Table, result: Result) -> str:
     """Medians, a row for each program and a column for each system."""
     rows = {name: row for name, row in table.rows.items() if name in result["rows"]}
+    if not rows:
+        return "This run has no such row."
     columns = list(dict.fromkeys(system for row in rows.values() for system in row.systems))
     lines = [
         "| | | " + " | ".join(SYSTEMS[column].label for column in columns) + " |",
@@ -145,6 +148,8 @@ def answers_part(result: Result) -> str:
     lines = []
     for table in TABLES:
         rows = {name: row for name, row in table.rows.items() if row.callers == row.threads == 1 and row.unit != "GB/s"}
+        if not rows.keys() & result["rows"].keys():
+            continue
         columns = list(dict.fromkeys(system for row in rows.values() for system in row.systems))
         lines += ["| " + " | ".join(["", *[SYSTEMS[column].label for column in columns]]) + " |"]
         lines += ["| --- " * (len(columns) + 1) + "|"]

@@ -317,6 +317,35 @@ TABLES = (
             for callers in (1, 8, 64)
         },
     ),
+    Table(
+        "From Python, as a service",
+        True,
+        {
+            f"service-{callers}": Row(
+                f"value and gradient of a small loss, {callers} thread{'s' if callers > 1 else ''}",
+                "least_squares",
+                {},
+                ("service", "httpx"),
+                goals=(Goal("service", 1.15, ("httpx",)),),
+                callers=callers,
+                compared=callers == 1,
+            )
+            for callers in (1, 8, 64)
+        }
+        | {
+            f"service-{tasks}-tasks": Row(
+                f"the same, {tasks} task{'s' if tasks > 1 else ''}, a call",
+                "least_squares",
+                {"tasks": tasks},
+                ("async-service", "async-httpx"),
+                goals=(Goal("async-service", 1.15, ("async-httpx",)),),
+                unit="µs",
+                per=tasks,
+                compared=False,
+            )
+            for tasks in (1, 8, 64)
+        },
+    ),
 )
 
 ROWS = {name: row for table in TABLES for name, row in table.rows.items()}

@@ -64,5 +64,11 @@ SYSTEMS = {
     "fastapi-numpy": System(
         "FastAPI + NumPy by hand", "FastApiNumPy", ("fastapi", "uvicorn", "numpy"), server="fastapi-numpy"
     ),
+    "service": System("teletape_client", "ServiceClient", ("teletape", "httpx", "numpy"), server="teletape"),
+    "httpx": System("httpx by hand", "HttpxByHand", ("httpx", "numpy"), server="teletape"),
+    "async-service": System(
+        "teletape_client, tasks", "AsyncServiceClient", ("teletape", "httpx", "numpy"), server="teletape"
+    ),
+    "async-httpx": System("httpx by hand, tasks", "AsyncHttpxByHand", ("httpx", "numpy"), server="teletape"),
     "tcp": System("loopback TCP", "Tcp", ("numpy",), server="tcp"),
 }

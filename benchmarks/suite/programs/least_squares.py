@@ -6,9 +6,10 @@ SMALL = {"rows": 3, "columns": 2}
 TEXT = "sum((x @ w - y)**2)"  #: The loss, as a server of functions takes it.
 
 
-def inputs(rows=20, columns=5):
+def inputs(rows=20, columns=5, tasks=0):
     random = np.random.default_rng(0)
-    return {name: random.standard_normal(shape) for name, shape in _shapes(rows, columns).items()}
+    arrays = {name: random.standard_normal(shape) for name, shape in _shapes(rows, columns).items()}
+    return {**arrays, "tasks": tasks} if tasks else arrays
 
 
 def _shapes(rows, columns):

@@ -55,6 +55,7 @@ class Send(NamedTuple):
     timeout: httpx.Timeout
     is_streamed: bool = False
     is_farewell: bool = False  # it cancels another request, also if the caller is being cancelled
+    is_plain: bool = False  # its head is the same each time
 
 
 class Pause(NamedTuple):

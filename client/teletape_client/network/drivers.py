@@ -42,6 +42,24 @@ class AsyncConnection(NamedTuple):
     known: Known
 
 
+def _request(connection: Connection | AsyncConnection, action: Send) -> httpx.Request:
+    """Returns a request as httpx builds it; of a plain one whose head was there before only the body is new."""
+    http, url, headers, known = connection
+    if not action.is_plain or http.cookies:
+        own = {**headers, **action.headers}
+        place = url + action.path
+        return http.build_request(action.method, place, headers=own, content=action.content, timeout=action.timeout)
+    head = known.heads.get(action.path)
+    if head is None or head[0] != action.headers:
+        built = http.build_request(action.method, url + action.path, headers={**headers, **action.headers})
+        del built.headers["Content-Length"]  # of no body
+        head = known.note_head(action.path, action.headers, built)
+    extensions = {"timeout": action.timeout.as_dict()}
+    return httpx.Request(
+        action.method, head[1].url, headers=head[1].headers, content=action.content, extensions=extensions
+    )
+
+
 class Left(BaseException):
     """Thrown into an exchange when nothing waits for its answer any more."""
 
@@ -100,15 +118,8 @@ class Driver:
 
     def _perform(self, action: Action) -> Any:
         if isinstance(action, Send):
-            http, url, headers, _ = self._connection
-            request = http.build_request(
-                action.method,
-                url + action.path,
-                headers={**headers, **action.headers},
-                content=action.content,
-                timeout=action.timeout,
-            )
-            return http.send(request, stream=action.is_streamed, follow_redirects=False)
+            request = _request(self._connection, action)
+            return self._connection.http.send(request, stream=action.is_streamed, follow_redirects=False)
         if isinstance(action, Pause):
             time.sleep(action.seconds)
         elif isinstance(action, ReadMore):
@@ -177,14 +188,7 @@ class AsyncDriver:
 
     async def _perform(self, action: Action) -> Any:
         if isinstance(action, Send):
-            http, url, headers, _ = self._connection
-            request = http.build_request(
-                action.method,
-                url + action.path,
-                headers={**headers, **action.headers},
-                content=action.content,
-                timeout=action.timeout,
-            )
+            request, http = _request(self._connection, action), self._connection.http
             if not action.is_farewell:
                 return await http.send(request, stream=action.is_streamed, follow_redirects=False)
             import anyio  # httpx is built on it

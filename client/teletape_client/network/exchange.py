@@ -120,7 +120,7 @@ class Attempt:
         if options.timeout is not None:  # the head is the same each time: the time that has passed is not subtracted
             headers[TIME_LIMIT] = f"{options.timeout:g}"
         try:
-            response = yield Send(call.method, call.path, headers, content, self._http_timeout())
+            response = yield Send(call.method, call.path, headers, content, self._http_timeout(), is_plain=True)
         except httpx.RequestError:
             self._note(is_quick=False)
             return None

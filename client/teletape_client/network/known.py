@@ -7,19 +7,27 @@ time, so the server needs half the time for it. The first request of a kind is n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import httpx
 
 from teletape_client.network.actions import Call
 
-QUICK: Final = 1.0  #: Seconds in which a question must have been answered, so that the next one may be plain.
+QUICK: Final = 5.0  #: Seconds in which a question must have been answered, so that the next one may be plain.
 SMALL: Final = 16 << 10  #: The largest number of bytes of its answer.
+Head: TypeAlias = tuple[Mapping[str, str], httpx.Request]
 _MOST: Final = 10_000  #: The largest number of kinds of questions.
 
 
 class Known:
-    """The known facts about a client's questions, by their paths."""
+    """The known facts about a client's questions, by their paths.
+
+    Attributes:
+        heads: For a plain question its headers, and the request that httpx has built with them.
+    """
 
     def __init__(self) -> None:
+        self.heads: dict[str, Head] = {}
         self._quick: set[tuple[str, int]] = set()
         self._is_pure: dict[str, bool] = {}
 
@@ -43,6 +51,13 @@ class Known:
         if len(self._is_pure) >= _MOST:
             self._is_pure.clear()
         self._is_pure[function] = facts.get("assigns") == []
+
+    def note_head(self, path: str, headers: Mapping[str, str], request: httpx.Request) -> Head:
+        """Notes the head of a plain question, and returns it."""
+        if len(self.heads) >= _MOST:
+            self.heads.clear()
+        head = self.heads[path] = headers, request
+        return head
 
     def note_change(self, call: Call) -> None:
         """Forgets the functions that a call may have replaced."""
