@@ -1285,8 +1285,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             targets: Names of outputs whose sum is differentiated; default: all.
-            wrt: What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs of
-                floats.
+            wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             output_gradients: A weight for each target, of its shape; null: ones.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
@@ -1339,8 +1338,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             targets: Names of outputs whose sum is differentiated; default: all.
-            wrt: What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs of
-                floats.
+            wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             output_gradients: A weight for each target, of its shape; null: ones.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
@@ -1393,8 +1391,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             targets: The name of the output to differentiate; default: the only one.
-            wrt: What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs of
-                floats.
+            wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             max_bytes: Most bytes for batched cotangents; without it 64 MiB, or what the session has left.
             outputs: Ids for the results, null for none; without it nothing is kept.
@@ -1447,8 +1444,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             targets: Names of outputs whose sum is differentiated; default: all.
-            wrt: What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs of
-                floats.
+            wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             max_bytes: Most bytes for batched cotangents; without it 64 MiB, or what the session has left.
             outputs: For each source a list with an id for each source, null for none.
@@ -1502,8 +1498,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             inputs: In the order of the function's inputs, or by their names.
             vectors: The vector's part for each source, of its shape.
             targets: Names of outputs whose sum is differentiated; default: all.
-            wrt: What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs of
-                floats.
+            wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1556,8 +1551,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             targets: The name of the output to differentiate; default: the only one.
-            wrt: What to differentiate by: the name of an input, or an id that `inputs` holds. Default: the only
-                input of floats.
+            wrt: The name of the input to differentiate by, or an id in `inputs`. Default: the only input of floats.
             format: Coo: row and column of each entry; csr: where each row begins, and the column of each entry.
                 Default: "coo".
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1614,8 +1608,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             targets: Names of outputs whose sum is differentiated; default: all.
-            wrt: What to differentiate by: the name of an input, or an id that `inputs` holds. Default: the only
-                input of floats.
+            wrt: The name of the input to differentiate by, or an id in `inputs`. Default: the only input of floats.
             format: Coo: row and column of each entry; csr: where each row begins, and the column of each entry.
                 Default: "coo".
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1672,8 +1665,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             inputs: In the order of the function's inputs, or by their names.
             output_gradients: A weight for each target, of its shape; null: ones.
             targets: Names of outputs whose sum is differentiated; default: all.
-            wrt: What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs of
-                floats.
+            wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1726,8 +1718,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             inputs: In the order of the function's inputs, or by their names.
             tangents: The direction of each source, of its shape.
             targets: Names of outputs to differentiate; default: all.
-            wrt: What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs of
-                floats.
+            wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1774,7 +1765,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             targets: Names of outputs whose sum is differentiated; default: all.
-            wrt: What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs.
+            wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs.
             **named: Inputs by their names.
         """
         answer: models.Explanations = await self._send(
@@ -1961,7 +1952,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             inputs: In the order of the function's inputs, or by their names.
             optimizer: How gradients change variables: formulas and defaults are those of Keras 3. A setting is
                 refused elsewhere.
-            variables: What to train: names of inputs, or ids of variables. Default: the trainable variables among
+            variables: Names of inputs, or ids of variables, to train. Default: the trainable variables among
                 `inputs`.
             loss: The name of the output to minimize; default: the only one.
             batches: For each step the inputs that differ, by name: tensors of the same shapes and dtypes.

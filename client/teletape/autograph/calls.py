@@ -46,7 +46,7 @@ def converted_call(
     """Calls a function, converted if it is one of the program's.
 
     Args:
-        function: What is called.
+        function: The function, or any other callable.
         args: Its positional arguments.
         kwargs: Its keyword arguments, or None.
         scope: The scope of the converted function that calls.

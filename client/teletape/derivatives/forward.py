@@ -107,7 +107,7 @@ class ForwardAccumulator:
         Args:
             primals: A tensor or variable, or a nested structure of them. For IndexedSlices the result is the tangent of
                 the values, as IndexedSlices; for a ragged tensor one with its rows.
-            unconnected_gradients: What is returned if there is no tangent: NONE or ZERO.
+            unconnected_gradients: The result if there is no tangent: NONE or ZERO.
 
         Returns:
             The same structure: for each a tensor of its shape and dtype, or None.

@@ -269,7 +269,7 @@ class Jacobians:
             target: A tensor or variable, or a nested structure of them, which are summed.
             sources: The same; the answer has its structure.
             output_gradients: For each target a stack [k, *target.shape]; None: ones. At least one of them is a stack.
-            unconnected_gradients: What a source gets that the target does not depend on: NONE or ZERO.
+            unconnected_gradients: The result for a source on which the target does not depend: NONE or ZERO.
             max_bytes: As for `jacobian`.
 
         Returns:

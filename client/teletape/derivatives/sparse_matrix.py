@@ -120,7 +120,7 @@ class _Question(NamedTuple):
         name: Of the method.
         compute: The engine's function.
         dense: That of the dense derivative: on a recorder without arrays it says whether there is one.
-        command: What asks a server.
+        command: The command for a server.
     """
 
     name: str
@@ -165,7 +165,7 @@ class SparseDerivatives:
             unconnected_gradients: NONE: None if the target does not depend on the source; ZERO: a matrix without
                 entries.
             format: "coo" or "csr".
-            max_bytes: What products that are computed together may take; None: 16 MiB. One by itself may take more.
+            max_bytes: The bytes of products that are computed together; None: 16 MiB. A single one may take more.
 
         Returns:
             A `CooMatrix` or `CsrMatrix` [target.size, source.size], or None. No tape records how it was computed.

@@ -15,10 +15,10 @@ from typing import Final
 
 from teletape import environment
 
-_DOOR: Final = "teletape.keras."
+_PREFIX: Final = "teletape.keras."
 
 
-class _Door(Loader):
+class _SubmoduleLoader(Loader):
     """Loads a submodule of `teletape.keras`: Keras's own module, under both names."""
 
     def create_module(self, spec: ModuleSpec) -> None:
@@ -26,7 +26,7 @@ class _Door(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         mount = importlib.import_module("teletape.keras_mount.mount")
-        sys.modules[module.__name__] = mount.mounted(module.__name__.removeprefix(_DOOR))
+        sys.modules[module.__name__] = mount.mounted(module.__name__.removeprefix(_PREFIX))
 
 
 class KerasFinder(MetaPathFinder):
@@ -34,8 +34,8 @@ class KerasFinder(MetaPathFinder):
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Returns the spec of a module, or None if it is neither; see `importlib.abc.MetaPathFinder`."""
-        if name.startswith(_DOOR):
-            return ModuleSpec(name, _Door(), is_package=True)
+        if name.startswith(_PREFIX):
+            return ModuleSpec(name, _SubmoduleLoader(), is_package=True)
         tensorflow = sys.modules.get("tensorflow")  # Teletape itself, if a program has put it there
         is_ours = tensorflow is None or tensorflow is sys.modules.get("teletape")
         if name == "keras" and is_ours and environment.keras_backend() == "tensorflow":

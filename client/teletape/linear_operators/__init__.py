@@ -25,7 +25,7 @@ from teletape.linear_operators.diagonals import (
     LinearOperatorZeros,
 )
 from teletape.linear_operators.low_rank import LinearOperatorHouseholder, LinearOperatorLowRankUpdate
-from teletape.linear_operators.operator import LATER, LinearOperator
+from teletape.linear_operators.operator import CLASSES, LinearOperator
 from teletape.linear_operators.sparse import LinearOperatorPermutation, LinearOperatorTridiag
 
 __all__ = [
@@ -52,7 +52,7 @@ __all__ = [
     "LinearOperatorZeros",
 ]
 
-LATER.update(
+CLASSES.update(
     adjoint=LinearOperatorAdjoint,
     inverse=LinearOperatorInversion,
     triangular=LinearOperatorLowerTriangular,

@@ -32,7 +32,7 @@ from teletape.tensors.tensor_shape import TensorShape
 from teletape.variables.module import Module
 
 #: Classes that operators make and that are defined in later modules, by name; the package fills it when imported.
-LATER: Final[dict[str, Callable[..., LinearOperator]]] = {}
+CLASSES: Final[dict[str, Callable[..., LinearOperator]]] = {}
 
 
 class LinearOperator(Module):
@@ -281,7 +281,7 @@ class LinearOperator(Module):
         """
         if isinstance(x, LinearOperator):
             left = self.adjoint() if adjoint else self
-            return LATER["product"](left, self._right(x, left, adjoint_arg, "x"))
+            return CLASSES["product"](left, self._right(x, left, adjoint_arg, "x"))
         wanted = self.range_dimension if adjoint else self.domain_dimension
         return self._matmul(
             self._argument(x, wanted, -1 if adjoint_arg else -2), adjoint=adjoint, adjoint_arg=adjoint_arg
@@ -334,7 +334,7 @@ class LinearOperator(Module):
         self._check_solvable()
         if isinstance(rhs, LinearOperator):
             left = self.adjoint() if adjoint else self
-            return LATER["quotient"](left, self._right(rhs, left, adjoint_arg, "rhs"))
+            return CLASSES["quotient"](left, self._right(rhs, left, adjoint_arg, "rhs"))
         wanted = self.domain_dimension if adjoint else self.range_dimension
         return self._solve(
             self._argument(rhs, wanted, -1 if adjoint_arg else -2), adjoint=adjoint, adjoint_arg=adjoint_arg
@@ -365,7 +365,7 @@ class LinearOperator(Module):
         }
 
     def _linop_adjoint(self) -> LinearOperator:
-        return LATER["adjoint"](self, **self._hints())
+        return CLASSES["adjoint"](self, **self._hints())
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
         """The operator Aᴴ; `H` is the same."""
@@ -377,7 +377,7 @@ class LinearOperator(Module):
         return self.adjoint()
 
     def _linop_inverse(self) -> LinearOperator:
-        return LATER["inverse"](self, **self._hints())
+        return CLASSES["inverse"](self, **self._hints())
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
         """The operator A⁻¹.
@@ -392,7 +392,7 @@ class LinearOperator(Module):
         return self._linop_inverse()
 
     def _linop_cholesky(self) -> LinearOperator:
-        return LATER["triangular"](
+        return CLASSES["triangular"](
             cholesky(self.to_dense()), is_non_singular=True, is_self_adjoint=False, is_square=True
         )
 
@@ -499,4 +499,4 @@ class LinearOperator(Module):
         if Ellipsis not in index:
             index = (*index, Ellipsis)
         dense = self.to_dense()
-        return LATER["dense"](dense[(*index, slice(None), slice(None))], **self._hints())
+        return CLASSES["dense"](dense[(*index, slice(None), slice(None))], **self._hints())

@@ -35,7 +35,7 @@ class Pending(Sequence[Waiting]):
         nbytes: Bytes of the tensors that go with them.
         releases: The number of tensors and variables that the program has dropped, and the server still holds.
         computes: Whether an earlier batch is under way.
-        reads: What a read would fetch.
+        reads: The values that a read would fetch.
     """
 
     def __init__(

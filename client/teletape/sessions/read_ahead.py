@@ -70,7 +70,7 @@ class ReadAhead:
         """Returns the values that come along with a read.
 
         Args:
-            values: What is read.
+            values: The values that are read.
             in_vain: Of the line that reads.
             strand: The one that reads.
         """

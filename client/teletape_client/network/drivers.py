@@ -71,7 +71,7 @@ class Driver:
         self._connection, self._exchange = connection, exchange
         self._pieces: Iterator[bytes] | None = None
         self.has_ended = False
-        self.value: Any = None  #: What the exchange has returned.
+        self.value: Any = None  #: The exchange's result.
 
     def result(self, on_event: Callable[[Event], object] | None = None) -> Any:
         """Performs the exchange to its end, and returns what it returns."""
@@ -141,7 +141,7 @@ class AsyncDriver:
         self._connection, self._exchange = connection, exchange
         self._pieces: AsyncIterator[bytes] | None = None
         self.has_ended = False
-        self.value: Any = None  #: What the exchange has returned.
+        self.value: Any = None  #: The exchange's result.
 
     async def result(self, on_event: Callable[[Event], object] | None = None) -> Any:
         """Performs the exchange to its end, and returns what it returns."""

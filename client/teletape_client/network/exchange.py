@@ -66,7 +66,7 @@ def exchange(
     Args:
         call: The call.
         options: How it is made.
-        known: What the client has learned of its questions.
+        known: The client's facts about its questions.
         events: Whether the progress is yielded as events before the answer.
         clock: Returns seconds.
 

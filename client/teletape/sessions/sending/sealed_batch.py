@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # it imports HTTP, which a program without a server does not 
 _USUAL: Final = 0.9  #: The share of a timeout above which the server gets the whole timeout.
 _SHORTEST: Final = 0.01  #: The time limit, in seconds, of a batch without waiting readers.
 
-#: What it is of (None: of no context), a command, and where the program recorded it. If it is
+#: The origin of a command (None: no context), the command, and its call site. If it is
 #: of a context, also name, attributes, inputs and result of an op, whose command is None until it is needed.
 Recording: TypeAlias = (
     tuple[Place | None, Command, Where]

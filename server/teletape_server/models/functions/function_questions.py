@@ -34,8 +34,7 @@ InputNames = Annotated[
     list[str] | None,
     Field(
         max_length=MAX_ITEMS,
-        description="What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs of "
-        "floats",
+        description="Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats",
     ),
 ]
 FetchedOutputs = Annotated[
@@ -139,7 +138,7 @@ OneInputName = Annotated[
     Field(
         min_length=1,
         max_length=1,
-        description="What to differentiate by: the name of an input, or an id that `inputs` holds. Default: the only "
+        description="The name of the input to differentiate by, or an id in `inputs`. Default: the only "
         "input of floats",
     ),
 ]
@@ -198,7 +197,7 @@ class FunctionExplainQuestion(Body):
         list[str] | None,
         Field(
             max_length=MAX_ITEMS,
-            description="What to differentiate by: names of inputs, or ids that `inputs` holds. Default: all inputs",
+            description="Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs",
         ),
     ] = None
 

@@ -77,7 +77,7 @@ class Training(Body):
         Field(
             min_length=1,
             max_length=MAX_ITEMS,
-            description="What to train: names of inputs, or ids of variables. Default: the trainable variables among "
+            description="Names of inputs, or ids of variables, to train. Default: the trainable variables among "
             "`inputs`",
         ),
     ] = None
