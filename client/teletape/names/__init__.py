@@ -1,1 +1,1 @@
-"""The public names: a table of where each is, and modules that import a name when it is first used."""
+"""The public names: a table of their modules, and public modules that import a name when it is first used."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PACKAGE: Final = "teletape"
 #: The first parts of the public modules that are no files.
 _MADE: Final = frozenset(dotted.partition(".")[0] for dotted in NAMES if "." in dotted) - FILES.keys()
-#: Modules of which something public is prepared as soon as they are loaded, by whomever.
+#: Modules whose public functions and classes are prepared as soon as they are loaded.
 _PREPARED: Final = frozenset(f"{_PACKAGE}.{name}" for name in (*CLASSES, *FILES))
 
 
@@ -42,7 +42,7 @@ def by_module() -> dict[str, list[str]]:
 
 
 class _Package(ModuleType):
-    """The package: where a module of it has a public name of something else, the public name stays."""
+    """The package: a public name stays, even if a module of the package has the same name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         is_internal = isinstance(value, ModuleType) and getattr(value, "__file__", None) is not None
@@ -51,7 +51,7 @@ class _Package(ModuleType):
 
 
 def publish(package: ModuleType) -> list[str]:
-    """Makes the public modules, below the package; returns the names of the package itself."""
+    """Makes the public modules below the package, and returns the names of the package itself."""
     package.__class__ = _Package
     modules: dict[str, ModuleType] = {"": package}
     for path in sorted(by_module()):  # an outer module before those inside it
@@ -74,26 +74,26 @@ def publish(package: ModuleType) -> list[str]:
 
 
 def open_module(path: str, module: ModuleType) -> None:
-    """Lets a public module list its public names, and import or explain the others."""
+    """Makes a public module list its public names, import them when they are used, and explain missing ones."""
     listed: list[str] = module.__all__ if path else [*module.__all__, *LAZY]
     setattr(module, "__dir__", functools.partial(sorted, listed))  # noqa: B010  # read by dir(), not a method
     answer = (Answer if path else _AnswerOfPackage)(functools.partial(_value, path))
     setattr(module, "__getattr__", answer)  # noqa: B010
-    vars(module).setdefault("__path__", [])  # that names in it are imported through the finder, which answers
+    vars(module).setdefault("__path__", [])  # so that imports of its names use the finder, which answers
 
 
 class Answer:
     """The `__getattr__` of a public module.
 
     Args:
-        missing: Returns what is imported when it is first used, and raises AttributeError for what there is not.
+        missing: Returns a name that is imported when first used; raises AttributeError if there is no such name.
     """
 
     def __init__(self, missing: Callable[[str], Any]) -> None:
         self._missing = missing
 
     def __call__(self, name: str) -> Any:
-        """Returns the value of a name; an error shows the program's lines alone."""
+        """Returns the value of a name; an error shows only the program's lines."""
         if name.startswith("__") or self._imports(name):  # Python looks for it
             raise AttributeError(f"no attribute {name!r}")
         try:
@@ -115,7 +115,7 @@ class _AnswerOfPackage(Answer):
 
 
 def _report(error: BaseException) -> None:
-    """Takes the frames of this package out of an error, as `program.tracebacks` does it; a bare `raise` must follow."""
+    """Removes the frames of this package from an error, like `program.tracebacks`; a bare `raise` must follow."""
     tracebacks = importlib.import_module(f"{_PACKAGE}.program.tracebacks")
     tracebacks.report(error)
 
@@ -126,7 +126,7 @@ def _value(path: str, name: str) -> Any:
 
 
 class _Preparing(MetaPathFinder):
-    """Finds modules with something public as they are found without it, and prepares them once they are loaded."""
+    """Finds modules with public names by the other finders, and prepares these modules after they are loaded."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Returns the spec of such a module, else None; see `importlib.abc.MetaPathFinder`."""
@@ -150,13 +150,14 @@ def _prepare(module: ModuleType) -> None:
 
 
 class _Missing(MetaPathFinder):
-    """The last finder of modules: of a name in a public module it says what the module says of its attributes."""
+    """The last finder of modules: for a name in a public module it raises the module's answer to missing attributes."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Returns None for what is in no public module; see `importlib.abc.MetaPathFinder`.
+        """Returns None for names outside public modules; see `importlib.abc.MetaPathFinder`.
 
         Raises:
-            ModuleNotFoundError: There is no such name. The error has no module's name: `from` passes over those.
+            ModuleNotFoundError: There is no such name. The error names no module, because `from` ignores errors that
+                do.
         """
         try:
             _refuse(name)

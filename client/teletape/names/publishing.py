@@ -1,6 +1,6 @@
-"""What a public name names: imported when it is first used, and such that its errors are the program's.
+"""The objects of public names: imported when first used, and wrapped so that errors show the program's lines.
 
-A name that does not exist is answered with the nearest ones.
+The error for a missing name has the nearest ones.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from teletape.program.tracebacks import report, reports, reports_construction, r
 
 _PACKAGE: Final = "teletape"
 _RAGGED: Final = f"{_PACKAGE}.ragged_tensors.tensor"
-#: Whose objects' attributes are the program's, too.
+#: Classes whose objects have attributes of the program, too.
 _OPEN: Final = "Module"
 
 
 def value_of(path: str, name: str) -> Any:
-    """Returns what a name of a public module names, and puts it there.
+    """Returns the object of a name of a public module, and sets it in the module.
 
     Raises:
-        AttributeError: No such name; it says the nearest names, and what to do if that is known.
+        AttributeError: No such name; the message has the nearest names, and the remedy if there is one.
         ModuleNotFoundError: Keras is not installed.
     """
     dotted = f"{path}.{name}".lstrip(".")
@@ -50,7 +50,7 @@ def value_of(path: str, name: str) -> Any:
 
 
 def original(dotted: str) -> Any:
-    """Returns what a public name names, as it is within the package."""
+    """Returns the unwrapped object of a public name."""
     home, _, place = NAMES[dotted].partition(":")
     module = importlib.import_module(f"{_PACKAGE}.{home}")
     for begin in "[(":
@@ -62,7 +62,7 @@ def original(dotted: str) -> Any:
 
 
 def prepare(name: str) -> None:
-    """Prepares what is public of a module that was just loaded: the errors of its functions and classes."""
+    """Wraps the public functions and classes of a module that was just loaded, so that they report their errors."""
     module, path = sys.modules[name], name.removeprefix(f"{_PACKAGE}.")
     for entry in CLASSES.get(path, ()):
         value = getattr(module, entry)
@@ -86,15 +86,15 @@ def _give_operators() -> None:
 
 @functools.cache
 def _give_ragged_methods() -> None:
-    """Gives ragged tensors their methods, likewise."""
+    """Gives ragged tensors their methods, which are functions of modules that import ragged tensors."""
     importlib.import_module(f"{_PACKAGE}.ragged_tensors.methods").give_methods()
     prepare(_RAGGED)
 
 
 def _reporting(path: str, name: str, dotted: str, value: Any) -> Any:
-    """Returns a function of this package so that it reports its errors, as `path.name`; anything else as it is.
+    """Wraps a function of this package so that it reports its errors as `path.name`; any other value is unchanged.
 
-    It takes ragged tensors if it has a form for them. Within the package functions are called as they are.
+    It takes ragged tensors if it has a form for them. Within the package functions are called unwrapped.
     """
     if not isinstance(value, FunctionType) or not value.__module__.startswith(f"{_PACKAGE}."):
         return value
@@ -105,7 +105,7 @@ def _reporting(path: str, name: str, dotted: str, value: Any) -> Any:
         function = retries(value, refusal, functools.partial(_form, value))
     else:
         function = reports(value)
-    function.__module__, function.__qualname__ = path, name  # where pickle finds it
+    function.__module__, function.__qualname__ = path, name  # so that pickle finds it
     function.__name__ = name
     return function
 
@@ -120,7 +120,7 @@ def _form(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------------ missing names
 def _missing(path: str, name: str, dotted: str) -> str:
-    """Returns what is said of a name that there is not."""
+    """Returns the error text for a name that does not exist."""
     if name.startswith("_"):
         return f"module tf{path and '.'}{path} has no attribute {name!r}"
     near, instead = nearest_names(path, name, _all_names(path)), remedy(dotted)
@@ -132,7 +132,7 @@ def _missing(path: str, name: str, dotted: str) -> str:
 
 
 def _all_names(path: str) -> list[str]:
-    """The dotted public names, those of modules too, that may be near one of a module: raw ops are near each other."""
+    """The dotted public names that may be suggested for a name of a module; raw ops only for raw ops."""
     own = (dotted for dotted in NAMES if path == "raw_ops" or not dotted.startswith("raw_ops."))
     files = (f"{module}.{entry}" for module, entries in FILES.items() for entry in entries)
     return [*own, *files, *filter(None, by_module())]

@@ -15,10 +15,10 @@ class Waiting(NamedTuple):
     """Commands of one kind that one line has recorded, or values that a read would fetch.
 
     Attributes:
-        number: How many.
+        number: The number of commands or values.
         command: The op, or the command's own name.
-        nbytes: Bytes of the tensors that go with them; of a read those that come.
-        where: The line of the program; of a read why its value comes.
+        nbytes: Bytes of the tensors in the commands, or of the values that a read would fetch.
+        where: The line of the program; for a value the reason why it comes.
     """
 
     number: int
@@ -32,7 +32,7 @@ class Pending(Sequence[Waiting]):
 
     Attributes:
         commands: The number of commands.
-        nbytes: Bytes of the tensors that go with them.
+        nbytes: The bytes of their tensors.
         releases: The number of tensors and variables that the program has dropped, and the server still holds.
         computes: Whether an earlier batch is under way.
         reads: The values that a read would fetch.
