@@ -73,7 +73,7 @@ from teletape.ops.nn import (
 )
 from teletape.ops.random import stateful, stateless, truncated
 from teletape.ops.signal import short_time, spectral, windows
-from teletape.ops.static_values import get_static_value
+from teletape.ops.static_values import fetch, get_static_value
 from teletape.profiling.annotations import Trace
 from teletape.program import registered_conversions
 from teletape.ragged_tensors import functions as ragged
@@ -288,6 +288,7 @@ def names() -> dict[str, Any]:
         "convert_to_tensor": dispatch.convert_to_tensor,
         "custom_gradient": custom_gradient.custom_gradient,
         "experimental.Optional": Optional,
+        "fetch": fetch,
         "fingerprint": buckets.fingerprint,
         "function": functions.function,
         "get_current_name_scope": get_current_name_scope,

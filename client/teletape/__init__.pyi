@@ -225,6 +225,7 @@ from teletape.ops.signal.spectral import fftnd as fftnd
 from teletape.ops.signal.spectral import ifftnd as ifftnd
 from teletape.ops.signal.spectral import irfftnd as irfftnd
 from teletape.ops.signal.spectral import rfftnd as rfftnd
+from teletape.ops.static_values import fetch as fetch
 from teletape.ops.static_values import get_static_value as get_static_value
 from teletape.print_op import tf_print as print
 from teletape.program.registered_conversions import (
@@ -383,6 +384,7 @@ __all__ = [
     "experimental",
     "extract_volume_patches",
     "eye",
+    "fetch",
     "fftnd",
     "fill",
     "fingerprint",

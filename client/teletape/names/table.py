@@ -477,6 +477,7 @@ NAMES: Final = {
     "experimental.numpy.zeros_like": "numpy_api.creation:zeros_like",
     "extract_volume_patches": "ops.derived.nn.blocks:extract_volume_patches",
     "eye": "ops.derived.shapes.create:eye",
+    "fetch": "ops.static_values:fetch",
     "fftnd": "ops.signal.spectral:fftnd",
     "fill": "ops.arrays.create:fill",
     "fingerprint": "text.buckets:fingerprint",

@@ -22,19 +22,32 @@ class ReadCounts:
 
     def note(self, where: CallSite) -> InVain:
         """Counts a read, and returns how often the line's reads brought each candidate in vain."""
+        entry = self._entry(where)
+        entry[1] += 1
+        in_vain: InVain = entry[2]
+        return in_vain
+
+    def last_rows(self, where: CallSite) -> int:
+        """Returns how many rows of a tensor the line has taken when it last went through one."""
+        rows: int = self._entry(where)[3]
+        return rows
+
+    def note_rows(self, where: CallSite, rows: int) -> None:
+        """Notes how many rows of a tensor the line has taken."""
+        self._entry(where)[3] = rows
+
+    def _entry(self, where: CallSite) -> list[Any]:
         key = (id(where[0]), where[1])
         entry = self._by_site.get(key)
         if entry is None:
             if len(self._by_site) >= _SITES:  # code that is compiled again and again is not kept
                 self._by_line, self._by_site = Counter(dict(self.by_line())), {}
-            entry = self._by_site.setdefault(key, [where, 0, {}])
-        entry[1] += 1
-        in_vain: InVain = entry[2]
-        return in_vain
+            entry = self._by_site.setdefault(key, [where, 0, {}, 0])
+        return entry
 
     def by_line(self) -> list[tuple[str, int]]:
         """Returns the counts, the largest first."""
         counts = Counter(self._by_line)
-        for where, count, _ in list(self._by_site.values()):
+        for where, count, *_ in list(self._by_site.values()):
             counts[call_site_text(where)] += count
         return counts.most_common()

@@ -104,6 +104,7 @@ class RemoteFunctions:
         fields: dict[str, Any],
     ) -> list[Handle]:
         """See `Session.flow`."""
+        recorder.read_ahead.continuations.forget()  # it may assign to variables
         ids = [self.id(recorder, function) for function in functions]
         fields["inputs"] = tuple([value if isinstance(value, Literal) else id_of(value) for value in inputs])
         decides = command in _DECIDING or any(function.decides for function in functions)

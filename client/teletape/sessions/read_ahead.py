@@ -6,6 +6,8 @@ function), and the latest small values and variables of the same strand (sending
 are left out, because its failures do not concern this read. Each value costs its bytes in the answer and some
 microseconds. After a line of the program has brought a value twice in vain, it does not bring it again until the
 program reads that value.
+
+What the program has not computed yet comes too, if it computed and read it next the last time (`Continuations`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any, Final
 from weakref import ref
 
 from teletape.program.read_counts import InVain
+from teletape.sessions.sending.continuations import Continuations
 from teletape_engine.commands import Id
 from teletape_engine.recording.values import Variable
 
@@ -36,10 +39,14 @@ class ReadAhead:
     Args:
         failed: Whether the command that was to make an id has failed.
         ended: Whether a strand has ended.
+
+    Attributes:
+        continuations: What the program computes and reads after a read.
     """
 
     def __init__(self, failed: Callable[[Id], bool], ended: Callable[[int], bool]) -> None:
         self._failed, self._ended = failed, ended
+        self.continuations = Continuations()
         self._recent: dict[int, list[ref[Any]]] = {}  # by strand
 
     def note(self, value: Any, strand: int) -> None:
@@ -57,6 +64,7 @@ class ReadAhead:
             for other in [*self._recent]:
                 if self._ended(other):
                     self._recent.pop(other, None)
+                    self.continuations.leave(other)
         return self._recent.setdefault(strand, [])
 
     def note_together(self, values: Sequence[Any], strand: int) -> None:
@@ -65,6 +73,8 @@ class ReadAhead:
         for i, value in enumerate(values):
             value.siblings = references, i
             self.note(value, strand)
+            if value.name is not None:
+                self.continuations.note(value.name.id, value)
 
     def chosen(self, values: Sequence[Any], in_vain: InVain, strand: int) -> list[Any]:
         """Returns the values that come along with a read.

@@ -13,6 +13,7 @@ import numpy as np
 from teletape.program.call_site import Where
 from teletape.sessions.read_ahead import ReadAhead, used
 from teletape.sessions.sending.batch_buffer import ContextName, Name
+from teletape.sessions.sending.continuations import key_of
 from teletape.sessions.sending.strands import Place, running_task, strand_of
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
@@ -192,8 +193,15 @@ class RemoteRecorder(SilentRecorder):
             ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])
         except AttributeError:  # a string has no name: it is not on the server
             return self._apply_here(op, inputs, attrs, result)
-        result.name = name = channel.new_name()
         place = self.place
+        expected = self.read_ahead.continuations.expected
+        if expected and (here := expected.get(place)) and not self.recorded:
+            foreseen = here.pop(key_of(op.name, attrs, ids), None)
+            if foreseen is not None:
+                result.name, result.host = foreseen.name, foreseen.host if result.host is None else result.host
+                result.ahead = getattr(foreseen, "ahead", None)
+                return result
+        result.name = name = channel.new_name()
         if op.dynamic:
             (answer,) = channel.ask(place, (commands.Call(op.name, ids, (name.id,), attrs),))
             assert isinstance(answer, Specs)

@@ -137,6 +137,7 @@ class RemoteSession(Session):
         recorder.emit(commands.MakeVariable(remote_name.id, value.name.id, trainable, name))
         variable = Variable(Handle(value.spec, remote_name, value.host), trainable=trainable, name=name)
         recorder.provenance.note_assignment(variable, value.uid, "set")
+        self._read_ahead.continuations.note(remote_name.id, variable)
         return variable
 
     def assign(self, variable: Variable, value: Any, mode: str, indices: Any = None) -> None:
@@ -149,6 +150,7 @@ class RemoteSession(Session):
         if indices is not None and indices.host is not None:  # if possible it is refused on the program's own line
             check_positions(np, indices.host, variable.spec.shape, mode)
         recorder = self.recorder()
+        self._read_ahead.continuations.forget()
         # Its elements are unknown from here on: the assignment may be poisoned, or interrupted on the next line.
         variable.assign(Handle(variable.spec, name))
         recorder.emit(commands.Assign(name.id, sent, mode, index))
@@ -178,6 +180,9 @@ class RemoteSession(Session):
             self._read(unknown, caller())
         return super().fetch_all(values)
 
+    def row_counts(self, where: CallSite) -> tuple[int, Callable[[int], None]]:
+        return self._reads.last_rows(where), partial(self._reads.note_rows, where)
+
     def made_together(self, values: Sequence[Any]) -> None:
         self.recorder().note_together(values)
 
@@ -199,8 +204,15 @@ class RemoteSession(Session):
 
         The read is counted by the line of the program that reads.
         """
-        place = self.recorder().reading
-        read = [*values, *self._read_ahead.chosen(values, self._reads.note(where), strand_of(place))]
+        recorder, continuations = self.recorder(), self._read_ahead.continuations
+        place, foreseen = recorder.reading, []
+        if len(values) == 1 and not recorder.recorded:
+            new_value = recorder.silent.new_value
+            foreseen = continuations.foreseen(values[0], where, recorder.place, self.channel, new_value)
+        else:
+            continuations.leave(strand_of(recorder.place))
+        ahead = self._read_ahead.chosen(values, self._reads.note(where), strand_of(place))
+        read = [*values, *foreseen, *ahead]
         fetches: list[Command] = [commands.Fetch(value.name.id) for value in read]
         return read, place, fetches, sum([value.spec.nbytes for value in read])
 
@@ -209,6 +221,7 @@ class RemoteSession(Session):
             assert isinstance(fetched, Fetched)
             assert not isinstance(fetched.array, SlicesArrays)
             value.host = fetched.array
+        self._read_ahead.continuations.arrived(self.recorder().place)
 
     def slices_component(self, slices: SlicesValue, which: str) -> Handle:
         handle: Handle = slices.values if which == "values" else slices.indices

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape.network.options import ConnectOptions, check_timeout
-from teletape.program.call_site import shown_call_site
+from teletape.program.call_site import CallSite, shown_call_site
 from teletape.sessions.draws import PROGRAM, Draws, seeds_of
 from teletape.sessions.sending.strands import running_task
 from teletape_engine import commands
@@ -224,6 +224,10 @@ class Session(ABC):
 
     def made_together(self, values: Sequence[Recorded]) -> None:  # noqa: B027  # in this process a read costs nothing
         """Notes that these values are of one call: a program that reads one of them will read the others."""
+
+    def row_counts(self, where: CallSite) -> tuple[int, Callable[[int], None]]:
+        """Returns how many rows of a tensor a line took when it last went through one, and what notes the next."""
+        raise NotImplementedError  # pragma: no cover - of a session on a server alone
 
     def slices_component(self, slices: SlicesValue, which: str) -> Recorded:
         """Returns the `values` or `indices` of slices that a tape returned."""

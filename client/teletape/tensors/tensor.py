@@ -5,13 +5,14 @@ Its operators are defined by ops/operators.py. Long because every conversion and
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from teletape import host_memory
 from teletape.names.missing import MissingAttribute
+from teletape.program.call_site import caller
 from teletape.program.tracebacks import reports_conversions
 from teletape.sessions.current import current
 from teletape.sessions.sending.event_loops import check_loop
@@ -276,15 +277,20 @@ class EagerTensor(Tensor):
         count = self.recorded.spec.shape[0]
         if self.session.local or self.session.tracing:
             return (self[i] for i in range(count))
-        return self._rows(count)
+        return self._rows(count, self.session.row_counts(caller()))
 
-    def _rows(self, count: int) -> Iterator[Tensor]:
-        """The rows of a tensor on a server, read in groups, each twice as large as the one before."""
-        first = 0
-        while first < count:
-            last = min(count, max(1, 2 * first))
-            yield from together([self[i] for i in range(first, last)])
-            first = last
+    def _rows(self, count: int, counts: tuple[int, Callable[[int], None]]) -> Iterator[Tensor]:
+        """The rows of a tensor on a server, read in groups: the first has as many as the line took the last time."""
+        (most, note), first, rows = counts, 0, 0
+        try:
+            while first < count:
+                last = min(count, max(1, most, 2 * first))
+                for row in together([self[i] for i in range(first, last)]):
+                    rows += 1
+                    yield row
+                first = last
+        finally:
+            note(rows)
 
     def __hash__(self) -> int:
         raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")

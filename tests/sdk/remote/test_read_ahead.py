@@ -5,7 +5,7 @@ import pytest
 
 import teletape as tf
 from teletape.sessions import read_ahead
-from teletape_engine.commands import Fetch
+from teletape_engine.commands import Call, Fetch
 
 
 @pytest.fixture
@@ -227,3 +227,159 @@ def test_references_to_values_are_bounded(remote):
         live.append(x + 1.0)
     assert max(map(len, remote._read_ahead._recent.values())) <= read_ahead._REMEMBERED
     assert live[0].numpy() == live[-1].numpy() == 2.0
+
+
+# ---------------------------------------------------------------------------------------- values that are not there yet
+def steps_of(cost, function, count=6):
+    """The number of requests of each step, and what the steps return."""
+    results = []
+    return [cost(lambda: results.append(function())) for _ in range(count)], results
+
+
+def test_norms_that_are_read_one_by_one_are_one_request_from_the_third_step_on(cost, step):
+    def norms():
+        gradients = step[0]()[3]
+        computed = [float(tf.norm(gradient)) for gradient in gradients]
+        return computed, [float(np.linalg.norm(gradient.numpy())) for gradient in gradients]
+
+    requests, results = steps_of(cost, norms)
+    assert requests[0] == 4
+    assert requests[2:] == [1] * 4
+    for computed, expected in results:
+        assert computed == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.fixture
+def metrics():
+    """Three means as Keras keeps them, and a function that adds to them and returns what they have to be."""
+    totals, counts = [tf.Variable(0.0) for _ in range(3)], [tf.Variable(0.0) for _ in range(3)]
+    sums = [0.0] * 3
+
+    def add(step):
+        for i, (total, count) in enumerate(zip(totals, counts, strict=True)):
+            total.assign_add(float(step * (i + 1)))
+            count.assign_add(1.0)
+            sums[i] += step * (i + 1)
+        return [each / (step + 1) for each in sums]
+
+    return totals, counts, add
+
+
+def test_results_of_metrics_are_one_request_from_the_third_step_on(cost, metrics):
+    totals, counts, add = metrics
+    steps = iter(range(100))
+
+    def run():
+        expected = add(next(steps))
+        return [float(total / count) for total, count in zip(totals, counts, strict=True)], expected
+
+    requests, results = steps_of(cost, run)
+    assert (requests[0], requests[2:]) == (3, [1] * 4)
+    for computed, expected in results:
+        assert computed == pytest.approx(expected)
+
+
+def test_a_variable_that_changes_between_two_reads_is_computed_as_it_is_then(cost, metrics):
+    totals, counts, add = metrics
+    steps = iter(range(100))
+    changes = [tf.function(lambda: totals[2].assign_add(100.0)), lambda: totals[2].assign_add(100.0)]
+
+    def run(change):
+        add(next(steps))
+        values = []
+        for i in range(3):
+            if i == 2 and change is not None:
+                change()
+            values.append(float(totals[i] / counts[i]))
+        return values[2] == pytest.approx(float(totals[2]) / float(counts[2]))
+
+    assert all(run(None) for _ in range(5))
+    for change in changes:
+        assert all(run(each) for each in (change, change, None, None, change))
+
+
+def test_no_more_is_computed_than_was_read_the_last_time(loopback, cost, step):
+    def run(count):
+        gradients = step[0]()[3]
+        return [float(tf.norm(gradient)) for gradient in gradients[:count]]
+
+    for count in (4, 4, 4, 2):
+        run(count)
+    before = len(loopback.commands(Call))
+    assert cost(lambda: run(2)) == 1
+    short = len(loopback.commands(Call)) - before
+    assert cost(lambda: run(4)) == 3  # two together, and two that were not read the last time
+    assert [cost(lambda: run(4)) for _ in range(3)][1:] == [1, 1]
+    before = len(loopback.commands(Call))
+    assert cost(lambda: run(4)) == 1
+    assert len(loopback.commands(Call)) - before == short + 2 * 4  # a norm is four ops
+
+
+def test_ops_that_may_fail_are_not_foreseen(cost, step):
+    def run():
+        gradients = step[0]()[3]
+        return [float(tf.debugging.check_numerics(tf.norm(gradient), "norm")) for gradient in gradients]
+
+    requests, _ = steps_of(cost, run)
+    assert min(requests) >= 4
+
+
+def test_a_tape_records_what_was_foreseen_elsewhere(cost, step):
+    run, weights = step
+
+    def norms():
+        return [float(tf.norm(weight)) for weight in weights]
+
+    for _ in range(3):
+        run()
+        norms()
+    run()
+    first = float(tf.norm(weights[0]))
+    with tf.GradientTape() as tape:
+        norm = tf.norm(weights[1])
+    assert first > 0.0
+    assert tape.gradient(norm, weights[1]).numpy() == pytest.approx(weights[1].numpy() / float(norm), rel=1e-5)
+
+
+def test_zeros_of_both_signs_are_not_the_same(remote):
+    v = tf.Variable(1.0)
+
+    def run(*zeros):
+        v.assign_add(1.0)
+        return [float(1.0 / (v * zero)) for zero in zeros]
+
+    for _ in range(3):
+        run(0.0, 0.0)
+    assert run(0.0, -0.0) == [float("inf"), float("-inf")]
+
+
+def test_rows_come_together_from_the_second_time_on(cost):
+    v = tf.Variable(2.0)
+
+    def rows(count):
+        return [float(row) for _, row in zip(range(count), tf.range(20.0) * v, strict=False)]
+
+    assert [cost(lambda: rows(20)) for _ in range(3)] == [6, 1, 1]
+    assert cost(lambda: rows(3)) == 1
+    assert cost(lambda: rows(20)) > 1  # as many as the last time, and then the others
+
+
+def test_several_values_in_one_request(cost, step):
+    loss, norm, _, gradients = step[0]()
+    large = tf.ones([2, 1 << 17], tf.float64) * 2.0  # of 2 MiB
+    ragged = tf.RaggedTensor.from_row_lengths(tf.range(3) + tf.cast(norm * 0.0, tf.int32), [1, 2])
+    results = []
+    assert cost(lambda: results.append(tf.fetch({"loss": loss, "all": (large, gradients)}, None, 3, ragged))) == 1
+    ((first, nothing, number, third),) = results
+    assert (nothing, number) == (None, 3)
+    assert cost(third.to_list) == 0
+    assert first["loss"] == loss.numpy()
+    assert first["all"][0].shape == (2, 1 << 17)
+    assert [array.tolist() for array in first["all"][1]] == [gradient.numpy().tolist() for gradient in gradients]
+    assert tf.fetch(loss) == loss.numpy()
+
+
+def test_fetch_in_this_process():
+    with tf.connect(local=True).as_default():
+        v = tf.Variable([1.0, 2.0])
+        assert [array.tolist() for array in tf.fetch([v, v * 2.0])] == [[1.0, 2.0], [2.0, 4.0]]

@@ -1,0 +1,302 @@
+"""Continuations: what a program computes and reads directly after a read comes with that read when it is made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import CodeType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from weakref import WeakValueDictionary, ref
+
+from teletape.program.call_site import CallSite, line_of
+from teletape.sessions.sending.sealed_batch import Recording, Reply
+from teletape.sessions.sending.strands import Place, strand_of
+from teletape_engine.catalogue.attributes import Attrs, keep
+from teletape_engine.catalogue.binding import Bound, bind
+from teletape_engine.catalogue.op import CATALOGUE, Op, Reach, Trait
+from teletape_engine.commands import Id
+from teletape_engine.errors import TeletapeError
+from teletape_engine.recording.values import Literal, Variable
+from teletape_engine.spec import Spec
+
+if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
+    from teletape.sessions.sending.channel import Channel
+
+_MOST_STEPS: Final = 8  #: Ops between two reads that are foreseen, at most.
+_MOST_READS: Final = 64  #: Reads that are foreseen at a time, at most.
+_MOST_BYTES: Final = 16 << 20  #: Bytes of what is computed for them, at most.
+_SMALL: Final = 16 << 10  #: Bytes of a value that is read then, at most.
+_MOST_CONTINUATIONS: Final = 1024  #: Reads of which it is kept what follows them, at most.
+_FORESEEN: Final = frozenset((Reach.ELEMENTS, Reach.MOVES, Reach.SUMS, Reach.LINES, Reach.PRODUCTS))
+
+
+#: An op of a continuation: its name, its attributes, and where each input comes from: ("output", which op of the
+#: continuation made it), ("input", its number), or ("number", the number).
+_Step: TypeAlias = tuple[str, Attrs, tuple[tuple[str, Any], ...]]
+#: A line that reads, and the how-manieth it is of reads that follow each other. Not the call site: that moves while
+#: CPython specializes the code.
+_Point: TypeAlias = tuple[CodeType, int, int]
+#: A point, and references to the inputs of what was computed there.
+_Read: TypeAlias = tuple[_Point, list[ref[Any]]]
+
+
+class _Continuation(NamedTuple):
+    """What a program computed and read directly after a read.
+
+    Attributes:
+        point: The read.
+        steps: The ops; the last one made the value that was read.
+        roles: Of each input: ("variable", a reference to it), or ("sibling", the number of an input of the read before
+            that one call made together with it, and how many places it is behind that).
+    """
+
+    point: _Point
+    steps: tuple[_Step, ...]
+    roles: tuple[tuple[Any, ...], ...]
+
+
+class _Reader:
+    """The reads of one strand that follow each other.
+
+    Attributes:
+        last: The latest one; None: other commands came after it.
+        run: Those that were foreseen after it.
+        unread: The numbers of those of them that the program has not made.
+    """
+
+    __slots__ = ("last", "run", "unread")
+
+    def __init__(self) -> None:
+        self.last: _Read | None = None
+        self.run: list[_Read] = []
+        self.unread: dict[int, int] = {}
+
+
+class Continuations:
+    """Foresees what a program computes and reads after a read: the same as in the step before, on what comes next.
+
+    `[float(tf.norm(g)) for g in gradients]` computes a norm, reads it, computes the next norm, reads it, and so on.
+    When it comes again, its first read has all norms computed, and brings them; the calls that follow find them. Only
+    what was read the last time is foreseen, outside tapes, and only ops that cannot fail for their values.
+
+    Attributes:
+        expected: By place: the values that calls may find, by the ops and inputs that made them.
+    """
+
+    def __init__(self) -> None:
+        self.expected: dict[Place, dict[Any, Any]] = {}
+        self._recorded: dict[Place, dict[Any, Any]] = {}  # what is expected as soon as the read is answered
+        self._known: WeakValueDictionary[Id, Any] = WeakValueDictionary()  # variables, and values made together
+        self._next: dict[_Point, _Continuation] = {}
+        self._readers: dict[int, _Reader] = {}
+
+    def note(self, id: Id, value: Any) -> None:
+        """Notes a variable, or a value that one call has made together with others."""
+        self._known[id] = value
+
+    def forget(self) -> None:
+        """Notes that variables change: what was computed of them is not what a later call would compute."""
+        self.expected.clear()
+        self._recorded.clear()
+
+    def arrived(self, place: Place) -> None:
+        """Notes that the latest read there was answered."""
+        recorded = self._recorded.pop(place, None)
+        if recorded:
+            self.expected[place] = recorded
+
+    def leave(self, strand: int) -> None:
+        """Forgets the reads of a strand."""
+        self._readers.pop(strand, None)
+
+    def foreseen(
+        self, value: Any, where: CallSite, place: Place, channel: Channel, new_value: Callable[[Spec], Any]
+    ) -> list[Any]:
+        """Records what the program is likely to compute after a read, and returns what it is likely to read of that.
+
+        Args:
+            value: What is read.
+            where: The line that reads.
+            place: The context and the strand that read.
+            channel: The session's way to its server.
+            new_value: Makes a handle.
+        """
+        self.expected.pop(place, None)
+        self._recorded.pop(place, None)
+        reader = self._readers.setdefault(strand_of(place), _Reader())
+        last = self._latest(reader)
+        reader.last = None
+        recorded = _steps_before(channel.buffer.recordings, place, value.name.id)
+        if recorded is None:
+            return []
+        steps, ids, is_all = recorded
+        known = [self._known.get(id) for id in ids]
+        if None in known:
+            return []
+        inputs, point = list(map(ref, known)), (where[0], line_of(where), 0)
+        if last is not None and is_all:
+            point = *point[:2], last[0][2] + 1
+            roles = tuple([role for each in known if (role := _role(each, last[1])) is not None])
+            self._next.pop(last[0], None)
+            if len(roles) == len(known):
+                keep(self._next, last[0], _Continuation(point, steps, roles), _MOST_CONTINUATIONS)
+        reader.last = latest = point, inputs
+        record = partial(_recorded, place=place, where=where, channel=channel, new_value=new_value)
+        if not channel.lazy:
+            return []
+        values, self._recorded[place] = self._foreseen(reader, latest, record)
+        return values
+
+    def _latest(self, reader: _Reader) -> _Read | None:
+        """Returns the latest read of a strand, foreseen or not; what was foreseen after it is so no more."""
+        count = min(reader.unread, default=len(reader.run))
+        latest = reader.run[count - 1] if count else reader.last
+        if count < len(reader.run) and latest is not None:
+            for point, _ in (latest, *reader.run[count:]):
+                self._next.pop(point, None)
+        reader.run, reader.unread = [], {}
+        return latest
+
+    def _foreseen(
+        self, reader: _Reader, latest: _Read, record: Callable[..., list[tuple[Any, Any]]]
+    ) -> tuple[list[Any], dict[Any, Any]]:
+        values: list[Any] = []
+        by_key: dict[Any, Any] = {}
+        (point, before), room = latest, _MOST_BYTES
+        while len(reader.run) < _MOST_READS:
+            following = self._next.get(point)
+            inputs = [] if following is None else [_resolved(role, before) for role in following.roles]
+            if following is None or None in inputs:
+                break
+            bounds = _bound(following.steps, inputs)
+            room -= sum([bound.spec.nbytes for bound in bounds])
+            if not bounds or bounds[-1].spec.nbytes > _SMALL or room < 0:
+                break
+            outputs = record(following.steps, inputs, bounds)
+            point, before = following.point, list(map(ref, inputs))
+            outputs[-1][1].ahead = reader.unread, len(reader.run)
+            reader.unread[len(reader.run)] = 1
+            reader.run.append((point, before))
+            values.append(outputs[-1][1])
+            by_key |= dict(outputs)
+        return values, by_key
+
+
+def _recorded(
+    steps: Sequence[_Step],
+    inputs: Sequence[Any],
+    bounds: Sequence[Bound],
+    *,
+    place: Place,
+    where: CallSite,
+    channel: Channel,
+    new_value: Callable[[Spec], Any],
+) -> list[tuple[Any, Any]]:
+    """Records the ops of a continuation, and returns for each what makes its value, and the value."""
+    keys: list[Any] = []
+    outputs: list[Any] = []
+    for (name, attrs, sources), bound in zip(steps, bounds, strict=True):
+        ids = tuple([_id_of(_source(source, inputs, outputs)) for source in sources])
+        output = new_value(bound.spec)
+        output.name = channel.new_name()
+        channel.emit_call(place, where, name, attrs, ids, output.name.id)
+        outputs.append(output)
+        keys.append(key_of(name, attrs, ids))
+    return list(zip(keys, outputs, strict=True))
+
+
+def key_of(name: str, attrs: Attrs, ids: Sequence[Any]) -> Any:
+    """Returns what identifies the result of an op: 0.0 and -0.0 are equal, and not the same."""
+    return name, attrs, tuple([id if id.__class__ is not Literal else (repr(id.array),) for id in ids])
+
+
+def _steps_before(
+    recordings: list[Recording | Reply], place: Place, output: int
+) -> tuple[tuple[_Step, ...], list[int], bool] | None:
+    """Returns the ops before a read that make its value, the ids of their inputs, and whether nothing else is there.
+
+    None: no such ops were recorded since the last batch, too many, or one that may fail or that draws numbers.
+    """
+    ops: list[Any] = []
+    needed, is_all = {output}, True
+    latest: list[Any] = recordings[-2 * _MOST_STEPS :]
+    for entry in reversed(latest):
+        if isinstance(entry, Reply) or entry[0] != place:
+            continue
+        is_all = entry[1] is None and entry[6] in needed
+        if not is_all or len(ops) == _MOST_STEPS or not _may_be_foreseen(CATALOGUE[entry[3]]):
+            is_all = False
+            break
+        ops.insert(0, entry)
+        needed.update([id for id in entry[5] if id.__class__ is int])
+    if not ops or ops[-1][6] != output:
+        return None
+    outputs = [entry[6] for entry in ops]
+    ids: list[int] = []
+
+    def source(input: Any) -> tuple[str, Any]:
+        if input.__class__ is Literal:
+            return "number", input
+        if input in outputs:
+            return "output", outputs.index(input)
+        if input not in ids:
+            ids.append(input)
+        return "input", ids.index(input)
+
+    steps = tuple([(name, attrs, tuple(map(source, inputs))) for _, _, _, name, attrs, inputs, _ in ops])
+    return steps, ids, is_all
+
+
+def _may_be_foreseen(op: Op) -> bool:
+    """Whether an op does the same whenever it runs, and cannot fail for its values."""
+    return (
+        op.reach in _FORESEEN
+        and not (op.dynamic or op.refuses or op.expand)
+        and not {Trait.ASSERTS, Trait.RANDOM} & op.traits
+    )
+
+
+def _role(value: Any, before: Sequence[ref[Any]]) -> tuple[Any, ...] | None:
+    """Returns the role of an input of a continuation, by the inputs of the read before; None: it has none."""
+    if value.__class__ is Variable:
+        return "variable", ref(value)
+    for number, reference in enumerate(before):
+        other: Any = reference()
+        if other.__class__ is value.__class__ and other.siblings[0] is value.siblings[0]:
+            return "sibling", number, value.siblings[1] - other.siblings[1]
+    return None
+
+
+def _resolved(role: tuple[Any, ...], before: Sequence[ref[Any]]) -> Any:
+    """Returns the input that has a role after a read with these inputs; None: there is none, or it is not there."""
+    if role[0] == "variable":
+        return role[1]()
+    other = before[role[1]]()
+    references, place = ((), 0) if other is None else other.siblings
+    place += role[2]
+    value = references[place]() if 0 <= place < len(references) else None
+    return None if value is None or value.name is None else value
+
+
+def _bound(steps: Sequence[_Step], inputs: Sequence[Any]) -> list[Bound]:
+    """Returns the ops, bound to the specs of these inputs; none if they do not take them."""
+    bounds: list[Bound] = []
+    try:
+        for name, attrs, sources in steps:
+            specs = [_source(source, inputs, bounds).spec for source in sources]
+            bounds.append(bind(CATALOGUE[name], tuple(specs), attrs))
+    except TeletapeError:
+        return []
+    return bounds
+
+
+def _source(source: tuple[str, Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    kind, which = source
+    return which if kind == "number" else (inputs if kind == "input" else outputs)[which]
+
+
+def _id_of(value: Any) -> Any:
+    """Returns an input as it is recorded: the id of a value or a variable, or the number."""
+    if value.__class__ is Literal:
+        return value
+    return (value.value if value.__class__ is Variable else value).name.id
