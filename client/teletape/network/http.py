@@ -202,7 +202,7 @@ class Connection:
         content_type: str,
         first: FirstAnswer | None = None,
         expected: int = 0,
-        time_limit: float | None = None,
+        time_limit: Callable[[], float | None] = lambda: None,
     ) -> Buffer:
         """Sends buffers as one body, without joining them, and returns the answer's bytes.
 
@@ -216,7 +216,8 @@ class Connection:
             content_type: The type of the body, and of the answer.
             first: The result of `frame_at_once`, if the frame has been sent already.
             expected: Bytes of the tensors in the answer.
-            time_limit: Seconds that the server may take; None: as its own settings say.
+            time_limit: Returns, each time that it is sent, the seconds that the server may take; None: as its own
+                settings say.
         """
         firsts = [] if first is None else [first]
 
@@ -224,10 +225,10 @@ class Connection:
             if firsts:
                 with suppress(NotSentError):  # that was no attempt
                     return firsts.pop()()
-            frames = self._frames
+            frames, limit = self._frames, time_limit()
             if frames is None:
-                return self._frame_by_client(path, buffers, length, _frame_headers(content_type, time_limit))
-            head = self._head(path, content_type, time_limit)
+                return self._frame_by_client(path, buffers, length, _frame_headers(content_type, limit))
+            head = self._head(path, content_type, limit)
             return self._noted(self._posted(frames, head, buffers, length, expected))
 
         return self._retried(send, path, of_frame=True, polls=True).body

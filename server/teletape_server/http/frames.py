@@ -12,6 +12,7 @@ from starlette.datastructures import Headers
 
 import teletape_wire as wire
 from teletape_server.handlers.idempotency import STORED
+from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.protocols import Running
 from teletape_server.hosts.running import Joinable, StoredQuestion
 from teletape_server.http.negotiation import answer_type
@@ -73,7 +74,8 @@ class FrameBatch(NamedTuple):
         if prefix.total_length != length:
             raise wire.WireError(f"the frame declares {prefix.total_length} bytes, Content-Length {length}")
         key = params["idempotency_key"]
-        identity = key or (prefix.client, prefix.seq, prefix.nonce, *params.values())
+        compared = [value for name, value in params.items() if name != TIME_LIMIT]
+        identity = key or (prefix.client, prefix.seq, prefix.nonce, *compared)
         if key is None and not prefix.client:
             params = {**params, "idempotency_key": prefix.nonce.hex() or None}
             identity = identity if prefix.nonce else None

@@ -188,6 +188,31 @@ def test_a_server_that_says_nothing_is_left_at_the_timeout_and_nothing_is_lost(s
     assert v.numpy() == 2.0
 
 
+def test_a_batch_that_is_sent_again_after_its_reader_has_left_has_no_limit() -> None:
+    """What was recorded is executed, however long that takes: only the reader's time was over."""
+    limits: list[str | None] = []
+
+    class Noting(Loopback):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            if request.url.path.endswith("/batch"):
+                limits.append(request.headers.get("Teletape-Time-Limit"))
+            return super().handle_request(request)
+
+    loopback = Noting()
+    session = use(session_on(loopback))
+    loopback.mishaps.extend(["unreached"] * 1000)
+    v = tf.Variable(1.0)
+    v.assign_add(1.0)
+    with session.with_options(timeout=0.1), pytest.raises(DeadlineExceededError):
+        v.numpy()
+    loopback.mishaps.clear()
+    assert v.numpy() == 2.0
+    assert limits[0] == "0.100000"
+    assert limits[-1] is None
+    use(LocalSession())
+    session.close()
+
+
 def test_a_server_that_cannot_be_reached_is_named(loopback: Loopback) -> None:
     session = use(session_on(loopback))
     loopback.mishaps.extend(["unreached"] * 1000)

@@ -214,6 +214,10 @@ class SealedBatch:
         """Whether a thread may be waiting for its answer."""
         return not all(reply.settled for _, reply in self.replies)
 
+    def limit(self) -> float | None:
+        """Returns the seconds for the server; None if its readers have left: it is then executed all the same."""
+        return self.time_limit if self.awaited else None
+
     @property
     def left(self) -> set[int | None]:
         """The strands that have waited for it, and wait no longer."""

@@ -357,7 +357,7 @@ class Sender:
         frame = self._frame(sealed)
         first, sealed.first = sealed.first, None
         body = self.http.frame(
-            self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first, sealed.expected, sealed.time_limit
+            self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first, sealed.expected, sealed.limit
         )
         try:
             answer, served = wire.decode_answer(memoryview(body))
