@@ -92,7 +92,7 @@ bench-check: $(INSTALLED) ## compare the speed of two commits: ARGS='main . --on
 openapi: $(INSTALLED) ## export openapi/openapi.json
 	$(BIN)/python scripts/openapi_document.py $(ARGS)
 
-reference: $(INSTALLED) ## write docs/reference.md, derived functions and stubs from the catalogue
+reference: $(INSTALLED) ## write docs/reference.md, derived functions, stubs, and the service client's methods
 	$(BIN)/python scripts/reference.py $(ARGS)
 
 layout: $(INSTALLED) ## write the layout in docs/design.md from the packages' docstrings
