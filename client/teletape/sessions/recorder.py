@@ -145,6 +145,7 @@ class RemoteRecorder(SilentRecorder):
         self.silent = SilentRecorder(self.context, provenance)
         self.channel, self.read_ahead = channel, read_ahead
         self.id = channel.next_id()
+        self._expected = read_ahead.continuations.expected
         self._place = self._with(channel.strands.of_thread(self.id).id)
         self._name = ContextName(self.id, channel.buffer.recordings)  # ends with the recorder, and so with its thread
 
@@ -193,8 +194,9 @@ class RemoteRecorder(SilentRecorder):
             ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])
         except AttributeError:  # a string has no name: it is not on the server
             return self._apply_here(op, inputs, attrs, result)
-        place = self.place
-        expected = self.read_ahead.continuations.expected
+        task = running_task()
+        place = self._place if task is None else self.place
+        expected = self._expected
         if expected and (here := expected.get(place)) and not self.recorded:
             foreseen = here.pop(key_of(op.name, attrs, ids), None)
             if foreseen is not None:
@@ -209,7 +211,7 @@ class RemoteRecorder(SilentRecorder):
         else:
             channel.emit_call(place, where, op.name, attrs, ids, name.id)
         if result.host is None:
-            self.read_ahead.note(result, strand_of(place))
+            self.read_ahead.note(result, place if place.__class__ is int else strand_of(place))
         return result
 
     def _apply_here(self, op: Op, inputs: Sequence[Any], attrs: Attrs, result: Handle) -> Handle:

@@ -32,18 +32,15 @@ def running_task() -> Any:
     A library that is not imported has no tasks.
     """
     modules = sys.modules
-    asyncio = modules.get("asyncio")
-    current_task = getattr(asyncio, "current_task", None)
-    if current_task is not None and asyncio._get_running_loop() is not None:  # type: ignore[union-attr]  # it has both
-        return current_task()
-    trio = modules.get("trio.lowlevel")
-    if trio is not None:
+    loops = modules.get("_asyncio") or modules.get("asyncio")  # in C, if possible: this is called for every op
+    if loops is not None and loops._get_running_loop() is not None:
+        return modules["asyncio"].current_task()
+    if "trio.lowlevel" in modules:
         with suppress(AttributeError, RuntimeError):  # it is being imported; it does not run in this thread
-            return trio.current_task()
-    greenlets = modules.get("greenlet")
-    if greenlets is not None:
+            return modules["trio.lowlevel"].current_task()
+    if "greenlet" in modules:
         with suppress(AttributeError):
-            greenlet = greenlets.getcurrent()
+            greenlet = modules["greenlet"].getcurrent()
             return None if greenlet.parent is None else greenlet
     return None
 
