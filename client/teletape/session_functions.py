@@ -57,7 +57,7 @@ def sync() -> None:
 
 
 async def sync_async() -> None:
-    """Does what `sync` does while the event loop of asyncio or trio goes on: await it."""
+    """Waits like `sync` while the event loop of asyncio or trio goes on; await it."""
     check_loop()
     await current().sync_later()
 
@@ -370,7 +370,7 @@ class PooledSession:
 
 
 def _end(session: Session, kind: type[BaseException] | None) -> None:
-    """Ends a block: what waits in its session is computed, so that what fails is no later block's error."""
+    """Ends a block: its waiting commands run, so that a failure is not the error of a later block."""
     if session.closed is not None:
         return
     if kind is None:

@@ -60,7 +60,7 @@ def _requested(features: Any) -> Any:
 
 
 def convert(function: Callable[..., Any], features: Any = None) -> Callable[..., Any]:
-    """Returns a function that calls `function` converted: what `tf.function` traces."""
+    """Returns a function that calls `function` converted, as `tf.function` traces it."""
     unbound = getattr(function, "unbound", None)  # a method's function, without its object
 
     @functools.wraps(function)

@@ -1,4 +1,4 @@
-"""`tf.autograph.experimental`: what is not converted, options of loops, optional features."""
+"""`tf.autograph.experimental`: functions without conversion, options of loops, optional features."""
 
 from teletape.autograph.api import Feature, do_not_convert
 from teletape.autograph.directives import set_loop_options

@@ -49,7 +49,7 @@ class Restoration:
                 object.__setattr__(value, WAITING, _Attributes(self, number))
 
     def _replace_containers(self, value: AutoTrackable, edges: Mapping[str, int]) -> None:
-        """Replaces lists and dicts among the attributes that have fewer items than were saved by waiting containers."""
+        """Puts waiting containers in place of the lists and dicts among the attributes that lack saved items."""
         trackers = hasattr(value, "_tracker")  # of a Keras object, which has its lists elsewhere too: they stay
         for name, edge in edges.items():
             if name in value.__dict__ and not trackers:

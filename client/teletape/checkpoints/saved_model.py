@@ -1,4 +1,4 @@
-"""`tf.saved_model`: refuses to write and to read TensorFlow's graphs, and says what to use instead."""
+"""`tf.saved_model`: refuses to write and to read TensorFlow's graphs, and names the alternative."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def _loop(cond: Callable[..., Any], body: Callable[..., Any], values: Any, limit
 def cond(
     pred: Any, true_fn: Callable[[], Any] | None = None, false_fn: Callable[[], Any] | None = None, name: Any = None
 ) -> Any:
-    """Calls `true_fn` or `false_fn`, and returns its result as it is. The other function is not called.
+    """Calls `true_fn` or `false_fn`, and returns its unchanged result. The other function is not called.
 
     Raises:
         TypeError: One of them is missing, or cannot be called.

@@ -142,7 +142,7 @@ class Grown(RaggedValue):
         self.refuse_conversion()
 
     def parts(self) -> tuple[Any, ...]:
-        """The rows, their number, and what postponed ops take."""
+        """The rows, their number, and the inputs of postponed ops."""
         return self._parts
 
     def structure(self) -> GrownStructure:
@@ -312,5 +312,5 @@ class _Reference:
 
 
 def key_of(tensor: Tensor) -> Any:
-    """Returns what identifies the symbol of a trace."""
+    """Returns the key of a symbol of a trace."""
     return id(tensor.session), tensor.recorded.number

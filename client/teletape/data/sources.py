@@ -140,7 +140,7 @@ def generated(generator: Callable[..., Any], arguments: Sequence[Any], signature
 
 
 def _checked(value: Any, signature: Any, specs: Sequence[Any]) -> list[Any]:
-    """Returns the leaves of what a generator yielded.
+    """Returns the leaves of an element that a generator yielded.
 
     Raises:
         TypeError: They do not fit the specs.

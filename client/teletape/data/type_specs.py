@@ -1,4 +1,4 @@
-"""`tf.type_spec_from_value`: the spec of a value, be it a tensor, what becomes one, or a dataset."""
+"""`tf.type_spec_from_value`: the spec of a tensor, of a value that becomes one, or of a dataset."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def is_traceback_filtering_enabled() -> bool:
 
 
 def reports(function: Callable[P, R]) -> Callable[P, R]:
-    """Wraps a function so that it reports what it raises. A call takes 0.05 µs more: not for what runs at each op."""
+    """Wraps a function so that it reports its exceptions. A call takes 0.05 µs more, too much for every op."""
 
     @functools.wraps(function)
     def reporting(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -95,7 +95,7 @@ def reports(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _suggest_keyword(error: BaseException, function: Callable[..., Any]) -> None:
-    """Adds the nearest argument to what Python says of a keyword argument that the function does not have."""
+    """Adds the nearest argument to Python's message about an unknown keyword argument."""
     unexpected = _UNEXPECTED.fullmatch(str(error))
     if unexpected is None or unexpected[1] != function.__qualname__:  # the message is about another function
         return
@@ -147,7 +147,7 @@ def reports_methods(cls: type) -> None:
 
 
 def _is_silent(method: object) -> TypeGuard[FunctionType]:
-    """Whether a method does not report what it raises."""
+    """Whether a method does not report its exceptions."""
     return (
         isinstance(method, FunctionType)
         and method.__code__ not in _WRAPPERS
@@ -170,7 +170,7 @@ def reports_construction(cls: type) -> None:
 
 
 def unwrapped(function: Any) -> Any:
-    """Returns the function that `reports` or `retries` has wrapped; anything else as it is."""
+    """Returns the function that `reports` or `retries` has wrapped; anything else unchanged."""
     return function.__wrapped__ if getattr(function, "__code__", None) in _WRAPPERS else function
 
 

@@ -127,7 +127,7 @@ class ReadAhead:
 
 
 def _unread(reference: ref[Any]) -> Any:
-    """Returns the value, or what the variable holds now, if the program can read it and it is not known here."""
+    """Returns the value, or the variable's present value, if the program can read it and it is not known here."""
     referent = reference()
     value = referent.value if referent.__class__ is Variable else referent
     return None if value is None or value.host is not None else value

@@ -200,7 +200,7 @@ class RemoteSession(Session):
         self._note_read(read, self.channel.ask(place, fetches, where, expected))
 
     def _reading(self, values: Sequence[Any], where: CallSite) -> tuple[list[Any], Place, list[Command], int]:
-        """Returns what a read fetches, where it is recorded, its questions, and the bytes that it expects.
+        """Returns the values that a read fetches, their place, the questions, and the expected bytes.
 
         The read is counted by the line of the program that reads.
         """

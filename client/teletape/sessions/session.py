@@ -226,7 +226,7 @@ class Session(ABC):
         """Notes that these values are of one call: a program that reads one of them will read the others."""
 
     def row_counts(self, where: CallSite) -> tuple[int, Callable[[int], None]]:
-        """Returns how many rows of a tensor a line took when it last went through one, and what notes the next."""
+        """Returns the number of rows that a line took of the last tensor, and a function that notes the next number."""
         raise NotImplementedError  # pragma: no cover - of a session on a server alone
 
     def slices_component(self, slices: SlicesValue, which: str) -> Recorded:

@@ -135,7 +135,7 @@ def own_copy(array: HostArray) -> Any:
 
 
 def current_value(tensor: TensorLike) -> Any:
-    """Returns the recorded value of a tensor, or of what a variable has now."""
+    """Returns the recorded value of a tensor, or of a variable's present value."""
     return getattr(tensor.recorded, "value", tensor.recorded)
 
 

@@ -74,7 +74,7 @@ class Driver:
         self.value: Any = None  #: The exchange's result.
 
     def result(self, on_event: Callable[[Event], object] | None = None) -> Any:
-        """Performs the exchange to its end, and returns what it returns."""
+        """Performs the exchange to its end, and returns its result."""
         event = self.next_event()
         while event is not None:
             error = None
@@ -144,7 +144,7 @@ class AsyncDriver:
         self.value: Any = None  #: The exchange's result.
 
     async def result(self, on_event: Callable[[Event], object] | None = None) -> Any:
-        """Performs the exchange to its end, and returns what it returns."""
+        """Performs the exchange to its end, and returns its result."""
         event = await self.next_event()
         while event is not None:
             error = None

@@ -178,7 +178,7 @@ class ElementFunction:
             self.result = structure.pack(pattern, self._specs)
 
     def _plain(self, leaves: Sequence[Any]) -> tuple[list[Any], Any]:
-        """Runs the function as it is, op by op."""
+        """Runs the function untraced, op by op."""
         with running_through():
             return self._results([tensor_of(leaf) for leaf in leaves])
 

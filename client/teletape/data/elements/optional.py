@@ -23,7 +23,7 @@ class Optional:
 
     @staticmethod
     def from_value(value: Any) -> Optional:
-        """Returns an optional that has `value`, a structure of tensors or of what becomes one."""
+        """Returns an optional that has `value`, a structure of tensors or of values that become tensors."""
         tensors = nest.map_structure(
             lambda leaf: leaf if isinstance(leaf, TensorLike) or leaf is None else convert_to_tensor(leaf), value
         )

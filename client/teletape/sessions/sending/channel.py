@@ -303,7 +303,7 @@ class Channel:
             reply.settle(error=ended(self._sender.closed or ""))
 
     def _leave(self, reply: Reply, questions: Sequence[Recording], error: TeletapeError) -> None:
-        """Waits no longer for a reply: its questions are not sent, or the server stops what only it has read."""
+        """Gives up a reply: its questions are not sent, or the server stops the work that only it has read."""
         reply.settle(error=error)
         self.buffer.withdraw(questions)
         self._sender.left(reply)

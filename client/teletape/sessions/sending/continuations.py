@@ -1,4 +1,4 @@
-"""Continuations: what a program computes and reads directly after a read comes with that read when it is made again."""
+"""Continuations: ops and reads that directly follow a read are repeated with that read in the next step."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from teletape_engine.errors import TeletapeError
 from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec
 
-if TYPE_CHECKING:  # with it comes HTTP, which a program without a server does not load
+if TYPE_CHECKING:  # it imports HTTP, which a program without a server does not load
     from teletape.sessions.sending.channel import Channel
 
-_MOST_STEPS: Final = 8  #: Ops between two reads that are foreseen, at most.
-_MOST_READS: Final = 64  #: Reads that are foreseen at a time, at most.
-_MOST_BYTES: Final = 16 << 20  #: Bytes of what is computed for them, at most.
-_SMALL: Final = 16 << 10  #: Bytes of a value that is read then, at most.
-_MOST_CONTINUATIONS: Final = 1024  #: Reads of which it is kept what follows them, at most.
+_MOST_STEPS: Final = 8  #: The largest number of ops between two foreseen reads.
+_MOST_READS: Final = 64  #: The largest number of reads that are foreseen at a time.
+_MOST_BYTES: Final = 16 << 20  #: The largest number of bytes that their ops compute.
+_SMALL: Final = 16 << 10  #: The largest number of bytes of a value that is read.
+_MOST_CONTINUATIONS: Final = 1024  #: The largest number of reads whose continuations are stored.
 _FORESEEN: Final = frozenset((Reach.ELEMENTS, Reach.MOVES, Reach.SUMS, Reach.LINES, Reach.PRODUCTS))
 
 
-#: An op of a continuation: its name, its attributes, and where each input comes from: ("output", which op of the
-#: continuation made it), ("input", its number), or ("number", the number).
+#: An op of a continuation: its name, its attributes, and the origin of each input: ("output", the index of the
+#: continuation's op that makes it), ("input", its index), or ("number", the number).
 _Step: TypeAlias = tuple[str, Attrs, tuple[tuple[str, Any], ...]]
-#: A line that reads, and the how-manieth it is of reads that follow each other. Not the call site: that moves while
-#: CPython specializes the code.
+#: A line that reads, and its index among consecutive reads. Not the call site, which moves while CPython specializes
+#: the code.
 _Point: TypeAlias = tuple[CodeType, int, int]
-#: A point, and references to the inputs of what was computed there.
+#: A point, and references to the inputs of the ops there.
 _Read: TypeAlias = tuple[_Point, list[ref[Any]]]
 
 
 class _Continuation(NamedTuple):
-    """What a program computed and read directly after a read.
+    """The ops and the read that directly followed a read.
 
     Attributes:
         point: The read.
@@ -56,12 +56,12 @@ class _Continuation(NamedTuple):
 
 
 class _Reader:
-    """The reads of one strand that follow each other.
+    """The consecutive reads of one strand.
 
     Attributes:
         last: The latest one; None: other commands came after it.
-        run: Those that were foreseen after it.
-        unread: The numbers of those of them that the program has not made.
+        run: The reads that were foreseen after it.
+        unread: The numbers of the foreseen reads that the program has not made.
     """
 
     __slots__ = ("last", "run", "unread")
@@ -73,7 +73,7 @@ class _Reader:
 
 
 class Continuations:
-    """Foresees what a program computes and reads after a read: the same as in the step before, on what comes next.
+    """Foresees the ops and reads after a read: those of the step before, on the next inputs.
 
     `[float(tf.norm(g)) for g in gradients]` computes a norm, reads it, computes the next norm, reads it, and so on.
     When it comes again, its first read has all norms computed, and brings them; the calls that follow find them. Only
@@ -85,22 +85,22 @@ class Continuations:
 
     def __init__(self) -> None:
         self.expected: dict[Place, dict[Any, Any]] = {}
-        self._recorded: dict[Place, dict[Any, Any]] = {}  # what is expected as soon as the read is answered
+        self._recorded: dict[Place, dict[Any, Any]] = {}  # the values that are expected when the read is answered
         self._known: WeakValueDictionary[Id, Any] = WeakValueDictionary()  # variables, and values made together
         self._next: dict[_Point, _Continuation] = {}
         self._readers: dict[int, _Reader] = {}
 
     def note(self, id: Id, value: Any) -> None:
-        """Notes a variable, or a value that one call has made together with others."""
+        """Notes a variable, or a value of a call with several results."""
         self._known[id] = value
 
     def forget(self) -> None:
-        """Notes that variables change: what was computed of them is not what a later call would compute."""
+        """Notes that variables change: values that were computed from them are no longer valid for later calls."""
         self.expected.clear()
         self._recorded.clear()
 
     def arrived(self, place: Place) -> None:
-        """Notes that the latest read there was answered."""
+        """Notes that the latest read of a place was answered."""
         recorded = self._recorded.pop(place, None)
         if recorded:
             self.expected[place] = recorded
@@ -112,10 +112,10 @@ class Continuations:
     def foreseen(
         self, value: Any, where: CallSite, place: Place, channel: Channel, new_value: Callable[[Spec], Any]
     ) -> list[Any]:
-        """Records what the program is likely to compute after a read, and returns what it is likely to read of that.
+        """Records the ops that are likely to follow a read, and returns those results that are likely to be read.
 
         Args:
-            value: What is read.
+            value: The value that is read.
             where: The line that reads.
             place: The context and the strand that read.
             channel: The session's way to its server.
@@ -148,7 +148,7 @@ class Continuations:
         return values
 
     def _latest(self, reader: _Reader) -> _Read | None:
-        """Returns the latest read of a strand, foreseen or not; what was foreseen after it is so no more."""
+        """Returns the latest read of a strand, foreseen or not, and drops the reads that were foreseen after it."""
         count = min(reader.unread, default=len(reader.run))
         latest = reader.run[count - 1] if count else reader.last
         if count < len(reader.run) and latest is not None:
@@ -192,7 +192,7 @@ def _recorded(
     channel: Channel,
     new_value: Callable[[Spec], Any],
 ) -> list[tuple[Any, Any]]:
-    """Records the ops of a continuation, and returns for each what makes its value, and the value."""
+    """Records the ops of a continuation, and returns the key and the value of each."""
     keys: list[Any] = []
     outputs: list[Any] = []
     for (name, attrs, sources), bound in zip(steps, bounds, strict=True):
@@ -206,14 +206,14 @@ def _recorded(
 
 
 def key_of(name: str, attrs: Attrs, ids: Sequence[Any]) -> Any:
-    """Returns what identifies the result of an op: 0.0 and -0.0 are equal, and not the same."""
+    """Returns the key of an op's result; 0.0 and -0.0 have different keys, although they are equal."""
     return name, attrs, tuple([id if id.__class__ is not Literal else (repr(id.array),) for id in ids])
 
 
 def _steps_before(
     recordings: list[Recording | Reply], place: Place, output: int
 ) -> tuple[tuple[_Step, ...], list[int], bool] | None:
-    """Returns the ops before a read that make its value, the ids of their inputs, and whether nothing else is there.
+    """Returns the ops before a read that make its value, the ids of their inputs, and whether they are all the ops.
 
     None: no such ops were recorded since the last batch, too many, or one that may fail or that draws numbers.
     """
@@ -248,7 +248,7 @@ def _steps_before(
 
 
 def _may_be_foreseen(op: Op) -> bool:
-    """Whether an op does the same whenever it runs, and cannot fail for its values."""
+    """Whether an op has the same result each time it runs, and cannot fail because of its values."""
     return (
         op.reach in _FORESEEN
         and not (op.dynamic or op.refuses or op.expand)
@@ -268,7 +268,7 @@ def _role(value: Any, before: Sequence[ref[Any]]) -> tuple[Any, ...] | None:
 
 
 def _resolved(role: tuple[Any, ...], before: Sequence[ref[Any]]) -> Any:
-    """Returns the input that has a role after a read with these inputs; None: there is none, or it is not there."""
+    """Returns the input with a role after a read with these inputs; None: there is none, or it is gone."""
     if role[0] == "variable":
         return role[1]()
     other = before[role[1]]()
@@ -296,7 +296,7 @@ def _source(source: tuple[str, Any], inputs: Sequence[Any], outputs: Sequence[An
 
 
 def _id_of(value: Any) -> Any:
-    """Returns an input as it is recorded: the id of a value or a variable, or the number."""
+    """Returns the recorded form of an input: the id of a value or a variable, or the number."""
     if value.__class__ is Literal:
         return value
     return (value.value if value.__class__ is Variable else value).name.id

@@ -293,7 +293,7 @@ class SealedBatch:
 
 
 def _time_limit(readers: Sequence[Reply]) -> tuple[float | None, float | None]:
-    """Returns the timeout of the last reader, and what is left of it: usually all, in the same digits each time."""
+    """Returns the timeout of the last reader, and the rest of it; usually all, so that frames stay equal."""
     if not readers or None in [reader.timeout for reader in readers]:
         return None, None
     last = max(readers, key=operator.attrgetter("until"))

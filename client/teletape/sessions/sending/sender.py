@@ -207,7 +207,7 @@ class Sender:
         return self._turns >= self._wakes
 
     def left(self, reply: Reply) -> None:
-        """Stops on the server what only a reader has waited for that waits no longer. Never waits."""
+        """Stops the server's work for a reader that waits no longer, if nothing else needs it. It never waits."""
         sealed = self.in_flight
         if sealed is None or sealed.awaited or all(other is not reply for _, other in sealed.replies):
             return
@@ -513,7 +513,7 @@ def ended(reason: str) -> SessionEndedError:
 
 
 def _in_words_of_the_reader(failure: Failure, sealed: SealedBatch) -> str:
-    """Returns the message of a failure; the server knows of a timeout what was left of it."""
+    """Returns the message of a failure, with the whole timeout; the server only knows the rest of it."""
     timeout = sealed.timeout
     if timeout is None or failure.code != DeadlineExceededError.code or not failure.message.startswith(_NOT_DONE):
         return failure.message
