@@ -309,6 +309,15 @@ def test_what_a_function_assigns_is_asked_again_after_it_may_have_been_replaced(
     assert [send.method for send in Played(ASSIGNING, answer(), call=GRADIENT, known=known).sent] == ["GET", "POST"]
 
 
+def test_a_value_is_read_without_a_key_and_waited_for_as_long_as_there_is_time() -> None:
+    reading = QUESTION._replace(method="GET", fields=None)
+    played = Played(*[httpx.ReadTimeout("")] * 9, answer(), call=reading, timeout=300.0)
+    assert "Idempotency-Key" not in played.sent[0].headers
+    assert (len(played.sent), played.pauses) == (10, [])
+    with pytest.raises(DeadlineExceededError):
+        Played(*[httpx.ReadTimeout("")] * 3, call=reading, timeout=80.0)
+
+
 STREAM = {"headers": {"Content-Type": "text/event-stream"}}
 PROGRESS = b'event: progress\ndata: {"iteration":5}\n\n'
 LAST = b'event: answer\nid: 200\ndata: {"y":\ndata: 2.5}\n\n'

@@ -102,7 +102,7 @@ class Attempt:
         self.is_json = body is not None and body.content_type == JSON
         if body is not None:
             self.headers["Content-Type"] = body.content_type
-        if call.is_work:
+        if call.is_work and call.method != "GET":  # the server would store the answer, which may be large
             self.headers["Idempotency-Key"] = _new_key()
         self.headers |= {name: value for name, value in (call.headers or {}).items() if value is not None}
         self.address: str | None = None  # the address at which the answer is waited for
@@ -177,6 +177,9 @@ class Attempt:
                 response = yield self.request()
                 answer = yield from self._answer(response, is_retry=failures > 0)
             except httpx.RequestError as error:
+                if self.call.method == "GET" and isinstance(error, httpx.ReadTimeout):  # it waits for what runs
+                    self._check_time(0.0, error)
+                    continue
                 self._check_time(wait if failures < self.options.max_retries else 0.0, error)
                 if failures >= self.options.max_retries or isinstance(error, httpx.UnsupportedProtocol):
                     raise self.no_answer(error) from error
@@ -231,8 +234,7 @@ class Attempt:
         if status < 300:
             return Answer(response, lambda: self._read(response))
         if status == 406 and self.call.method == "GET" and self.headers["Accept"].startswith(SAFETENSORS):
-            # Safetensors has no name for its dtype.
-            self.headers = {**self.headers, "Accept": JSON, "Idempotency-Key": _new_key()}
+            self.headers = {**self.headers, "Accept": JSON}  # safetensors has no name for its dtype
             return 0.0
         if status in _GONE and self.call.method == "DELETE" and is_retry:  # the first attempt has deleted it
             return Answer(response, lambda: None)
