@@ -1,15 +1,16 @@
 """The functions that `tf.function` traces: methods without their objects, and converted functions.
 
 A traced function of a method must not keep the object alive. The package `autograph`, which is above, registers the
-conversion.
+conversion; it is loaded for the first function that is traced.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from teletape.program.tracebacks import report
 
@@ -54,11 +55,8 @@ class BoundFunction:
 
 
 # ----------------------------------------------------------------------------------------------------- conversion
-def _as_it_is(function: Callable[..., Any], features: Any = None) -> Callable[..., Any]:
-    return function
-
-
-_convert: Callable[..., Callable[..., Any]] = _as_it_is
+_PACKAGE: Final = "teletape.autograph.api"  #: It is above this one, and registers the conversion when it is loaded.
+_convert: Callable[..., Callable[..., Any]] | None = None
 
 
 def register(convert: Callable[..., Callable[..., Any]]) -> None:
@@ -69,4 +67,7 @@ def register(convert: Callable[..., Callable[..., Any]]) -> None:
 
 def converted(function: Callable[..., Any], features: Any = None) -> Callable[..., Any]:
     """Returns the function with its control flow on tensors converted."""
+    if _convert is None:
+        importlib.import_module(_PACKAGE)
+    assert _convert is not None, "the package registers it"
     return _convert(function, features)
