@@ -9,6 +9,7 @@ command.
 from __future__ import annotations
 
 import contextvars
+import importlib
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -148,8 +149,12 @@ class Session(ABC):
     #: Called with a session that a `with` statement has closed; current.py sets it.
     left: ClassVar[Callable[[Session], None]]
     #: Return the program's object for a recorded variable or value of a session; variables/ and tensors/ set them.
-    as_variable: ClassVar[Callable[[Any, Session], Any]]
-    as_tensor: ClassVar[Callable[[Any, Session], Any]]
+    as_variable: ClassVar[Callable[[Any, Session], Any]] = staticmethod(
+        lambda recorded, owner: _loaded("teletape.variables.variable").as_variable(recorded, owner)
+    )
+    as_tensor: ClassVar[Callable[[Any, Session], Any]] = staticmethod(
+        lambda recorded, owner: _loaded("teletape.tensors.tensor").as_tensor(recorded, owner)
+    )
 
     local: bool
     tracing: bool = False
@@ -648,6 +653,12 @@ class Session(ABC):
     def device_name(self) -> str:
         """The device that it computes on, in TensorFlow's form, with the server's address as the job."""
         return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+def _loaded(module: str) -> type[Session]:
+    """Loads a module that sets functions of sessions: nothing of the program may have used it before."""
+    importlib.import_module(module)
+    return Session
 
 
 def _alive(method: weakref.WeakMethod[Callable[[], T]]) -> Callable[[], T]:

@@ -14,6 +14,7 @@ from serving import KEYS, Server
 from teletape.errors import InvalidArgumentError, RequestError, SessionEndedError
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
+from teletape.sessions.remote import RemoteSession
 from teletape.terminal.commands import main
 from teletape_server.settings import Settings
 
@@ -267,3 +268,27 @@ def test_the_device_of_a_tensor_is_where_it_is(server_url: str) -> None:
         )
         with tf.device(device):
             pass
+
+
+JOINS = """
+import sys
+
+import teletape as tf
+
+session = tf.connect(sys.argv[1], session="notebook")
+print([variable.name for variable in session.variables()], [tensor.shape.as_list() for tensor in session.tensors()])
+session.close()
+"""
+
+
+def test_a_program_that_has_made_nothing_sees_what_the_former_one_has_made(server_url: str) -> None:
+    """Of the modules of variables and tensors it has used none."""
+    session = tf.connect(server_url, session="notebook")
+    assert isinstance(session, RemoteSession)
+    v, x = tf.Variable(2.0, name="v"), tf.ones([2, 3]) * 2.0
+    session.detach()
+    done = subprocess.run([sys.executable, "-P", "-c", JOINS, server_url], capture_output=True, text=True, timeout=120)
+    assert (done.stdout.split("] ")[0], done.stderr) == ("['v:0'", "")
+    assert "[2, 3]" in done.stdout
+    del v, x
+    tf.connect(local=True)
