@@ -65,7 +65,7 @@ class Client(Server):
             socket = _socket(address)
             transport = None if socket is None else httpx.HTTPTransport(uds=socket, verify=False)
             http_client = self._own = httpx.Client(transport=transport, **_network(address))
-        connection = Connection(http_client, _base(address), own, Known())
+        connection = Connection(http_client, _base(address), own, Known(), self._own is not None)
         options = _options(timeout, max_retries, headers, on_progress)
         super().__init__(connection, options, "/v1")
 
@@ -103,7 +103,7 @@ class AsyncClient(AsyncServer):
             socket = _socket(address)
             transport = None if socket is None else httpx.AsyncHTTPTransport(uds=socket, verify=False)
             http_client = self._own = httpx.AsyncClient(transport=transport, **_network(address))
-        connection = AsyncConnection(http_client, _base(address), own, Known())
+        connection = AsyncConnection(http_client, _base(address), own, Known(), self._own is not None)
         options = _options(timeout, max_retries, headers, on_progress)
         super().__init__(connection, options, "/v1")
 

@@ -355,3 +355,15 @@ def test_an_http_client_of_the_callers_own_sends_the_requests(server_url: str) -
             assert client.info().name == "teletape"
         assert not http.is_closed
     assert paths == ["/v1/info"]
+
+
+def test_headers_that_the_caller_changes_on_its_http_client_are_sent_with_the_next_request(server_url: str) -> None:
+    sent = []
+    with (
+        httpx.Client(event_hooks={"request": [lambda request: sent.append(request.headers["X-Turn"])]}) as http,
+        Client(server_url, http_client=http) as client,
+    ):
+        for turn in ("1", "2", "3", "4"):  # the last ones are plain
+            http.headers["X-Turn"] = turn
+            client.run([], tensors={"x": 1.5}, fetch=["x"])
+    assert sent == ["1", "2", "3", "4"]

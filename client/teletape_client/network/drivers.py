@@ -25,12 +25,14 @@ class Connection(NamedTuple):
         url: The server's address.
         headers: The headers of each request.
         known: The known facts about questions.
+        is_own: Whether the HTTP client is the client's own, so that its headers stay as they are.
     """
 
     http: httpx.Client
     url: str
     headers: Mapping[str, str]
     known: Known
+    is_own: bool
 
 
 class AsyncConnection(NamedTuple):
@@ -40,12 +42,13 @@ class AsyncConnection(NamedTuple):
     url: str
     headers: Mapping[str, str]
     known: Known
+    is_own: bool
 
 
 def _request(connection: Connection | AsyncConnection, action: Send) -> httpx.Request:
     """Returns a request as httpx builds it; of a plain one whose head was there before only the body is new."""
-    http, url, headers, known = connection
-    if not action.is_plain or http.cookies:
+    http, url, headers, known, is_own = connection
+    if not (action.is_plain and is_own) or http.cookies:
         own = {**headers, **action.headers}
         place = url + action.path
         return http.build_request(action.method, place, headers=own, content=action.content, timeout=action.timeout)
