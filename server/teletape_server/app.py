@@ -48,8 +48,9 @@ from teletape_server.routes import endpoints
 from teletape_server.routes.server import catalogue, expressions, info, metrics
 from teletape_server.routes.session import batch, requests, run, sessions
 from teletape_server.routes.session.session_events import SessionFeed
+from teletape_server.sessions.ended_sessions import Boot
 from teletape_server.sessions.quotas import Quota
-from teletape_server.sessions.registry import Boot, Registry
+from teletape_server.sessions.registry import Registry
 from teletape_server.sessions.starts import Starts
 from teletape_server.sessions.store import Store
 from teletape_server.settings import Settings

@@ -50,9 +50,9 @@ def test_the_page_counts_as_an_object_does(page: Page) -> None:
         page.end_request(took / 2, 1.0 + number, took, is_frame=number % 2 == 0)
         expected[0].note(took)
         if number % 3:
-            page.note_own(2, took)
+            page.note_lent(2, took)
             expected[1].note(took)
-    for durations, other in zip((page.durations, page.own(2)), expected, strict=True):
+    for durations, other in zip((page.durations, page.lent(2)), expected, strict=True):
         assert durations.counts == other.counts
         assert durations.seconds == pytest.approx(other.seconds)
     assert page.durations.total == len(seconds)
@@ -65,8 +65,8 @@ def test_the_page_counts_as_an_object_does(page: Page) -> None:
 def test_what_the_page_has_of_the_session_and_of_each_slot_is_apart(page: Page) -> None:
     page.begin_request()
     page.end_request(1.0, 1.0, 1000.0, is_frame=True)
-    page.note_own(4, 1000.0)
-    facts = page.durations.counts, page.own(4).counts
+    page.note_lent(4, 1000.0)
+    facts = page.durations.counts, page.lent(4).counts
     assert facts[0][-1] == facts[1][-1] == 1
     assert len(facts[0]) == BUCKETS
     for slot in range(SLOTS):
@@ -80,6 +80,6 @@ def test_what_the_page_has_of_the_session_and_of_each_slot_is_apart(page: Page) 
         else:
             assert running == (slot + 1, bytes([slot + 1]) * 64)
             assert page.worked(slot) == 0.5 + slot
-    assert (page.durations.counts, page.own(4).counts) == facts
+    assert (page.durations.counts, page.lent(4).counts) == facts
     page.clear(4)
-    assert page.own(4).total == 0
+    assert page.lent(4).total == 0

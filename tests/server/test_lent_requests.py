@@ -1,5 +1,6 @@
 """Plain requests in JSON over connections that a session's process serves: no caller sees a difference."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -165,6 +166,28 @@ def test_requests_of_the_process_are_counted_by_route(server: Server, http: http
     after = read(other)
     assert after["teletape_requests_total", "POST", ROUTE, "200"] == sent, "what has ended stays counted"
     assert after["teletape_key_requests_total", "ann"] > of_key
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_the_limits_left_are_those_of_a_caller_alone(server: Server) -> None:
+    """The process answers one request after the other, whatever ran when the connections were lent."""
+    with contextlib.ExitStack() as stack:
+        callers = [stack.enter_context(server.client()) for _ in range(6)]
+
+        def ask_together() -> int:
+            threads = [threading.Thread(target=ask, args=(caller, [1.0])) for caller in callers]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            return int(host_of(server).facts().lent)
+
+        until(lambda: ask_together() == len(callers))
+        before = by_process(server)
+        answered = [ask(caller, [1.0]) for caller in callers]
+        assert by_process(server) == before + len(callers)
+    limits = {(response.headers["ratelimit"], response.headers["ratelimit-policy"]) for response in answered}
+    assert limits == {('"requests";r=128', '"requests";q=128;qu="concurrent-requests"')}
 
 
 # ---------------------------------------------------------------------------------------------- what the server answers

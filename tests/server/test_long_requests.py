@@ -1,6 +1,7 @@
 """Requests with an address: what takes long, or is to be answered later, is waited for there, without its body."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -405,6 +406,30 @@ def test_a_frame_and_a_run_are_cancelled_too(rest: Rest) -> None:
     answer, _ = wire.decode_answer(ok(answer_at(rest.http, frame)).content)
     assert answer.failure is not None
     assert answer.failure.code == "cancelled"
+
+
+def test_a_run_that_waits_for_its_turn_has_an_address_and_is_cancelled() -> None:
+    settings = dataclasses.replace(SETTINGS, runs=1, patience=600.0)  # for a turn too
+    with Server(settings).running() as server, server.client() as http:
+        first = accepted(http.post("/v1/run", json=ENDLESS_RUN, headers=ASYNC))
+        second, third = (accepted(http.post("/v1/run", json=RUN, headers=ASYNC)) for _ in range(2))
+        accepted(http.get(second, headers={"Prefer": "wait=0"}))
+        assert accepted(http.delete(second)) == second
+        assert is_cancelled(answer_at(http, second))
+        http.delete(first)
+        assert is_cancelled(answer_at(http, first))
+        ok(answer_at(http, third))
+
+
+def test_an_answer_that_waits_for_another_request_says_that_its_own_has_ended(server: Server, rest: Rest) -> None:
+    location = accepted(rest.http.post(f"{rest.path}/run", json={"commands": []}, headers=ASYNC))
+    ok(answer_at(rest.http, location))
+    with stopped(server):
+        running = accepted(rest.http.post(f"{rest.path}/run", json={"commands": []}, headers=ASYNC))
+        ended = [rest.http.get(address, headers={"Prefer": "wait=0"}) for address in (location, running)]
+        assert [accepted(response) for response in ended] == [location, running]
+        assert [response.json()["has_ended"] for response in ended] == [True, False]
+    ok(answer_at(rest.http, location))
 
 
 def test_another_run_under_a_key_is_refused_however_it_is_to_be_answered(server: Server) -> None:

@@ -90,7 +90,7 @@ def test_what_is_in_use_is_reported(served: Server) -> None:
         assert metrics["teletape_session_bytes",] == ok(http.get("/v1/sessions/one")).json()["bytes_in_use"] >= 4000
         assert metrics["teletape_bodies_bytes",] == metrics["teletape_unanswered_requests",] == 0
         assert metrics["teletape_connections",] >= 1
-        assert metrics["teletape_handed_connections",] == 0
+        assert metrics["teletape_lent_connections",] == 0
         assert metrics["process_open_fds",] > 0
         ok(http.delete("/v1/sessions/one"))
         os.kill(served.worker("two", "local"), signal.SIGKILL)
@@ -149,7 +149,7 @@ def test_frames_of_lent_connections_are_counted_by_their_process(monkeypatch: py
             return int(read(other)["teletape_frames_total", "0"])
 
         until(lambda: send() > 0)
-        while read(other)["teletape_handed_connections",] and sent < 200:
+        while read(other)["teletape_lent_connections",] and sent < 200:
             send()
         metrics = read(other)
         assert metrics["teletape_frames_total", "200"] + metrics["teletape_frames_total", "0"] == sent

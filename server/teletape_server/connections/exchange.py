@@ -195,6 +195,7 @@ class FrameExchange:
         self._batch = self.head.plain or FrameBatch.read(
             request.prefix, self.head.params, length=self._length, max_header=max_header
         )
+        request.running.request_id = self.request_id
         self._batch.note(self.session, request.running)
         self._running = request.running
         self._wait(self._batch, request.running, max(self._heads.settings.patience - request.seconds, 0.0))

@@ -123,7 +123,7 @@ class Frames:
     def exchange(
         self, head: FrameHead, session: SessionEntry, length: int, memory: FrameMemory | None = None
     ) -> FrameExchange:
-        """Returns the exchange of a frame."""
+        """Returns the exchange of a frame, or of a plain request to a session."""
         return FrameExchange(self.heads, head, session, length, self.respond, memory)
 
     def _named_memory(self, request: Head, length: int) -> FrameMemory | None:

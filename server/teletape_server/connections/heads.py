@@ -30,6 +30,7 @@ from teletape_server.middleware.compression import SMALLEST, accepts_gzip
 from teletape_server.middleware.metrics import Metrics
 from teletape_server.middleware.rate_limits import add_rate_limits
 from teletape_server.problems import Problem
+from teletape_server.sessions.counted_bodies import MOST_EARLY
 from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
 
@@ -37,7 +38,6 @@ from teletape_server.settings import Settings
 _URL: Final = re.compile(rb"/v1/sessions/([A-Za-z0-9._~-]+)/batch")
 _SESSIONS: Final = b"/v1/sessions/"
 _RUN: Final = RUN.encode()
-MOST_OF_RUN: Final = 1 << 20  # bytes of a request without a session, whose body waits here for its turn
 #: A request with one of these is not plain.
 _SPECIAL: Final = ("expect", "idempotency-key", "origin", "prefer", "transfer-encoding", "upgrade")
 
@@ -174,13 +174,29 @@ class FrameHeads:
         head = FrameHead("", "", HEALTH.route, {}, HEALTH, False, request_id, request.keep_alive, forwarded)
         return head, 0
 
-    def complete(self, response: Response, head: FrameHead, session: SessionEntry | None, request_id: str) -> None:
-        """Adds to the answer of a request the headers of every answer."""
+    def complete(
+        self,
+        response: Response,
+        head: FrameHead,
+        session: SessionEntry | None,
+        request_id: str,
+        *,
+        is_alone: bool = False,
+    ) -> None:
+        """Adds to the answer of a request the headers of every answer.
+
+        Args:
+            response: The answer.
+            head: The request's.
+            session: Its session.
+            request_id: Its id.
+            is_alone: Whether its session has no other request when it is answered.
+        """
         headers = MutableHeaders(raw=response.raw_headers)
         self.guard.complete(headers, head.path, request_id)
         if head.plain is not None:
             state = {"owner": head.owner, "session": None if head.is_run else session}
-            add_rate_limits(headers, self.registry, head.path, state)
+            add_rate_limits(headers, self.registry, head.path, state, is_alone=is_alone)
             headers.add_vary_header("Accept-Encoding")
 
     def can_receive(self, head: FrameHead, length: int) -> bool:
@@ -191,7 +207,7 @@ class FrameHeads:
             return True
         if length < (wire.PREFIX_LENGTH if head.plain is None else 1):
             return False
-        if head.is_run and length > MOST_OF_RUN:
+        if head.is_run and length > MOST_EARLY:
             return False
         try:
             check_length(length, self.settings.max_body, wire.FRAME_TYPE if head.plain is None else wire.JSON_TYPE)

@@ -84,12 +84,12 @@ class Lending:
 
     def _can_be_lent(self) -> bool:
         """Returns whether nothing is under way here, and the caller may be the only one of this connection."""
-        transport, known = self._connection.transport, self._frames.known
+        transport, known, keys = self._connection.transport, self._frames.known, self._frames.heads.keys
         if self.loan is not None or not self._connection.is_between_requests:
             return False
         if transport.is_closing() or transport.get_write_buffer_size() or self._frames.heads.guard.is_stopping():
             return False
-        if known is None or not known.head.keep_alive:
+        if known is None or not known.head.keep_alive or known.generation != keys.generation:
             return False
         data = known.data.before + known.data.after
         return len(data) <= _MAX_HEAD and not _PROXIED.search(data)
@@ -112,7 +112,7 @@ class Lending:
         if plain is not None:
             content_type, label = wire.JSON_TYPE, (plain.verb, plain.route, 200)
         response = LargeResponse(b"", media_type=content_type)
-        heads.complete(response, head, entry, head.request_id or "-")
+        heads.complete(response, head, entry, head.request_id or "-", is_alone=True)  # its process has one at a time
         return Approval(
             *known.data,
             method="batch" if plain is None else plain.operation,

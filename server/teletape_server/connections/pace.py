@@ -6,6 +6,9 @@ This runs before authentication.
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import sys
+import termios
 from typing import Final, Protocol
 
 KEEP_ALIVE_SECONDS: Final = 5.0  #: That a connection stays open after an answer, at least.
@@ -90,9 +93,17 @@ class Pace:
 
     def count_drained(self) -> None:
         """Counts what the caller has read: a large answer comes in pieces, so it waits often between two looks."""
-        unsent = self._transport.get_write_buffer_size()
+        unsent = self._transport.get_write_buffer_size() + self._in_kernel()
         self._drained += max(self._unsent_before - unsent, 0)
         self._unsent_before = unsent
+
+    def _in_kernel(self) -> int:
+        """Returns the bytes that the system has not brought to the caller: it may take megabytes before it waits."""
+        try:
+            count = fcntl.ioctl(self._transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
+        except (OSError, ValueError):  # the connection is closed
+            return 0
+        return int.from_bytes(count, sys.byteorder)
 
     def _allowed(self, nbytes: int) -> float:
         """Returns the seconds that these bytes may take."""

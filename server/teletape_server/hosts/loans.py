@@ -184,7 +184,7 @@ class Loans:
         """How long the requests took that the process has read and answered itself, by their labels."""
         answered = self._answered.copy()
         for loan in (*self._by_id.values(), *self._closed.values()):
-            answered[loan.label] += self.page.own(loan.slot)
+            answered[loan.label] += self.page.lent(loan.slot)
         return answered
 
     def _worked_for(self, loan: Loan) -> float:
@@ -308,7 +308,7 @@ class Loans:
 
     def _count(self, loan: Loan) -> None:
         """Counts what the process has answered during a loan; it writes no more into the slot."""
-        self._answered[loan.label] += self.page.own(loan.slot)
+        self._answered[loan.label] += self.page.lent(loan.slot)
 
     def end(self) -> None:
         """Reclaims all from a process that has ended; those whose answer may be half written are lost."""

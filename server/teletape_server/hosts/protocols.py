@@ -42,7 +42,8 @@ class HostFacts(NamedTuple):
         worked: When the host has last worked for a request that it has read itself, in Unix seconds; 0: it has not.
         cpu_seconds: Of the thread that computes, as of the last request that has ended.
         compute_seconds: That its requests have run.
-        running, waiting: Requests that run now, and that wait; those that the host has read itself are among them.
+        running, waiting: Requests that run now, and that the host has not begun; what waits on a connection that is
+            lent is not known.
         frames: That have run.
         lent: Connections that are lent to it.
         durations: Of the requests that have run, from when they came to the host.

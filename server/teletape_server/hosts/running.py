@@ -65,6 +65,7 @@ class Running:
         cancel: Asks it to stop at its next step.
         question: Returns what asks for its answer after the end; None: that is not stored.
         id: The one in its address; empty: it has none yet.
+        has_ended: Whether the request itself has ended: this one asks for its answer, after others of the session.
     """
 
     reply: asyncio.Future[Reply]
@@ -77,6 +78,7 @@ class Running:
     cancel: Callable[[], None] = field(default=_do_nothing, repr=False)
     question: Callable[[], StoredQuestion] | None = None
     id: str = ""
+    has_ended: bool = False
 
 
 class _Body(Protocol):

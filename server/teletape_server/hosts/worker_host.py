@@ -73,6 +73,7 @@ class WorkerHost:
         self.ended: asyncio.Future[Ending] = self._loop.create_future()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._requests: dict[int, Running] = {}
+        self._defects: dict[int, str] = {}  # of requests that the process has read itself, until their replies
         self._last_number = 0
         self._unsent: deque[tuple[bytes, list[int]]] = deque()
         self._closing = False
@@ -94,7 +95,7 @@ class WorkerHost:
             OSError: There are too many open files.
         """
         page, file = Page.new()
-        self._loans = Loans(page, self._send_files, self._begin_own, lambda: self._watchdog.began)
+        self._loans = Loans(page, self._send_files, self._begin_lent, lambda: self._watchdog.began)
         self._watchdog.time_limit, self._watchdog.needs_cpu = start.time_limit, start.device == "cpu"
         self._send_files(("open", dataclasses.asdict(start)), [file])
         await self._opened
@@ -125,7 +126,7 @@ class WorkerHost:
         self.running.add(running)
         return running
 
-    def _begin_own(self, number: int, seconds: float) -> Running:
+    def _begin_lent(self, number: int, seconds: float) -> Running:
         """Notes a request that the process has read itself, and that has run for some seconds; nothing else runs."""
         running = Running(self._loop.create_future(), cancel=partial(self._cancel_one, number))
         if self.ended.done():
@@ -191,7 +192,7 @@ class WorkerHost:
         self._control.cancel(self._last_number)
         frames = [-number for number in self._requests if number < 0]
         if frames:
-            self._control.cancel_frames(max(frames))
+            self._control.cancel_lent(max(frames))
 
     def _cancel_one(self, number: int) -> None:
         """Cancels a request if it is not answered yet."""
@@ -321,6 +322,8 @@ class WorkerHost:
             case ("reply", number, code, content_type, facts):
                 if number < 0 and number not in self._requests and self._loans is not None:
                     self._loans.on_reply(-number)
+                if (text := self._defects.pop(number, None)) is not None:
+                    self._log_defect(number, text)
                 if number < 0 and number not in self._requests:  # its caller has left
                     return
                 running = self._requests.pop(number)
@@ -331,9 +334,10 @@ class WorkerHost:
                     running.reply.set_result(Reply(code, content_type, body or memoryview(b""), facts))
             case ("began", _):  # its turn has come
                 self._watchdog.begin(self._loop.time())
+            case ("defect", number, text) if number < 0 and number not in self._requests:
+                self._defects[number] = text  # its request is known with its reply
             case ("defect", number, text):
-                facts = {**self.log_facts, "request_id": getattr(self._requests.get(number), "request_id", "-")}
-                log.error(_DEFECT, self.name, facts["request_id"], text.rstrip(), extra=facts)
+                self._log_defect(number, text)
             case ("broken", why):
                 self._broken = why
             case ("returned", id, unsent) if self._loans is not None:
@@ -346,6 +350,10 @@ class WorkerHost:
                 self._opened.set_exception(tree().get(code, TeletapeError)(text, **details))
 
     # --------------------------------------------------------------------------------------------------------- ending
+    def _log_defect(self, number: int, text: str) -> None:
+        facts = {**self.log_facts, "request_id": getattr(self._requests.get(number), "request_id", "-")}
+        log.error(_DEFECT, self.name, facts["request_id"], text.rstrip(), extra=facts)
+
     def _close(self) -> None:
         if self._closing:
             return

@@ -23,7 +23,7 @@ from teletape_server.http.parameters import preference, request_key
 from teletape_server.models.faults import described_faults, text_of
 from teletape_server.problems import Problem
 from teletape_server.retries import Stored
-from teletape_server.sessions.counted_bodies import CountedBody
+from teletape_server.sessions.counted_bodies import CountedBody, EarlyBody
 from teletape_server.sessions.registry import SessionEntry
 
 _MAX_JSON: Final = 48 << 20  # bytes of JSON: to read more takes two seconds
@@ -213,20 +213,54 @@ async def read_body(
     position = len(beginning)
     try:
         buffer.view[:position] = beginning
-        async for chunk in rest or request.stream():
-            buffer.write(position, chunk)
-            position += len(chunk)
-            if hasher is not None:
-                hasher.update(chunk)
-        if position != length:
-            raise incomplete_body(position, length)
-    except ClientDisconnect:
-        buffer.discard()
-        raise incomplete_body(position, length) from None
+        await _fill(request, buffer, position, length, rest=rest, hasher=hasher)
     except BaseException:
         buffer.discard()
         raise
     return buffer
+
+
+async def read_early_body(request: Request, owner: str, length: int, hasher: hashlib.blake2b) -> EarlyBody:
+    """Reads a small body of a request that has no session yet.
+
+    Args:
+        request: The request.
+        owner: Whose it is.
+        length: Bytes in all, as declared.
+        hasher: Is updated with the body.
+
+    Raises:
+        Problem: incomplete_body, busy, resource_exhausted, overloaded.
+    """
+    body = EarlyBody(length, registry_of(request).bodies.admit(owner, length))
+    try:
+        await _fill(request, body, 0, length, hasher=hasher)
+    except BaseException:
+        body.discard()
+        raise
+    return body
+
+
+async def _fill(
+    request: Request,
+    body: CountedBody | EarlyBody,
+    position: int,
+    length: int,
+    *,
+    rest: AsyncIterator[bytes] | None = None,
+    hasher: hashlib.blake2b | None = None,
+) -> None:
+    """Writes a body from a position on as it arrives."""
+    try:
+        async for chunk in rest or request.stream():
+            body.write(position, chunk)
+            position += len(chunk)
+            if hasher is not None:
+                hasher.update(chunk)
+    except ClientDisconnect:
+        raise incomplete_body(position, length) from None
+    if position != length:
+        raise incomplete_body(position, length)
 
 
 async def hash_body(

@@ -165,6 +165,9 @@ class Progress(BaseModel):
         float | Literal["NaN", "Infinity", "-Infinity"] | None,
         Field(description="Of training: that of the last step of which it is known"),
     ] = None
+    has_ended: Annotated[
+        bool, Field(description="Whether the request has run, and its answer waits for what the session runs now")
+    ] = False
 
     @classmethod
     def of(cls, running: Running | None) -> Progress:
@@ -178,6 +181,7 @@ class Progress(BaseModel):
             iteration=running.iteration,
             iterations=running.iterations,
             loss=_number(running.loss),
+            has_ended=running.has_ended,
         )
 
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 _ORDER: Final = struct.Struct("<cq")  # from the server: what to do, and the number of the last request that it concerns
 _SIGN: Final = struct.Struct("<d")  # from the process: CPU seconds of the thread that computes
-_CANCEL, _CANCEL_FRAMES, _CANCEL_ONE, _PING, _STOPPING = b"c", b"f", b"o", b"p", b"s"
+_CANCEL, _CANCEL_LENT, _CANCEL_ONE, _PING, _STOPPING = b"c", b"f", b"o", b"p", b"s"
 _MOST_CANCELLED: Final = 256  # requests: more than may wait
 
 
@@ -70,12 +70,12 @@ class Control:
         """Cancels the requests up to this number, those too that the process has not received."""
         self._cancel(_CANCEL, number)
 
-    def cancel_frames(self, number: int) -> None:
-        """Cancels the frames up to this number, counted among the frames that the process has read itself."""
-        self._cancel(_CANCEL_FRAMES, number)
+    def cancel_lent(self, number: int) -> None:
+        """Cancels the requests up to this number, counted among those that the process has read itself."""
+        self._cancel(_CANCEL_LENT, number)
 
     def cancel_one(self, number: int) -> None:
-        """Cancels the request with this number; that of a frame that the process has read itself is negative."""
+        """Cancels the request with this number; that of one that the process has read itself is negative."""
         self._cancel(_CANCEL_ONE, number)
 
     def stopping(self) -> None:
@@ -133,15 +133,15 @@ class Watcher:
 
     Attributes:
         cancelled_up_to: The number of the last request that a cancel concerns.
-        cancelled_frames_up_to: The same of the frames that the process has read itself.
-        cancelled: Numbers of single requests that were cancelled, the last ones; those of such frames are negative.
+        cancelled_lent_up_to: The same of those that the process has read itself.
+        cancelled: Numbers of single requests that were cancelled, the last ones; those of the latter are negative.
         has_ended: Whether the server has closed its end.
         is_stopping: Whether the server is about to.
     """
 
     def __init__(self, sock: socket.socket, on_end: Callable[[], None] = end_process) -> None:
         self.cancelled_up_to: float = 0
-        self.cancelled_frames_up_to: float = 0
+        self.cancelled_lent_up_to: float = 0
         self.cancelled: tuple[int, ...] = ()  # another thread looks at it: it is replaced, never changed
         self.has_ended = self.is_stopping = False
         self.on_end = on_end
@@ -154,7 +154,7 @@ class Watcher:
 
     def cancel_all(self) -> None:
         """Cancels what runs and waits, and everything after it."""
-        self.cancelled_up_to = self.cancelled_frames_up_to = math.inf
+        self.cancelled_up_to = self.cancelled_lent_up_to = math.inf
 
     def _watch(self) -> None:
         while True:
@@ -173,8 +173,8 @@ class Watcher:
             if order == _STOPPING:
                 self.is_stopping = True
                 continue
-            if order == _CANCEL_FRAMES:
-                self.cancelled_frames_up_to = max(number, self.cancelled_frames_up_to)
+            if order == _CANCEL_LENT:
+                self.cancelled_lent_up_to = max(number, self.cancelled_lent_up_to)
                 continue
             if order == _CANCEL_ONE:
                 self.cancelled = (*self.cancelled, number)[-_MOST_CANCELLED:]

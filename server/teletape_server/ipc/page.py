@@ -2,7 +2,7 @@
 
 The process writes, and the server reads when it needs to know: neither wakes the other. All of it is counts and
 durations, and no time of a clock. A slot belongs to a connection that is lent; the process changes it only while it has
-the connection's token.
+the connection's token, but for the time of its last work.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DURATIONS: Final = 1 + BUCKETS  # words of durations: the sum, and the counts
 _BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _ALL = range(7)  # words of the page; the last begins durations
 _FACTS: Final = _ALL + _DURATIONS  # words before the first slot
 _RUNNING, _COUNT, _ANSWERING, _WORKED, _PREFIX = range(5)  # words of a slot; the last begins the request's first bytes
-_OWN: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
-_SLOT: Final = _OWN + _DURATIONS  # words
+_LENT: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
+_SLOT: Final = _LENT + _DURATIONS  # words
 _SIZE: Final = _WORD * (_FACTS + _SLOT * SLOTS)
 
 
@@ -151,13 +151,13 @@ class Page:
         """Notes that the request has run, `seconds` after the loan began."""
         self._reals[_first(slot) + _WORKED] = seconds
 
-    def note_own(self, slot: int, seconds: float) -> None:
+    def note_lent(self, slot: int, seconds: float) -> None:
         """Notes a request that the process answers itself, `seconds` after it came."""
-        self._note(_first(slot) + _OWN, seconds)
+        self._note(_first(slot) + _LENT, seconds)
 
-    def own(self, slot: int) -> Durations:
+    def lent(self, slot: int) -> Durations:
         """Returns how long the requests took that the process has answered itself."""
-        return self._durations(_first(slot) + _OWN)
+        return self._durations(_first(slot) + _LENT)
 
     def answer(self, slot: int) -> None:
         """Notes that the answer to the request of this slot is about to be sent."""

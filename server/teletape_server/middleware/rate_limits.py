@@ -15,7 +15,9 @@ _BATCHES: Final = "/batch"  # without these headers: connections answer most of 
 _OF_SESSIONS: Final = "/v1/sessions"
 
 
-def add_rate_limits(headers: MutableHeaders, registry: Registry, path: str, state: dict[str, Any]) -> None:
+def add_rate_limits(
+    headers: MutableHeaders, registry: Registry, path: str, state: dict[str, Any], *, is_alone: bool = False
+) -> None:
     """Adds to an answer's headers the limits that hold for its request, if its caller is known.
 
     Args:
@@ -23,13 +25,14 @@ def add_rate_limits(headers: MutableHeaders, registry: Registry, path: str, stat
         registry: The sessions.
         path: Of the request.
         state: Of the request: its owner and its session, as far as they are known.
+        is_alone: Whether its session has no other request when it is answered.
     """
     entry: SessionEntry | None = state.get("session")
     owner: str | None = state.get("owner")
     if entry is not None and not path.endswith(_BATCHES):
         limit, left = registry.requests_left(entry)
         headers["RateLimit-Policy"] = f'"requests";q={limit};qu="concurrent-requests"'
-        headers["RateLimit"] = f'"requests";r={left}'
+        headers["RateLimit"] = f'"requests";r={limit if is_alone else left}'
     elif owner is not None and path == _OF_SESSIONS:
         limit, left = registry.sessions_left(owner)
         headers["RateLimit-Policy"] = f'"sessions";q={limit};qu="sessions"'

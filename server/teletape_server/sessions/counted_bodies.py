@@ -97,6 +97,9 @@ class CountedBody:
         self.buffer.discard()
 
 
+MOST_EARLY: Final = 1 << 20  #: Bytes of a body that this process keeps until its request has a session.
+
+
 class EarlyBody:
     """A small body that this process keeps until its request has a session.
 
@@ -111,6 +114,10 @@ class EarlyBody:
     def __init__(self, length: int, admission: Admission) -> None:
         self.view = memoryview(bytearray(length))
         self.discard = admission.close  # a session's memory counts in its place, or the request is over
+
+    def write(self, position: int, data: bytes) -> None:
+        """Writes a part of the body."""
+        self.view[position : position + len(data)] = data
 
 
 class Bodies:

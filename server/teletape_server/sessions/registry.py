@@ -7,7 +7,9 @@ import logging
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from contextvars import Context
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from teletape_server.hosts.protocols import Host, HostGone, Running
@@ -16,8 +18,7 @@ from teletape_server.hosts.watchdog import Ending
 from teletape_server.ipc.leases import Reason, Terms
 from teletape_server.problems import Problem, shutting_down
 from teletape_server.sessions.counted_bodies import Bodies, CountedBody
-from teletape_server.sessions.ended_sessions import Boot as Boot
-from teletape_server.sessions.ended_sessions import Ended, EndedSessions, session_ended
+from teletape_server.sessions.ended_sessions import Boot, Ended, EndedSessions, session_ended
 from teletape_server.sessions.entry import SessionEntry as SessionEntry
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.places import Places
@@ -134,8 +135,7 @@ class Registry:
             Problem: overloaded, unknown_device, shutting_down.
         """
         self._check_running()
-        key = (owner, GENERATED + secrets.token_hex(8))
-        limits = SessionLimits(self._quota.memory(None))
+        key, limits = (owner, GENERATED + secrets.token_hex(8)), SessionLimits(self._quota.memory(None))
         entry = await self._runs.begin(
             owner,
             device,
@@ -216,7 +216,7 @@ class Registry:
         how = "created" if is_new else "woken"
         log.info("%s %s on %s by request %s", host.name, how, device, REQUEST_ID.get(), extra=entry.log_facts)
         entry.lease.work(self.clock())
-        host.ended.add_done_callback(lambda ended: self._on_host_ended(entry, host, ended.result()))
+        host.ended.add_done_callback(partial(self._on_host_ended, entry, host), context=Context())  # no request's
         return host
 
     def _change(self, entry: SessionEntry, **changes: Any) -> None:
@@ -337,10 +337,10 @@ class Registry:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    def _on_host_ended(self, entry: SessionEntry, host: Host, ending: Ending) -> None:
+    def _on_host_ended(self, entry: SessionEntry, host: Host, ended: asyncio.Future[Ending]) -> None:
         if entry.host is host and self._live.get(entry.record.key) is entry:
-            self._remove(entry, *ending)
-            log.warning("session %s of %s ended: %s", entry.id, entry.owner, ending.text, extra=entry.log_facts)
+            self._remove(entry, *ended.result())
+            log.warning("session %s of %s ended: %s", entry.id, entry.owner, ended.result().text, extra=entry.log_facts)
 
     def _remove(self, entry: SessionEntry, reason: Reason, text: str) -> None:
         key = entry.record.key

@@ -36,14 +36,14 @@ class Spent:
             self.answered[label] += durations
 
     @property
-    def own_frames(self) -> int:
+    def lent_frames(self) -> int:
         """How many frames hosts have read and answered themselves."""
         return self.answered[FRAME].total
 
     @property
-    def own_requests(self) -> int:
+    def lent_requests(self) -> int:
         """How many other requests they have."""
-        return sum(durations.total for durations in self.answered.values()) - self.own_frames
+        return sum(durations.total for durations in self.answered.values()) - self.lent_frames
 
 
 class Usage(NamedTuple):

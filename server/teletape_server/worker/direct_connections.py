@@ -53,7 +53,7 @@ class RequestResult(Protocol):
 class Runner(Protocol):
     """What this module needs of the process."""
 
-    def run_own(
+    def run_lent(
         self, number: int, method: str, params: dict[str, Any], content_type: str, body: memoryview, received: float
     ) -> Any:
         """Runs a request, and returns its result; returns None if it is refused, and the server answers."""
@@ -211,7 +211,7 @@ class DirectConnections:
         connection.token.put()
         now, *terms = connection.times
         params = {**approval.params, "now": now + received - connection.lent, "terms": terms}
-        result = self._runner.run_own(number, approval.method, params, approval.content_type, body, received)
+        result = self._runner.run_lent(number, approval.method, params, approval.content_type, body, received)
         ended = time.monotonic()
         self.page.note_work(connection.slot, ended - connection.lent)
         if result is None:
@@ -220,7 +220,7 @@ class DirectConnections:
             self._runner.pass_on(number, result)
             self._drop(connection)
         else:
-            self.page.note_own(connection.slot, ended - received)
+            self.page.note_lent(connection.slot, ended - received)
             self._answer(connection, result)
 
     def _answer(self, connection: _Connection, result: RequestResult) -> None:

@@ -148,7 +148,7 @@ class Worker:
             del head, body  # or the last body's memory would stay in use while the loop waits
 
     def _next_message(self) -> tuple[Any, memoryview | None]:
-        """Waits for a message, and serves frames meanwhile; from time to time, clients' old answers are forgotten."""
+        """Waits for a message, and serves connections meanwhile; from time to time clients' old answers are forgotten."""
         while True:
             message = None if self._direct and not self._direct.serve(self._wait) else self._received_message()
             now = time.monotonic()
@@ -257,7 +257,7 @@ class Worker:
             structures=self._structures,
         )
 
-    def run_own(
+    def run_lent(
         self, number: int, method: str, params: dict[str, Any], content_type: str, body: memoryview, received: float
     ) -> Result | None:
         """Runs a request that was read here; if it is refused, the server answers. See `Runner`."""
@@ -366,7 +366,7 @@ class Worker:
         if number in self._watcher.cancelled:
             return True
         if number < 0:
-            return -number <= self._watcher.cancelled_frames_up_to
+            return -number <= self._watcher.cancelled_lent_up_to
         return number <= self._watcher.cancelled_up_to
 
     def _waits_no_longer(self, number: int) -> bool:

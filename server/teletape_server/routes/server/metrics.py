@@ -41,11 +41,11 @@ def _of_all(state: State, counts: Metrics, usage: Usage) -> Iterator[Metric]:
     yield counter("teletape_requests", "Requests that are no frames", by_request, requests.items())
     about = "Time from a request's head to the end of its answer, by route"
     yield histogram("teletape_request_seconds", about, "route", durations.items())
-    own_frames = answered.get(FRAME, Durations())
-    by_status = {**counts.frames_by(1), 0: own_frames.total}.items()
+    lent_frames = answered.get(FRAME, Durations())
+    by_status = {**counts.frames_by(1), 0: lent_frames.total}.items()
     yield counter("teletape_frames", "Frames answered, by status; 0: by sessions' processes", "status", by_status)
     about = "Time from a frame's head to the beginning of its answer"
-    yield histogram("teletape_frame_seconds", about, "", [("", own_frames + counts.frame_durations)])
+    yield histogram("teletape_frame_seconds", about, "", [("", lent_frames + counts.frame_durations)])
     yield gauge("teletape_sessions", "Live sessions", usage.sessions)
     yield gauge("teletape_runs", "Requests without a session that run", usage.runs[0])
     yield gauge("teletape_waiting_runs", "Requests without a session that wait for their turn", usage.runs[1])
@@ -57,7 +57,7 @@ def _of_all(state: State, counts: Metrics, usage: Usage) -> Iterator[Metric]:
     connections = getattr(state, "connections", None)
     if connections is not None:
         yield gauge("teletape_connections", "Open connections", len(connections.open))
-        yield gauge("teletape_handed_connections", "Of these, served by sessions' processes", usage.lent)
+        yield gauge("teletape_lent_connections", "Of these, served by sessions' processes", usage.lent)
     yield counter("teletape_sessions_created", "Sessions that were created", (), [((), usage.created)])
     yield counter("teletape_runs_begun", "Requests without a session that have begun", (), [((), usage.begun)])
 
@@ -69,9 +69,9 @@ def _of_keys(owners: Collection[str], counts: Metrics, usage: Usage) -> Iterator
     totals: tuple[_OfKey, ...] = (
         (
             *("requests", "Requests of a key that are no frames"),
-            lambda owner: counts.requests_of[owner] + spent[owner].own_requests,
+            lambda owner: counts.requests_of[owner] + spent[owner].lent_requests,
         ),
-        ("frames", "Frames of a key", lambda owner: frames[owner] + spent[owner].own_frames),
+        ("frames", "Frames of a key", lambda owner: frames[owner] + spent[owner].lent_frames),
         ("compute_seconds", "That the requests of a key have run", lambda owner: spent[owner].compute_seconds),
         ("cpu_seconds", "Of the threads that compute for a key", lambda owner: spent[owner].cpu_seconds),
     )

@@ -129,7 +129,7 @@ def _running(request: Request, session: SessionEntry, long: LongRequest, id: str
         running = registry.submit(
             session, question.method, question.params, content_type=question.content_type, body=body
         )
-        long.running, running.id = running, id
+        long.running, running.id, running.has_ended = running, id, True
 
         def on_reply(_: object) -> None:
             long.running = None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
@@ -19,7 +20,7 @@ from teletape_server.hosts.protocols import Running
 from teletape_server.http import parameters
 from teletape_server.http.access import Owner, registry_of, retries_of, settings_of
 from teletape_server.http.answers import answer, answer_of_front
-from teletape_server.http.bodies import declared_length, hash_body, read_body
+from teletape_server.http.bodies import declared_length, hash_body, read_body, read_early_body
 from teletape_server.http.declarations import BODY, STILL_RUNNING, answers, takes
 from teletape_server.http.dispatch import fields_outside, respond
 from teletape_server.http.events import event_stream
@@ -29,8 +30,11 @@ from teletape_server.http.schemas import Device
 from teletape_server.models.session.batches import Run, RunAnswer
 from teletape_server.problems import Problem
 from teletape_server.retries import Stored
-from teletape_server.sessions.counted_bodies import CountedBody
+from teletape_server.sessions.counted_bodies import MOST_EARLY, CountedBody
 from teletape_server.sessions.registry import SessionEntry
+
+#: A session, and the body of the batch that runs in it.
+_Begun: TypeAlias = tuple[SessionEntry, CountedBody | None]
 
 router = APIRouter(tags=["run"])
 
@@ -166,13 +170,8 @@ async def _run_once(work: _Work, key: str, length: int) -> Response:
         await hash_body(request, length, hasher)
     else:
         with retries.receiving(work.owner, key) as begin:
-            session = await work.open()
-            try:
-                body = await read_body(request, session, length, hasher=hasher)
-            except BaseException:
-                await work.end(session)
-                raise
-            attempt = begin(hasher.digest(), partial(_answer_once, work, key, session, body))
+            begun = await _received(work, length, hasher)
+            attempt = begin(hasher.digest(), partial(_answer_once, work, key, begun))
     prefers = preference(request.headers)
     patience = prefers.patience(settings_of(request).patience) if prefers.is_async else None
     return await answer_of_front(
@@ -180,9 +179,59 @@ async def _run_once(work: _Work, key: str, length: int) -> Response:
     )
 
 
-async def _answer_once(work: _Work, key: str, session: SessionEntry, body: CountedBody | None) -> Stored:
+async def _received(work: _Work, length: int, hasher: hashlib.blake2b) -> Callable[[], Awaitable[_Begun]]:
+    """Receives the body, and returns what gives the batch its session.
+
+    A large body waits for the session, in whose memory it is received; a small one is received at once.
+    """
+    if 0 < length <= MOST_EARLY:
+        early = await read_early_body(work.request, work.owner, length, hasher)
+
+        async def begin() -> _Begun:
+            try:
+                session = await work.open()
+            finally:
+                early.discard()
+            try:
+                body = registry_of(work.request).body_buffer(session, length)
+            except BaseException:
+                await work.end(session)
+                raise
+            body.view[:] = early.view
+            return session, body
+
+        return begin
+    session = await work.open()
+    try:
+        body = await read_body(work.request, session, length, hasher=hasher)
+    except BaseException:
+        await work.end(session)
+        raise
+
+    async def begun() -> _Begun:
+        return session, body
+
+    return begun
+
+
+async def _answer_once(work: _Work, key: str, begin: Callable[[], Awaitable[_Begun]]) -> Stored:
     """Runs the batch of a request with a key, and ends its session."""
     works = retries_of(work.request).works
+    turn = asyncio.ensure_future(begin())
+
+    def cancel() -> None:
+        turn.cancel()
+
+    works[work.owner, key] = Running(asyncio.get_running_loop().create_future(), cancel=cancel)
+    try:
+        await asyncio.wait([turn])
+    finally:
+        works.pop((work.owner, key), None)
+        turn.cancel()  # if the server ends
+    if turn.cancelled():
+        problem = Problem("cancelled", "the request was cancelled while it waited for its turn: nothing was executed")
+        return Stored(problem.kind.status, {}, b"", problem)
+    session, body = turn.result()
     try:
         running = works[work.owner, key] = work.submit(session, body)
         await asyncio.wait([running.reply])
