@@ -1028,6 +1028,8 @@ class Progress(Model):
         iteration: Iterations done by the loop that runs now; of training: steps.
         iterations: Iterations of that loop in all; 0: not known.
         loss: Of training: that of the last step of which it is known.
+        has_ended: Whether the request has run, and its answer waits for what the session runs now. Default:
+            false.
     """
 
     status: Literal["running"]
@@ -1036,6 +1038,7 @@ class Progress(Model):
     iteration: int
     iterations: int
     loss: float | None = None
+    has_ended: bool | None = None
 
     _readers: ClassVar[Mapping[str, Reader]] = {"loss": number}
 

@@ -1,6 +1,7 @@
 """Plain requests in JSON over connections that a session's process serves: no caller sees a difference."""
 
 import contextlib
+import logging
 import os
 import signal
 import threading
@@ -14,6 +15,7 @@ from test_metrics import read
 from serving import KEYS, Server, needs_exchange, ok, problem, until
 from teletape_server.connections import lending
 from teletape_server.hosts import loans
+from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.ipc.heads import Label
 from teletape_server.settings import Settings
 
@@ -235,3 +237,44 @@ def test_a_long_question_is_the_server_s(server: Server, http: httpx.Client, oth
         assert gradient(responses[0])
     else:
         problem(responses[0], {"cancelled": 409, "session_ended": 410}[end], end)
+
+
+def test_a_defect_is_logged_with_the_request_that_its_caller_knows(
+    server: Server, http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where the server learns of the request after its defect."""
+    lend(server, lambda: ask(http, [1.0]))
+    host = host_of(server)
+    head = ("reply", -7, "internal", "", {"message": "no", "details": {}, "headers": None})
+
+    def answer() -> None:  # as the process does for a request that it has read itself
+        host._on_message(("defect", -7, "Traceback"), None)
+        assert not caplog.records
+        host._begin_lent(-7, 0.0).request_id = "of-the-caller"
+        host._on_message(head, None)
+
+    answered = threading.Event()
+    server.loop().call_soon_threadsafe(lambda: (answer(), answered.set()))
+    answered.wait(60)
+    assert "request of-the-caller met a defect of the server" in caplog.text
+
+
+def test_a_session_that_dies_is_logged_without_the_request_that_began_it(
+    server: Server, other: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen = list[str]()
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            seen.append(REQUEST_ID.get())
+
+    log, handler = logging.getLogger("teletape"), Handler()
+    log.addHandler(handler)
+    try:
+        ok(other.post("/v1/sessions", json={"id": "dies"}, headers={"X-Request-Id": "the-first"}))
+        seen.clear()
+        os.kill(server.worker("dies"), signal.SIGKILL)
+        until(lambda: "session dies of ann ended" in caplog.text)
+    finally:
+        log.removeHandler(handler)
+    assert set(seen) == {"-"}

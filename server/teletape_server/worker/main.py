@@ -148,7 +148,7 @@ class Worker:
             del head, body  # or the last body's memory would stay in use while the loop waits
 
     def _next_message(self) -> tuple[Any, memoryview | None]:
-        """Waits for a message, and serves connections meanwhile; from time to time clients' old answers are forgotten."""
+        """Waits for a message, and serves connections meanwhile; at times, clients' old answers are forgotten."""
         while True:
             message = None if self._direct and not self._direct.serve(self._wait) else self._received_message()
             now = time.monotonic()
