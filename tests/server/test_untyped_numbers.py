@@ -30,11 +30,13 @@ def as_javascript(source: str) -> str:
 
 
 def tensors(value: Any) -> list[Any]:
-    """Every tensor, and every null derivative, in an answer: in order; not those of progress events."""
+    """Every tensor and null derivative in an answer, or a problem's code, in order; not those of progress events."""
     if isinstance(value, list):
         return [each for member in value for each in tensors(member)]
     if not isinstance(value, dict) or value.get("status") == "running":
         return []
+    if "type" in value and "code" in value:
+        return [value["code"]]
     if "dtype" in value and "data" in value:
         return [(value["dtype"], value["shape"], value["data"])]
     nulls = [name for name, member in value.items() if member is None]
