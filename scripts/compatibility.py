@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
 from public_surface import LAZY, MODULES, names
 
 import teletape as tf

@@ -3,8 +3,9 @@
 With --check nothing is written, and the exit status says whether all of it is current.
 """
 
+import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
@@ -36,13 +37,20 @@ def stale() -> list[str]:
     return [path.name for path in (*differ, *_others(texts))]
 
 
+def _write(texts: Mapping[Path, str]) -> None:
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
         names = stale()
         sys.exit(f"{', '.join(names)}: not current: make reference" if names else 0)
+    _write(public_surface.files())  # first: the examples of a new name need it
+    if "--again" not in sys.argv:
+        sys.exit(subprocess.call([sys.executable, *sys.argv, "--again"]))
     texts = written()
     for path in _others(texts):
         path.unlink()
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    _write(texts)
