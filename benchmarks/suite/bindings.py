@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from suite.programs.least_squares import CALLS_OF_A_TASK
 from suite.servers import KEY
 
 Call = Callable[[], Sequence[Any]]
@@ -387,8 +388,13 @@ class _Service(Binding):
         loop, tasks = asyncio.new_event_loop(), data["tasks"]
         question = self.call(address, name, arrays)
 
+        async def task() -> Any:
+            for _ in range(CALLS_OF_A_TASK - 1):
+                await question()
+            return await question()
+
         async def all_tasks() -> Any:
-            return (await asyncio.gather(*(question() for _ in range(tasks))))[0]
+            return (await asyncio.gather(*(task() for _ in range(tasks))))[0]
 
         return lambda: loop.run_until_complete(all_tasks())
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 SMALL = {"rows": 3, "columns": 2}
+CALLS_OF_A_TASK = 5  #: One after the other, as the callers of a service make them.
 TEXT = "sum((x @ w - y)**2)"  #: The loss, as a server of functions takes it.
 
 
