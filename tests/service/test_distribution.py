@@ -44,8 +44,8 @@ for module, names in [
     for name in names.split():
         if hasattr(module, name):
             delattr(module, name)
-for name in ("fcntl", "grp", "pwd", "resource", "termios"):
-    sys.modules[name] = None  # its import fails
+for name in ("fcntl", "grp", "pwd", "resource", "termios", "trio"):
+    sys.modules[name] = None  # its import fails; that of trio, which httpx looks for, needs what is not there
 """
 
 
