@@ -71,10 +71,10 @@ class Pending(Sequence[Waiting]):
         if not self.commands:
             text = "nothing waits to be sent"
         else:
-            text = (
-                f"{self.commands:,} commands wait to be sent, with {self.nbytes:,} bytes of tensors: a read sends all"
-            )
-        more = [f"{self.releases:,} dropped values are released then"] if self.releases else []
+            commands = _counted(self.commands, "command waits", "commands wait")
+            text = f"{commands} to be sent, with {self.nbytes:,} bytes of tensors: a read sends all"
+        dropped = _counted(self.releases, "dropped value is", "dropped values are")
+        more = [f"{dropped} released then"] if self.releases else []
         more += ["an earlier batch is under way, which it waits for"] if self.computes else []
         return "; ".join([text, *more])
 
@@ -89,3 +89,7 @@ class Pending(Sequence[Waiting]):
     def _repr_html_(self) -> str:
         rows = self._rows()
         return f"<p>{self._head()}</p>" + (html_table(rows) if len(rows) > 1 else "")
+
+
+def _counted(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} {singular if count == 1 else plural}"

@@ -20,6 +20,7 @@ from teletape.errors import DeadlineExceededError, InvalidArgumentError, Session
 from teletape.sessions.current import use
 from teletape.sessions.local import LocalSession
 from teletape.sessions.remote import RemoteSession
+from teletape.sessions.sending.strands import running_task
 from teletape.sessions.session import Session
 from teletape_engine.commands import Fetch
 from teletape_server.settings import Settings
@@ -406,3 +407,11 @@ def test_an_await_in_a_session_that_has_ended(server_url: str, run: Callable[[Pr
 
     run(program)
     tf.connect(local=True)
+
+
+def test_trio_is_calls_its_task_only_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere its answer is an exception, which would cost more than the rest of the look, at every op."""
+    calls: list[object] = []
+    monkeypatch.setattr(trio.lowlevel, "current_task", lambda: calls.append(trio))
+    assert running_task() is None
+    assert calls == []

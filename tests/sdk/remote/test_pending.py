@@ -29,8 +29,15 @@ def test_commands_that_wait_are_counted_by_op_and_line(remote: RemoteSession, lo
     assert remote.requests == requests
     assert loopback.batches == []
     tf.sync()
+    y = x * 2.0
+    del x
+    assert repr(remote.pending()).splitlines()[0] == (
+        "1 command waits to be sent, with 0 bytes of tensors: a read sends all; 1 dropped value is released then"
+    )
+    del y
+    tf.sync()
     sent = [command for command in loopback.commands() if command.verb in ("constant", "op")]
-    assert len(sent) == pending.commands
+    assert len(sent) == pending.commands + 1
     assert repr(remote.pending()) == "nothing waits to be sent"
 
 

@@ -141,9 +141,9 @@ class Continuations:
             if len(roles) == len(known):
                 keep(self._next, last[0], _Continuation(point, steps, roles), _MOST_CONTINUATIONS)
         reader.last = latest = point, inputs
-        record = partial(_recorded, place=place, where=where, channel=channel, new_value=new_value)
-        if not channel.lazy:
+        if not channel.lazy or point not in self._next:
             return []
+        record = partial(_recorded, place=place, where=where, channel=channel, new_value=new_value)
         values, self._recorded[place] = self._foreseen(reader, latest, record)
         return values
 

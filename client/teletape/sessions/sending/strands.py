@@ -35,8 +35,9 @@ def running_task() -> Any:
     loops = modules.get("_asyncio") or modules.get("asyncio")  # in C, if possible: this is called for every op
     if loops is not None and loops._get_running_loop() is not None:
         return modules["asyncio"].current_task()
-    if "trio.lowlevel" in modules:
-        with suppress(AttributeError, RuntimeError):  # it is being imported; it does not run in this thread
+    sniffio = modules.get("sniffio")  # in it trio notes that it runs in a thread; to ask trio itself costs an exception
+    if sniffio is not None and sniffio.thread_local.name == "trio":
+        with suppress(RuntimeError):  # between two tasks
             return modules["trio.lowlevel"].current_task()
     if "greenlet" in modules:
         with suppress(AttributeError):
