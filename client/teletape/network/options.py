@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT: Final = 10.0  #: The default time limit of the first request, in seconds.
 
 #: The settings of blocks, the innermost first: a record, and the timeout of its session's reads.
-_timeouts: contextvars.ContextVar[tuple[tuple[ConnectOptions, float | None], ...]] = contextvars.ContextVar(
+timeouts: Final[contextvars.ContextVar[tuple[tuple[ConnectOptions, float | None], ...]]] = contextvars.ContextVar(
     "timeouts", default=()
 )
 
@@ -97,7 +97,7 @@ class ConnectOptions:
     @property
     def current_timeout(self) -> float | None:
         """The timeout of a read here, in seconds: that of the innermost block of `with_timeout`, or `timeout`."""
-        for options, timeout in _timeouts.get():
+        for options, timeout in timeouts.get():
             if options is self:
                 return timeout
         return self.timeout
@@ -106,12 +106,12 @@ class ConnectOptions:
     def with_timeout(self, timeout: float | None) -> Iterator[None]:
         """A block of this thread or task with another timeout; None: reads may take any time."""
         check_timeout("timeout", timeout)
-        before = _timeouts.get()
-        _timeouts.set(((self, timeout), *before))
+        before = timeouts.get()
+        timeouts.set(((self, timeout), *before))
         try:
             yield
         finally:
-            _timeouts.set(before)
+            timeouts.set(before)
 
 
 def check_timeout(name: str, seconds: float | None) -> None:

@@ -13,7 +13,6 @@ What the program has not computed yet comes too, if it computed and read it next
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, Final
 from weakref import ref
 
@@ -26,7 +25,7 @@ SMALL: Final = 16 << 10  #: The largest number of bytes of a value of another ca
 _TOGETHER: Final = 1 << 20  #: The largest number of bytes of all values that a read brings along.
 _MOST_SIBLINGS: Final = 4096  #: The largest number of values of the same call in a read.
 _MOST_RECENT: Final = 64  #: The largest number of other values.
-_REMEMBERED: Final = 2048  #: The largest number of references to a strand's latest values; most are gone soon.
+REMEMBERED: Final = 2048  #: The largest number of references to a strand's latest values; most are gone soon.
 _MOST_STRANDS: Final = 64  #: If there are more strands, those that have ended are dropped.
 _IN_VAIN: Final = 2  #: How often a line brings a value that is not read.
 
@@ -49,17 +48,22 @@ class ReadAhead:
         self.continuations = Continuations()
         self._recent: dict[int, list[ref[Any]]] = {}  # by strand
 
-    def note(self, value: Any, strand: int) -> None:
+    def note(self, value: Any, strand: int, reference: ref[Any] | None = None) -> None:
         """Notes a value, or the variable that was assigned to, after the command that makes it was recorded."""
         if value.spec.nbytes <= SMALL:
             recent = self._recent.get(strand)
             if recent is None:
-                recent = self._new(strand)
-            recent.append(ref(value))
-            if len(recent) >= _REMEMBERED:
-                self._recent[strand] = [each for each in recent if _unread(each)][-_REMEMBERED // 2 :]
+                recent = self.recent(strand)
+            recent.append(ref(value) if reference is None else reference)
+            if len(recent) >= REMEMBERED:
+                self.shorten(recent)
 
-    def _new(self, strand: int) -> list[ref[Any]]:
+    def shorten(self, recent: list[ref[Any]]) -> None:
+        """Drops references to values that are gone or known from a list of `recent`, and the first of many others."""
+        recent[:] = [reference for reference in recent if _unread(reference)][-REMEMBERED // 2 :]
+
+    def recent(self, strand: int) -> list[ref[Any]]:
+        """Returns the list of references to a strand's latest values."""
         if len(self._recent) >= _MOST_STRANDS:
             for other in [*self._recent]:
                 if self._ended(other):
@@ -69,12 +73,12 @@ class ReadAhead:
 
     def note_together(self, values: Sequence[Any], strand: int) -> None:
         """Notes the values that one call has made: a program that reads one of them is likely to read the others."""
-        references = [ref(value) for value in values]
+        references = list(map(ref, values))
         for i, value in enumerate(values):
             value.siblings = references, i
-            self.note(value, strand)
+            self.note(value, strand, references[i])
             if value.name is not None:
-                self.continuations.note(value.name.id, value)
+                self.continuations.note(value.name.id, references[i])
 
     def chosen(self, values: Sequence[Any], in_vain: InVain, strand: int) -> list[Any]:
         """Returns the values that come along with a read.
@@ -84,14 +88,17 @@ class ReadAhead:
             in_vain: Of the line that reads.
             strand: The one that reads.
         """
-        chosen, room = [], _TOGETHER - sum([value.spec.nbytes for value in values])
-        for i, value in enumerate(self._candidates(values, strand)):
-            value.ahead = in_vain, i
-            times = in_vain.get(i, 0)
-            if times < _IN_VAIN and value.spec.nbytes <= room and not self._failed(value.name.id):
-                in_vain[i] = times + 1  # `used` takes it back
-                room -= value.spec.nbytes
-                chosen.append(value)
+        chosen: list[Any] = []
+        candidates = self._candidates(values, strand)
+        if candidates:
+            room = _TOGETHER - sum([value.spec.nbytes for value in values])
+            for i, value in enumerate(candidates):
+                value.ahead = in_vain, i
+                times = in_vain.get(i, 0)
+                if times < _IN_VAIN and value.spec.nbytes <= room and not self._failed(value.name.id):
+                    in_vain[i] = times + 1  # `used` takes it back
+                    room -= value.spec.nbytes
+                    chosen.append(value)
         return chosen
 
     def would_come(self, values: Sequence[Any], strand: int) -> list[Any]:
@@ -105,22 +112,30 @@ class ReadAhead:
 
     def _candidates(self, values: Sequence[Any], strand: int) -> list[Any]:
         """Returns values that are not known here: first those made together with the one that is read, then others."""
-        candidates = {}
-        references, i = getattr(values[0], "siblings", ((), 0)) if len(values) == 1 else ((), 0)
-        for reference in references[i + 1 : i + _MOST_SIBLINGS]:
-            value = reference()
-            if value is not None and value.host is None and value.name is not None:
-                candidates[id(value)] = value
+        candidates: dict[int, Any] = {}
+        siblings = values[0].siblings if len(values) == 1 else None
+        if siblings is not None:
+            references, i = siblings
+            for reference in references[i + 1 : i + _MOST_SIBLINGS]:
+                value = reference()
+                if value is not None and value.host is None and value.name is not None:
+                    candidates[id(value)] = value
         unread: dict[int, tuple[ref[Any], Any]] = {}
-        recent = self._recent.get(strand, [])
-        with suppress(IndexError):  # there are no more
-            while len(unread) < _MOST_RECENT:
+        recent = self._recent.get(strand) or []
+        try:
+            while recent and len(unread) < _MOST_RECENT:
                 reference = recent.pop()
-                value = _unread(reference)
-                if value is not None:
+                value = reference()
+                if value.__class__ is Variable:
+                    value = value.value
+                if value is not None and value.host is None:
                     unread[id(value)] = reference, value
-        recent.extend([reference for reference, _ in reversed(unread.values())])
-        candidates |= {number: value for number, (_, value) in unread.items()}
+        except IndexError:  # a signal handler that reads has taken the last one
+            pass
+        for reference, _ in reversed(unread.values()):
+            recent.append(reference)
+        for number, (_, value) in unread.items():
+            candidates[number] = value
         for value in values:
             candidates.pop(id(value), None)
         return list(candidates.values())
@@ -135,7 +150,7 @@ def _unread(reference: ref[Any]) -> Any:
 
 def used(value: Any) -> None:
     """Notes that the program reads a value: the line whose read could bring it along brings it the next time."""
-    ahead = getattr(value, "ahead", None)
+    ahead = getattr(value, "ahead", None)  # a number has none
     if ahead is not None:
         in_vain, i = ahead
         in_vain.pop(i, None)

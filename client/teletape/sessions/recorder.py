@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import ref
 
 import numpy as np
 
 from teletape.program.call_site import Where
-from teletape.sessions.read_ahead import ReadAhead, used
+from teletape.sessions.read_ahead import REMEMBERED, SMALL, ReadAhead, used
 from teletape.sessions.sending.batch_buffer import ContextName, Name
 from teletape.sessions.sending.continuations import key_of
-from teletape.sessions.sending.strands import Place, running_task, strand_of
+from teletape.sessions.sending.strands import Place, acting, running_task, strand_of
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
@@ -53,15 +54,18 @@ class Handle(SpecValue):
         name: Its id there; all versions of a variable share one. None: no command has needed one yet.
         host: Its elements, if they are known here.
         uid: Identifies the value to tapes.
-        siblings: References to the values of the same call, and its index among them. Not set: none.
-        ahead: The line whose read could bring it along, as `ReadAhead` notes it. Not set: none.
+        siblings: References to the values of the same call, and its index among them; None: there are none.
+        ahead: The line whose read could bring it along, as `ReadAhead` notes it; None: there is none.
     """
 
     __slots__ = ("ahead", "host", "name", "siblings")
+    ahead: tuple[dict[int, int], int] | None
+    siblings: tuple[list[ref[Handle]], int] | None
 
     def __init__(self, spec: Spec, name: Name | None = None, host: HostArray | None = None) -> None:
         # Not by `super().__init__`, which would add 3 % to the recording of each op.
         self.spec, self.uid, self.name, self.host = spec, new_uid(), name, host
+        self.siblings = self.ahead = None
 
     def copy(self) -> Handle:
         """Returns the same value under a new uid."""
@@ -146,7 +150,8 @@ class RemoteRecorder(SilentRecorder):
         self.channel, self.read_ahead = channel, read_ahead
         self.id = channel.next_id()
         self._expected = read_ahead.continuations.expected
-        self._place = self._with(channel.strands.of_thread(self.id).id)
+        strand = channel.strands.of_thread(self.id).id
+        self._place, self._recent = self._with(strand), read_ahead.recent(strand)
         self._name = ContextName(self.id, channel.buffer.recordings)  # ends with the recorder, and so with its thread
 
     # ------------------------------------------------------------------------------------------------------- commands
@@ -161,8 +166,9 @@ class RemoteRecorder(SilentRecorder):
 
     @property
     def reading(self) -> Place:
-        """Returns the `place`; in a thread in which a task reads, that of the task."""
-        return self._with(self.channel.strands.here())
+        """The `place`; in a thread that acts for a task, that of the task."""
+        task = running_task() or acting.get()
+        return self._place if task is None else self._with(self.channel.strands.of_task(task).id)
 
     def emit(self, command: Command, nbytes: int = 0, where: Where = None) -> None:
         """See `Channel.emit`."""
@@ -201,9 +207,9 @@ class RemoteRecorder(SilentRecorder):
             foreseen = here.pop(key_of(op.name, attrs, ids), None)
             if foreseen is not None:
                 result.name, result.host = foreseen.name, foreseen.host if result.host is None else result.host
-                result.ahead = getattr(foreseen, "ahead", None)
+                result.ahead = foreseen.ahead
                 return result
-        result.name = name = channel.new_name()
+        result.name = name = Name(channel.next_id(), channel.buffer.released)
         if op.dynamic:
             (answer,) = channel.ask(place, (commands.Call(op.name, ids, (name.id,), attrs),))
             assert isinstance(answer, Specs)
@@ -211,7 +217,13 @@ class RemoteRecorder(SilentRecorder):
         else:
             channel.emit_call(place, where, op.name, attrs, ids, name.id)
         if result.host is None:
-            self.read_ahead.note(result, place if place.__class__ is int else strand_of(place))
+            if task is not None:
+                self.read_ahead.note(result, strand_of(place))
+            elif result.spec.nbytes <= SMALL:  # as `note`, whose call would take longer
+                recent = self._recent
+                recent.append(ref(result))
+                if len(recent) >= REMEMBERED:
+                    self.read_ahead.shorten(recent)
         return result
 
     def _apply_here(self, op: Op, inputs: Sequence[Any], attrs: Attrs, result: Handle) -> Handle:

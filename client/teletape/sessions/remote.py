@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
+from weakref import ref
 
 import numpy as np
 
@@ -137,7 +138,7 @@ class RemoteSession(Session):
         recorder.emit(commands.MakeVariable(remote_name.id, value.name.id, trainable, name))
         variable = Variable(Handle(value.spec, remote_name, value.host), trainable=trainable, name=name)
         recorder.provenance.note_assignment(variable, value.uid, "set")
-        self._read_ahead.continuations.note(remote_name.id, variable)
+        self._read_ahead.continuations.note(remote_name.id, ref(variable))
         return variable
 
     def assign(self, variable: Variable, value: Any, mode: str, indices: Any = None) -> None:
@@ -168,7 +169,8 @@ class RemoteSession(Session):
 
     def fetch(self, value: Any) -> HostArray:
         where = caller()
-        used(value)
+        if value.ahead is not None:
+            used(value)
         if value.host is None:
             self._read([value], where)
         self.value_reads.note(value.uid, value.host, where if self.channel.call_sites else None)
@@ -181,7 +183,8 @@ class RemoteSession(Session):
         return super().fetch_all(values)
 
     def row_counts(self, where: CallSite) -> tuple[int, Callable[[int], None]]:
-        return self._reads.last_rows(where), partial(self._reads.note_rows, where)
+        site = self._reads.site(where)
+        return site.rows, partial(setattr, site, "rows")
 
     def made_together(self, values: Sequence[Any]) -> None:
         self.recorder().note_together(values)
@@ -191,37 +194,38 @@ class RemoteSession(Session):
         if unknown:
             where = caller()
             read, place, fetches, expected = self._reading(unknown, where)
-            self._note_read(read, await self.channel.ask_later(place, fetches, where, expected))
+            self._note_read(read, place, await self.channel.ask_later(place, fetches, where, expected))
         return super().fetch_all(values)
 
     def _read(self, values: Sequence[Any], where: CallSite) -> None:
         """Fetches the elements of values in one round trip."""
         read, place, fetches, expected = self._reading(values, where)
-        self._note_read(read, self.channel.ask(place, fetches, where, expected))
+        self._note_read(read, place, self.channel.ask(place, fetches, where, expected))
 
     def _reading(self, values: Sequence[Any], where: CallSite) -> tuple[list[Any], Place, list[Command], int]:
         """Returns the values that a read fetches, their place, the questions, and the expected bytes.
 
         The read is counted by the line of the program that reads.
         """
-        recorder, continuations = self.recorder(), self._read_ahead.continuations
-        place, foreseen = recorder.reading, []
-        if len(values) == 1 and not recorder.recorded:
-            new_value = recorder.silent.new_value
-            foreseen = continuations.foreseen(values[0], where, recorder.place, self.channel, new_value)
+        recorder: RemoteRecorder = self._thread.recorder
+        site, continuations = self._reads.note(where), self._read_ahead.continuations
+        place = recorder.reading
+        strand, foreseen = place if place.__class__ is int else strand_of(place), []
+        if len(values) == 1 and not recorder.context.active:
+            foreseen = continuations.foreseen(values[0], site, place, strand, self.channel, recorder.silent.new_value)
         else:
-            continuations.leave(strand_of(recorder.place))
-        ahead = self._read_ahead.chosen(values, self._reads.note(where), strand_of(place))
-        read = [*values, *foreseen, *ahead]
+            continuations.leave(strand)
+        read = [*values, *foreseen, *self._read_ahead.chosen(values, site.in_vain, strand)]
         fetches: list[Command] = [commands.Fetch(value.name.id) for value in read]
         return read, place, fetches, sum([value.spec.nbytes for value in read])
 
-    def _note_read(self, values: Sequence[Any], results: Sequence[Result]) -> None:
+    def _note_read(self, values: Sequence[Any], place: Place, results: Sequence[Result]) -> None:
         for value, fetched in zip(values, results, strict=True):
             assert isinstance(fetched, Fetched)
             assert not isinstance(fetched.array, SlicesArrays)
             value.host = fetched.array
-        self._read_ahead.continuations.arrived(self.recorder().place)
+        if self._read_ahead.continuations.recorded:
+            self._read_ahead.continuations.arrived(place)
 
     def slices_component(self, slices: SlicesValue, which: str) -> Handle:
         handle: Handle = slices.values if which == "values" else slices.indices

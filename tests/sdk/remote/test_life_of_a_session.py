@@ -454,8 +454,9 @@ def test_a_read_while_another_thread_closes_the_session_does_not_wait_for_ever(
     session = use(session_on(loopback))
     x = tf.ones(300)
     tf.sync()
-    with monkeypatch.context() as late:
-        late.setattr(session.channel, "_check_open", session.channel._sender.close)  # after the first look
+    buffer, request = session.channel.buffer, session.channel.buffer.request
+    with monkeypatch.context() as late:  # after the first look
+        late.setattr(buffer, "request", lambda *entries: (session.channel._sender.close(), request(*entries)))
         with pytest.raises(SessionEndedError, match="closed by the program"):
             x.numpy()
     use(LocalSession())

@@ -5,6 +5,7 @@ import pytest
 
 import teletape as tf
 from teletape.sessions import read_ahead
+from teletape.sessions.sending import continuations
 from teletape_engine.commands import Call, Fetch
 
 
@@ -223,9 +224,9 @@ def test_a_value_whose_command_failed_does_not_come_along(remote):
 
 def test_references_to_values_are_bounded(remote):
     x, live = tf.Variable(1.0), []
-    for _ in range(read_ahead._REMEMBERED + 10):
+    for _ in range(read_ahead.REMEMBERED + 10):
         live.append(x + 1.0)
-    assert max(map(len, remote._read_ahead._recent.values())) <= read_ahead._REMEMBERED
+    assert max(map(len, remote._read_ahead._recent.values())) <= read_ahead.REMEMBERED
     assert live[0].numpy() == live[-1].numpy() == 2.0
 
 
@@ -349,8 +350,35 @@ def test_zeros_of_both_signs_are_not_the_same(remote):
         return [float(1.0 / (v * zero)) for zero in zeros]
 
     for _ in range(3):
-        run(0.0, 0.0)
-    assert run(0.0, -0.0) == [float("inf"), float("-inf")]
+        run(1.0, 0.0)
+    assert run(1.0, -0.0)[1] == float("-inf")
+
+
+def test_the_same_read_once_more_is_not_foreseen(remote):
+    v = tf.Variable(1.0)
+    assert [float(v * 2.0) for _ in range(5)] == [2.0] * 5
+    assert not remote._read_ahead.continuations._next
+
+
+def test_more_reads_in_a_row_than_are_stored_are_foreseen_up_to_there(remote, cost, monkeypatch):
+    monkeypatch.setattr(continuations, "_MOST_CONTINUATIONS", 8)
+    v = tf.Variable(1.0)
+
+    def run():
+        v.assign_add(1.0)
+        return [float(v * float(i)) for i in range(12)]
+
+    assert [cost(run) for _ in range(4)] == [12, 5, 5, 5]
+    assert len(remote._read_ahead.continuations._next) < 8
+
+
+def test_what_is_known_of_values_that_are_gone_is_dropped(remote, monkeypatch):
+    monkeypatch.setattr(remote._read_ahead.continuations, "_most_known", 20)
+    monkeypatch.setattr(continuations, "_MOST_CONTINUATIONS", 20)
+    x = tf.constant([1.0, 2.0])
+    for _ in range(100):
+        tf.unstack(x * 2.0)
+    assert len(remote._read_ahead.continuations._known) <= 22
 
 
 def test_rows_come_together_from_the_second_time_on(cost):

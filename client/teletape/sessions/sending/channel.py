@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from threading import get_ident
 from types import FrameType
 from typing import Any, Final
 
@@ -32,16 +33,17 @@ from teletape.errors import (
 )
 from teletape.network import progress
 from teletape.network.http import Connection, new_key
+from teletape.network.options import timeouts
 from teletape.program.call_site import Where, call_site_of, call_site_text, caller
 from teletape.program.late_errors import error_at
 from teletape.sessions.sending import event_loops
 from teletape.sessions.sending.batch_buffer import BatchBuffer, Name
 from teletape.sessions.sending.catalogues import differing_ops
 from teletape.sessions.sending.sealed_batch import Recording, Reply, recording_of
-from teletape.sessions.sending.sender import FORKED, Sender, check_may_wait, ended
+from teletape.sessions.sending.sender import FORKED, Sender, check_may_wait, ended, senders
 from teletape.sessions.sending.strands import Place, Strands, strand_of
 from teletape_engine.catalogue.attributes import Attrs
-from teletape_engine.commands import Command, Id, Input
+from teletape_engine.commands import Call, Command, Id, Input
 from teletape_engine.commands.results import Result
 
 _MOST_COMMANDS: Final = 8192  #: The number of commands at which a buffer is sent at once.
@@ -83,6 +85,7 @@ class Channel:
         options = http.options
         device, name = options.device, options.session
         self.http, self.lazy = http, options.lazy
+        self._has_timeout = options.timeout is not None
         try:
             self.server = info = http.info()
             present = None if name is None else _present(http, name, device)
@@ -204,8 +207,14 @@ class Channel:
             TeletapeError: A command of the strand failed; a value in a question is poisoned.
         """
         where = (caller() if where is None else where) if self.call_sites else None
-        recordings = [recording_of(place, question, where) for question in questions]
-        return self._ask(recordings, Reply(len(questions), expected=expected, strand=strand_of(place)))
+        recordings = [
+            (place, question, where, None, None, (), None)
+            if question.__class__ is not Call
+            else recording_of(place, question, where)
+            for question in questions
+        ]
+        strand = place if place.__class__ is int else strand_of(place)
+        return self._ask(recordings, Reply(len(questions), expected=expected, strand=strand))
 
     def sync(self) -> None:
         """Waits until all recorded commands are executed; raises failures of this strand and of ended strands."""
@@ -255,7 +264,8 @@ class Channel:
     async def _ask_later(self, questions: Sequence[Recording], reply: Reply) -> Sequence[Result]:
         self._check_open()
         wakeup = event_loops.wakeup()
-        began, until = self._begin(reply)
+        began = time.monotonic()
+        until = self._end_of_wait(reply, began)
         reply.on_settled = wakeup.wake
         self.buffer.request(questions, reply)
         try:
@@ -270,9 +280,13 @@ class Channel:
         return self._answered(reply, sys._getframe(1))
 
     def _ask(self, questions: Sequence[Recording], reply: Reply) -> Sequence[Result]:
-        check_may_wait()
-        self._check_open()
-        began, until = self._begin(reply)
+        if get_ident() in senders:
+            check_may_wait()
+        if self._sender.closed is not None:
+            self._check_open()
+        began, until = time.monotonic(), None
+        if not reply.early and (self._has_timeout or timeouts.get()):
+            until = self._end_of_wait(reply, began)
         try:
             self.buffer.request(questions, reply)  # an interrupt before this line leaves none of them, after it all
             if not reply.early:
@@ -285,17 +299,17 @@ class Channel:
             progress.explain_interrupt(self.http.trouble())
             raise interrupt.with_traceback(None) from None  # it may have interrupted a notebook's display
         finally:
-            if not reply.early:
+            if self.buffer.profile is not None and not reply.early:
                 self._note_wait(questions, began)
-        return self._answered(reply, sys._getframe(1))
+        return reply.results if reply.error is None else self._answered(reply, sys._getframe(1))
 
-    def _begin(self, reply: Reply) -> tuple[float, float | None]:
-        """Returns when a wait begins, and when it is given up; None: never."""
-        began, timeout = time.monotonic(), None if reply.early else self.http.options.current_timeout
+    def _end_of_wait(self, reply: Reply, began: float) -> float | None:
+        """Sets the reply's timeout, and returns when the wait for it is given up; None: never."""
+        timeout = self.http.options.current_timeout
         if timeout is None:
-            return began, None
+            return None
         reply.timeout, reply.until = timeout, began + timeout
-        return began, reply.until + _grace(timeout)
+        return reply.until + _grace(timeout)
 
     def _wake(self, reply: Reply) -> None:
         self._sender.wake()

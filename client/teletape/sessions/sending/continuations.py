@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
-from teletape.program.call_site import CallSite, line_of
+from teletape.program.call_site import CallSite
+from teletape.program.read_counts import ReadSite
 from teletape.sessions.sending.sealed_batch import Recording, Reply
-from teletape.sessions.sending.strands import Place, strand_of
+from teletape.sessions.sending.strands import Place
 from teletape_engine.catalogue.attributes import Attrs, keep
 from teletape_engine.catalogue.binding import Bound, bind
-from teletape_engine.catalogue.op import CATALOGUE, Op, Reach, Trait
+from teletape_engine.catalogue.op import CATALOGUE, Reach, Trait
 from teletape_engine.commands import Id
 from teletape_engine.errors import TeletapeError
 from teletape_engine.recording.values import Literal, Variable
@@ -33,11 +33,22 @@ _FORESEEN: Final = frozenset((Reach.ELEMENTS, Reach.MOVES, Reach.SUMS, Reach.LIN
 #: An op of a continuation: its name, its attributes, and the origin of each input: ("output", the index of the
 #: continuation's op that makes it), ("input", its index), or ("number", the number).
 _Step: TypeAlias = tuple[str, Attrs, tuple[tuple[str, Any], ...]]
-#: A line that reads, and its index among consecutive reads. Not the call site, which moves while CPython specializes
-#: the code.
-_Point: TypeAlias = tuple[CodeType, int, int]
-#: A point, and references to the inputs of the ops there.
-_Read: TypeAlias = tuple[_Point, list[ref[Any]]]
+#: A line that reads, as `ReadSite.line`, and its index among consecutive reads.
+_Point: TypeAlias = tuple[tuple[int, int], int]
+
+
+class _Read(NamedTuple):
+    """A read.
+
+    Attributes:
+        point: Its point.
+        inputs: References to the inputs of the ops there.
+        ops: The ops, and the ids of their inputs; None: it was foreseen.
+    """
+
+    point: _Point
+    inputs: list[ref[Any]]
+    ops: tuple[list[_Step], list[int]] | None = None
 
 
 class _Continuation(NamedTuple):
@@ -51,8 +62,8 @@ class _Continuation(NamedTuple):
     """
 
     point: _Point
-    steps: tuple[_Step, ...]
-    roles: tuple[tuple[Any, ...], ...]
+    steps: Sequence[_Step]
+    roles: Sequence[tuple[Any, ...]]
 
 
 class _Reader:
@@ -81,27 +92,34 @@ class Continuations:
 
     Attributes:
         expected: By place: the values that calls may find, by the ops and inputs that made them.
+        recorded: Those that are expected when the read is answered.
     """
 
     def __init__(self) -> None:
         self.expected: dict[Place, dict[Any, Any]] = {}
-        self._recorded: dict[Place, dict[Any, Any]] = {}  # the values that are expected when the read is answered
-        self._known: WeakValueDictionary[Id, Any] = WeakValueDictionary()  # variables, and values made together
+        self.recorded: dict[Place, dict[Any, Any]] = {}
+        self._known: dict[Id, ref[Any]] = {}  # variables, and values made together
+        self._most_known = _MOST_CONTINUATIONS
         self._next: dict[_Point, _Continuation] = {}
         self._readers: dict[int, _Reader] = {}
 
-    def note(self, id: Id, value: Any) -> None:
-        """Notes a variable, or a value of a call with several results."""
-        self._known[id] = value
+    def note(self, id: Id, value: ref[Any]) -> None:
+        """Notes a reference to a variable, or to a value of a call."""
+        known = self._known
+        known[id] = value
+        if len(known) > self._most_known:
+            self._known = known = {id: value for id, value in list(known.items()) if value() is not None}
+            self._most_known = max(_MOST_CONTINUATIONS, 2 * len(known))
 
     def forget(self) -> None:
         """Notes that variables change: values that were computed from them are no longer valid for later calls."""
-        self.expected.clear()
-        self._recorded.clear()
+        if self.expected or self.recorded:
+            self.expected.clear()
+            self.recorded.clear()
 
     def arrived(self, place: Place) -> None:
         """Notes that the latest read of a place was answered."""
-        recorded = self._recorded.pop(place, None)
+        recorded = self.recorded.pop(place, None)
         if recorded:
             self.expected[place] = recorded
 
@@ -110,50 +128,70 @@ class Continuations:
         self._readers.pop(strand, None)
 
     def foreseen(
-        self, value: Any, where: CallSite, place: Place, channel: Channel, new_value: Callable[[Spec], Any]
+        self,
+        value: Any,
+        site: ReadSite,
+        place: Place,
+        strand: int,
+        channel: Channel,
+        new_value: Callable[[Spec], Any],
     ) -> list[Any]:
         """Records the ops that are likely to follow a read, and returns those results that are likely to be read.
 
         Args:
             value: The value that is read.
-            where: The line that reads.
+            site: The line that reads.
             place: The context and the strand that read.
+            strand: The strand.
             channel: The session's way to its server.
             new_value: Makes a handle.
         """
-        self.expected.pop(place, None)
-        self._recorded.pop(place, None)
-        reader = self._readers.setdefault(strand_of(place), _Reader())
-        last = self._latest(reader)
-        reader.last = None
-        recorded = _steps_before(channel.buffer.recordings, place, value.name.id)
-        if recorded is None:
+        if self.expected or self.recorded:
+            self.expected.pop(place, None)
+            self.recorded.pop(place, None)
+        reader = self._readers.get(strand)
+        if reader is None:
+            reader = self._readers[strand] = _Reader()
+        last, reader.last = self._latest(reader) if reader.run else reader.last, None
+        before, is_all = _ops_before(channel.buffer.recordings, place, value.name.id)
+        if not before:
             return []
-        steps, ids, is_all = recorded
-        known = [self._known.get(id) for id in ids]
-        if None in known:
+        ops = _steps(before)
+        if last is not None and is_all and ops == last.ops:
+            read = last  # the same once more, which needs no second prediction
+        else:
+            inputs = []
+            for id in ops[1]:
+                reference = self._known.get(id)
+                if reference is None or reference() is None:
+                    return []
+                inputs.append(reference)
+            if last is None or not is_all:
+                read = _Read((site.line, 0), inputs, ops)
+            else:
+                read = _Read((site.line, last.point[1] + 1), inputs, ops)
+                self._learn(last, read, ops[0])
+        reader.last = read
+        if read.point not in self._next or not channel.lazy:
             return []
-        inputs, point = list(map(ref, known)), (where[0], line_of(where), 0)
-        if last is not None and is_all:
-            point = *point[:2], last[0][2] + 1
-            roles = tuple([role for each in known if (role := _role(each, last[1])) is not None])
-            self._next.pop(last[0], None)
-            if len(roles) == len(known):
-                keep(self._next, last[0], _Continuation(point, steps, roles), _MOST_CONTINUATIONS)
-        reader.last = latest = point, inputs
-        if not channel.lazy or point not in self._next:
-            return []
-        record = partial(_recorded, place=place, where=where, channel=channel, new_value=new_value)
-        values, self._recorded[place] = self._foreseen(reader, latest, record)
+        record = partial(_recorded, place=place, where=site.where, channel=channel, new_value=new_value)
+        values, self.recorded[place] = self._foreseen(reader, read, record)
         return values
+
+    def _learn(self, last: _Read, read: _Read, steps: Sequence[_Step]) -> None:
+        """Notes that a read directly followed the last one. More in a row than can be stored are not noted."""
+        roles = [role for reference in read.inputs if (role := _role(reference, last.inputs)) is not None]
+        self._next.pop(last.point, None)
+        if len(roles) == len(read.inputs) and read.point[1] < _MOST_CONTINUATIONS:
+            keep(self._next, last.point, _Continuation(read.point, steps, roles), _MOST_CONTINUATIONS)
 
     def _latest(self, reader: _Reader) -> _Read | None:
         """Returns the latest read of a strand, foreseen or not, and drops the reads that were foreseen after it."""
         count = min(reader.unread, default=len(reader.run))
         latest = reader.run[count - 1] if count else reader.last
         if count < len(reader.run) and latest is not None:
-            for point, _ in (latest, *reader.run[count:]):
-                self._next.pop(point, None)
+            for read in (latest, *reader.run[count:]):
+                self._next.pop(read.point, None)
         reader.run, reader.unread = [], {}
         return latest
 
@@ -162,7 +200,7 @@ class Continuations:
     ) -> tuple[list[Any], dict[Any, Any]]:
         values: list[Any] = []
         by_key: dict[Any, Any] = {}
-        (point, before), room = latest, _MOST_BYTES
+        (point, before, _), room = latest, _MOST_BYTES
         while len(reader.run) < _MOST_READS:
             following = self._next.get(point)
             inputs = [] if following is None else [_resolved(role, before) for role in following.roles]
@@ -176,7 +214,7 @@ class Continuations:
             point, before = following.point, list(map(ref, inputs))
             outputs[-1][1].ahead = reader.unread, len(reader.run)
             reader.unread[len(reader.run)] = 1
-            reader.run.append((point, before))
+            reader.run.append(_Read(point, before))
             values.append(outputs[-1][1])
             by_key |= dict(outputs)
         return values, by_key
@@ -210,59 +248,70 @@ def key_of(name: str, attrs: Attrs, ids: Sequence[Any]) -> Any:
     return name, attrs, tuple([id if id.__class__ is not Literal else (repr(id.array),) for id in ids])
 
 
-def _steps_before(
-    recordings: list[Recording | Reply], place: Place, output: int
-) -> tuple[tuple[_Step, ...], list[int], bool] | None:
-    """Returns the ops before a read that make its value, the ids of their inputs, and whether they are all the ops.
+def _ops_before(recordings: list[Recording | Reply], place: Place, output: int) -> tuple[list[Any], bool]:
+    """Returns the ops directly before a read that make its value, latest first, and whether they are all the ops.
 
-    None: no such ops were recorded since the last batch, too many, or one that may fail or that draws numbers.
+    The first list is empty if the value was not made since the last batch, or by an op that may fail or draws numbers.
     """
     ops: list[Any] = []
     needed, is_all = {output}, True
     latest: list[Any] = recordings[-2 * _MOST_STEPS :]
     for entry in reversed(latest):
-        if isinstance(entry, Reply) or entry[0] != place:
+        if entry.__class__ is Reply or entry[0] != place:
             continue
         is_all = entry[1] is None and entry[6] in needed
-        if not is_all or len(ops) == _MOST_STEPS or not _may_be_foreseen(CATALOGUE[entry[3]]):
+        if not is_all or len(ops) == _MOST_STEPS or not _may_be_foreseen[entry[3]]:
             is_all = False
             break
-        ops.insert(0, entry)
-        needed.update([id for id in entry[5] if id.__class__ is int])
-    if not ops or ops[-1][6] != output:
-        return None
-    outputs = [entry[6] for entry in ops]
+        ops.append(entry)
+        for input in entry[5]:
+            if input.__class__ is int:
+                needed.add(input)
+    return ops, is_all
+
+
+def _steps(ops: Sequence[Any]) -> tuple[list[_Step], list[int]]:
+    """Returns ops, latest first, as steps of a continuation, and the ids of their inputs."""
+    steps: list[_Step] = []
+    outputs: list[int] = []
     ids: list[int] = []
-
-    def source(input: Any) -> tuple[str, Any]:
-        if input.__class__ is Literal:
-            return "number", input
-        if input in outputs:
-            return "output", outputs.index(input)
-        if input not in ids:
-            ids.append(input)
-        return "input", ids.index(input)
-
-    steps = tuple([(name, attrs, tuple(map(source, inputs))) for _, _, _, name, attrs, inputs, _ in ops])
-    return steps, ids, is_all
-
-
-def _may_be_foreseen(op: Op) -> bool:
-    """Whether an op has the same result each time it runs, and cannot fail because of its values."""
-    return (
-        op.reach in _FORESEEN
-        and not (op.dynamic or op.refuses or op.expand)
-        and not {Trait.ASSERTS, Trait.RANDOM} & op.traits
-    )
+    for _, _, _, name, attrs, inputs, output in reversed(ops):
+        sources: list[tuple[str, Any]] = []
+        for input in inputs:
+            if input.__class__ is Literal:
+                sources.append(("number", input))
+            elif input in outputs:
+                sources.append(("output", outputs.index(input)))
+            else:
+                if input not in ids:
+                    ids.append(input)
+                sources.append(("input", ids.index(input)))
+        steps.append((name, attrs, tuple(sources)))
+        outputs.append(output)
+    return steps, ids
 
 
-def _role(value: Any, before: Sequence[ref[Any]]) -> tuple[Any, ...] | None:
+class _MayBeForeseen(dict[str, bool]):
+    """Whether an op has the same result each time it runs, and cannot fail because of its values; by its name."""
+
+    def __missing__(self, name: str) -> bool:
+        op = CATALOGUE[name]
+        safe = not (op.dynamic or op.refuses or op.expand) and not {Trait.ASSERTS, Trait.RANDOM} & op.traits
+        self[name] = may = op.reach in _FORESEEN and safe
+        return may
+
+
+_may_be_foreseen: Final = _MayBeForeseen()
+
+
+def _role(input: ref[Any], before: Sequence[ref[Any]]) -> tuple[Any, ...] | None:
     """Returns the role of an input of a continuation, by the inputs of the read before; None: it has none."""
+    value: Any = input()
     if value.__class__ is Variable:
-        return "variable", ref(value)
+        return "variable", input
     for number, reference in enumerate(before):
         other: Any = reference()
-        if other.__class__ is value.__class__ and other.siblings[0] is value.siblings[0]:
+        if value is not None and other.__class__ is value.__class__ and other.siblings[0] is value.siblings[0]:
             return "sibling", number, value.siblings[1] - other.siblings[1]
     return None
 

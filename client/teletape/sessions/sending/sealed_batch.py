@@ -188,9 +188,10 @@ class SealedBatch:
         self.whole = False
         self.profile: tuple[Profile, float] | None = None
         self.columns: Sequence[tuple[Any, ...]] = ()
-        self.timeout, self.time_limit = _time_limit([reply for _, reply in replies])
-        if self.timeout is not None and not self.is_readers_own:
-            self.timeout = self.time_limit = None
+        self.timeout: float | None = None
+        self.time_limit: float | None = None
+        if replies and replies[0][1].timeout is not None and self.is_readers_own:
+            self.timeout, self.time_limit = _time_limit([reply for _, reply in replies])
 
     @property
     def batch(self) -> Batch:
@@ -254,19 +255,10 @@ class SealedBatch:
             ended: Whether a strand has ended.
         """
         for end, reply in self.replies:
-            cause = next(
-                (
-                    cause
-                    for strand, (index, cause) in causes.items()
-                    if index < end and reply.concerns(strand, ended=ended(strand))
-                ),
-                None,
-            )
-            if cause is not None:
-                reply.settle(error=cause)
-            else:
-                first = end - reply.questions
-                reply.settle([result for result in answer.results if first <= result.index < end])
+            first = end - reply.questions
+            results = [result for result in answer.results if first <= result.index < end]
+            cause = _cause_before(end, reply, causes, ended) if causes else None
+            reply.settle(results if cause is None else (), cause)
 
     def note_profile(self, answer: Answer, served: Any, received: int) -> None:
         """Notes its times in its profile, if it has one; then its first command is `profile`."""
@@ -292,9 +284,17 @@ class SealedBatch:
             reply.settle(error=error)
 
 
+def _cause_before(end: int, reply: Reply, causes: Causes, ended: Callable[[int], bool]) -> TeletapeError | None:
+    """Returns the cause of a failure that a reply gets, among the commands before an index; None: there is none."""
+    for strand, (index, cause) in causes.items():
+        if index < end and reply.concerns(strand, ended=ended(strand)):
+            return cause
+    return None
+
+
 def _time_limit(readers: Sequence[Reply]) -> tuple[float | None, float | None]:
     """Returns the timeout of the last reader, and the rest of it; usually all, so that frames stay equal."""
-    if not readers or None in [reader.timeout for reader in readers]:
+    if None in [reader.timeout for reader in readers]:
         return None, None
     last = max(readers, key=operator.attrgetter("until"))
     timeout, left = cast("float", last.timeout), last.until - time.monotonic()

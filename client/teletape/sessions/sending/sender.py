@@ -72,7 +72,7 @@ HOW_TO_GO_ON: Final = (
 )
 
 _live: weakref.WeakSet[Sender] = weakref.WeakSet()
-_threads: Final[set[int]] = set()  #: The senders' threads.
+senders: Final[set[int]] = set()  #: The threads of all senders.
 
 
 class Sender:
@@ -288,14 +288,14 @@ class Sender:
     # ------------------------------------------------------------------------------------------------------ its thread
     def _work(self) -> None:
         ident = threading.get_ident()
-        _threads.add(ident)
+        senders.add(ident)
         try:
             while self._jobs.get():
                 self._alone(self._safe_turn)
                 self._turns += 1
             self._alone(self._finish)
         finally:
-            _threads.discard(ident)
+            senders.discard(ident)
 
     def _alone(self, function: Callable[[], None]) -> None:
         """Runs a function as soon as no other thread sends."""
@@ -484,7 +484,7 @@ def forget_all() -> None:
     for sender in list(_live):
         sender.closed = FORKED
     _live.clear()
-    _threads.clear()
+    senders.clear()
 
 
 def check_may_wait() -> None:
@@ -493,7 +493,7 @@ def check_may_wait() -> None:
     Raises:
         FailedPreconditionError: The thread is a sender's.
     """
-    if threading.get_ident() in _threads:
+    if threading.get_ident() in senders:
         raise FailedPreconditionError(
             "a finalizer (`__del__`, a weakref's callback) that Python runs in the thread that sends a session's "
             "batches cannot read from a session: read before, and keep the value"

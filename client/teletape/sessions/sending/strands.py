@@ -31,19 +31,35 @@ def running_task() -> Any:
 
     A library that is not imported has no tasks.
     """
-    modules = sys.modules
-    loops = modules.get("_asyncio") or modules.get("asyncio")  # in C, if possible: this is called for every op
-    if loops is not None and loops._get_running_loop() is not None:
-        return modules["asyncio"].current_task()
-    sniffio = modules.get("sniffio")  # in it trio notes that it runs in a thread; to ask trio itself costs an exception
-    if sniffio is not None and sniffio.thread_local.name == "trio":
+    if len(_modules) != _count:
+        _look_at_modules()
+    if _running_loop is not None and _running_loop() is not None:
+        return _modules["asyncio"].current_task()
+    if _in_trio is not None and _in_trio.name == "trio":
         with suppress(RuntimeError):  # between two tasks
-            return modules["trio.lowlevel"].current_task()
-    if "greenlet" in modules:
+            return _modules["trio.lowlevel"].current_task()
+    if _has_greenlets:
         with suppress(AttributeError):
-            greenlet = modules["greenlet"].getcurrent()
+            greenlet = _modules["greenlet"].getcurrent()
             return None if greenlet.parent is None else greenlet
     return None
+
+
+# What is asked for every op, and only new modules change.
+_modules: Final[dict[str, Any]] = sys.modules
+_count = 0  #: The number of modules at the latest look.
+_running_loop: Callable[[], Any] | None = None  #: Returns asyncio's running loop; in C, if possible.
+_in_trio: Any = None  #: In its `name` trio notes that it runs in a thread; to ask trio itself costs an exception.
+_has_greenlets = False
+
+
+def _look_at_modules() -> None:
+    global _count, _running_loop, _in_trio, _has_greenlets
+    loops = _modules.get("_asyncio") or _modules.get("asyncio")
+    _running_loop = getattr(loops, "_get_running_loop", None)
+    _in_trio = getattr(_modules.get("sniffio"), "thread_local", None) if "trio.lowlevel" in _modules else None
+    _has_greenlets = "greenlet" in _modules
+    _count = len(_modules)
 
 
 #: The task that waits for work in a thread of its event loop's executor.
