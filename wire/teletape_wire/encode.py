@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -111,16 +112,28 @@ class _Writer:
 
 def _positional(command: Command) -> list[Any]:
     """The command's code and its fields in order; default values at the end are left out."""
-    fields = schema.FIELDS[command.verb]
-    row: list[Any] = [CODES[command.verb]]
-    for name, field in fields.items():
-        value = getattr(command, name)
-        row.append([_row(step) for step in value] if field.kind is FieldKind.STEP else value)
-    for field in reversed(fields.values()):
-        if field.required or row[-1].__class__ is np.ndarray or row[-1] != field.default:
+    code, names, of_steps, defaults = _FORMS[command.verb]
+    row: list[Any] = [code]
+    for name in names:
+        row.append(getattr(command, name))
+    for i in of_steps:
+        row[i] = [_row(step) for step in row[i]]
+    for default in defaults:
+        if row[-1].__class__ is np.ndarray or row[-1] != default:
             break
         row.pop()
     return row
+
+
+def _form(verb: str) -> tuple[int, tuple[str, ...], tuple[int, ...], tuple[Any, ...]]:
+    """A command's code, its fields' names, the positions of those of steps, and the last defaults, backwards."""
+    fields = tuple(schema.FIELDS[verb].values())
+    of_steps = tuple([i for i, field in enumerate(fields, 1) if field.kind is FieldKind.STEP])
+    optional = itertools.takewhile(lambda field: not field.required, reversed(fields))
+    return CODES[verb], tuple(schema.FIELDS[verb]), of_steps, tuple([field.default for field in optional])
+
+
+_FORMS: Final = {verb: _form(verb) for verb in CODES if verb in schema.FIELDS}
 
 
 def _row(command: Command) -> Any:

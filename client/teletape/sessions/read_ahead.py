@@ -60,7 +60,10 @@ class ReadAhead:
 
     def shorten(self, recent: list[ref[Any]]) -> None:
         """Drops references to values that are gone or known from a list of `recent`, and the first of many others."""
-        recent[:] = [reference for reference in recent if _unread(reference)][-REMEMBERED // 2 :]
+        live = [reference for reference in recent if reference() is not None]
+        if len(live) > REMEMBERED // 2:
+            live = [reference for reference in live if _unread(reference)][-REMEMBERED // 2 :]
+        recent[:] = live
 
     def recent(self, strand: int) -> list[ref[Any]]:
         """Returns the list of references to a strand's latest values."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # it imports HTTP, which a program without a server does not 
     from teletape.sessions.sending.channel import Channel
 
 _EXACT: Final = frozenset((BOOL, *INTEGER))  #: Dtypes whose results are the same on this machine and on the server.
+_CAST: Final = ops.cast
 _SMALL: Final = 16  #: The largest number of elements of a result that is also computed here.
 _CHECKED: Final = 1 << 20  #: The largest number of bytes of an op that runs here to check its values.
 
@@ -192,7 +193,7 @@ class RemoteRecorder(SilentRecorder):
             return self.silent.apply(op, inputs, attrs, where)
         where = self.provenance.here() if where is None else where
         result = self.silent.apply(op, inputs, attrs, where)
-        is_exact = result.spec.dtype in _EXACT or op is ops.cast  # IEEE 754 defines their rounding
+        is_exact = result.spec.dtype in _EXACT or op is _CAST  # IEEE 754 defines their rounding
         if is_exact and result.spec.size <= _SMALL and result.host is None:
             result.host = _computed(op, inputs, attrs)
         channel = self.channel

@@ -450,6 +450,6 @@ def _of_one_context(
     head = Batch((), releases, client, seq, secrets.token_bytes(16))
     sealed = SealedBatch(head, recordings, [None, *wheres], [(len(wheres) + 1, final)])
     ops, attrs, inputs, results = fields
-    switch = commands.ContextSwitch(context_of(place))
+    switch = commands.ContextSwitch(place if place.__class__ is int else context_of(place))
     sealed.columns = ((switch, *in_order), (None, *ops), (None, *attrs), ((), *inputs), (None, *results))
     return sealed

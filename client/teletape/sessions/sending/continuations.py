@@ -254,7 +254,7 @@ def _ops_before(recordings: list[Recording | Reply], place: Place, output: int) 
     The first list is empty if the value was not made since the last batch, or by an op that may fail or draws numbers.
     """
     ops: list[Any] = []
-    needed, is_all = {output}, True
+    needed, is_all = [output], True
     latest: list[Any] = recordings[-2 * _MOST_STEPS :]
     for entry in reversed(latest):
         if entry.__class__ is Reply or entry[0] != place:
@@ -264,30 +264,28 @@ def _ops_before(recordings: list[Recording | Reply], place: Place, output: int) 
             is_all = False
             break
         ops.append(entry)
-        for input in entry[5]:
-            if input.__class__ is int:
-                needed.add(input)
+        needed += entry[5]
     return ops, is_all
 
 
 def _steps(ops: Sequence[Any]) -> tuple[list[_Step], list[int]]:
     """Returns ops, latest first, as steps of a continuation, and the ids of their inputs."""
     steps: list[_Step] = []
-    outputs: list[int] = []
+    sources_of: dict[int, tuple[str, int]] = {}
     ids: list[int] = []
     for _, _, _, name, attrs, inputs, output in reversed(ops):
         sources: list[tuple[str, Any]] = []
         for input in inputs:
             if input.__class__ is Literal:
                 sources.append(("number", input))
-            elif input in outputs:
-                sources.append(("output", outputs.index(input)))
-            else:
-                if input not in ids:
-                    ids.append(input)
-                sources.append(("input", ids.index(input)))
+                continue
+            source = sources_of.get(input)
+            if source is None:
+                source = sources_of[input] = "input", len(ids)
+                ids.append(input)
+            sources.append(source)
+        sources_of[output] = "output", len(steps)
         steps.append((name, attrs, tuple(sources)))
-        outputs.append(output)
     return steps, ids
 
 

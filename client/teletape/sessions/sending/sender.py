@@ -183,7 +183,8 @@ class Sender:
         if answer.failure is None:
             http.requests += 1
             self.last_answer = answer.bytes_in_use, served
-            sealed.note_profile(answer, served, len(body))
+            if sealed.profile is not None:
+                sealed.note_profile(answer, served, len(body))
             sealed.answered(answer, {}, buffer.ended)
             there.sealed = None
 
