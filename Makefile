@@ -49,8 +49,8 @@ demo: $(DEMO_INSTALLED) ## train on handwritten digits through a server on loopb
 serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, _DEVICE, _API_KEYS)
 	$(BIN)/teletape serve $(ARGS)
 
-test: $(INSTALLED) ## run every test
-	$(MODULE) pytest --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(ARGS)
+test: $(INSTALLED) ## run every test; `make lint` runs linters and type checkers
+	$(MODULE) pytest -m 'not checkers' --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(ARGS)
 
 test-kernels: $(INSTALLED) ## run the recorded programs, the pages and the plans in this process, with other kernels than this processor gets
 	$(BIN)/python scripts/other_kernels.py $(MODULE) pytest --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(OTHER_KERNELS) $(ARGS)
@@ -124,11 +124,13 @@ kernels: $(INSTALLED) ## compile the kernels of plans on a GPU, and compare name
 gpu: $(INSTALLED) ## on a machine with a GPU: the tests that need one, then benchmarks; JSON, and the dated part of docs/gpu.md
 	PYTHONPATH=benchmarks$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -P -m gpu $(ARGS)
 
-lint: $(INSTALLED) ## check style, types and who imports whom
+lint: $(INSTALLED) ## check style, types and who imports whom, and what type checkers see of programs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/shellcheck .ci/run
+	$(BIN)/mypy
+	$(MODULE) pytest -m checkers --timeout=0 $$(grep -rl --include='test_*.py' mark.checkers tests) $(ARGS)
 
 format: $(INSTALLED) ## lay out the code, and mend what ruff can mend
 	$(BIN)/ruff check --fix-only .

@@ -50,15 +50,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    marked: dict[str, list[pytest.Item]] = {}
+    groups: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         for marker in item.iter_markers():
             if marker.name in OBSTACLES:
-                marked.setdefault(marker.name, []).append(item)
-    for name, tests in marked.items():
-        if reason := OBSTACLES[name]():
-            for item in tests:
-                item.add_marker(pytest.mark.skip(reason=reason))
+                groups.setdefault((marker.name, item.nodeid.partition("[")[0]), []).append(item)
+    reasons = {marker: OBSTACLES[marker]() for marker in {marker for marker, _ in groups}}
+    left_out: set[pytest.Item] = set()
+    for (marker, _), cases in groups.items():
+        if reason := reasons[marker]:
+            # One skip stands for all cases of a function: there are thousands for a GPU, and each takes milliseconds.
+            cases[0].add_marker(pytest.mark.skip(reason=f"{reason}; number of cases: {len(cases)}"))
+            left_out.update(cases[1:])
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:

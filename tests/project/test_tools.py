@@ -1,4 +1,4 @@
-"""The project's own rules, each checked by its tool: style, layout, types, who imports whom, shell, packaging."""
+"""The project's own rules: documentation, import names, pinned dependencies, packaging, and what CI runs."""
 
 import importlib
 import inspect
@@ -24,26 +24,14 @@ def run(*command: str, stdin: str | None = None) -> subprocess.CompletedProcess[
     return subprocess.run(tool, cwd=ROOT, input=stdin, capture_output=True, text=True)
 
 
-def check(*command: str) -> None:
-    done = run(*command)
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
-
-
-def test_ruff_check() -> None:
-    check("ruff", "check", ".")
-
-
-def test_ruff_format() -> None:
-    check("ruff", "format", "--check", ".")
-
-
-@pytest.mark.timeout(600)
-def test_mypy() -> None:
-    check("mypy")
-
-
-def test_import_contracts() -> None:
-    check("lint-imports")
+def test_ci_runs_the_linters_and_the_type_checkers() -> None:
+    """Which are no tests, so that `make test` does not wait for them."""
+    command = ["make", "--dry-run", "lint"]
+    lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    tools = [" ".join(line.split()[:2]).removeprefix(".venv/bin/") for line in lines if line.startswith(".venv/bin/")]
+    assert {"ruff check", "ruff format", "lint-imports", "shellcheck .ci/run", "mypy"} <= set(tools)
+    assert any("pytest -m checkers" in line for line in lines)
+    assert re.search(r"^nice -n \d+ make lint\b", (ROOT / ".ci/run").read_text(), flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("folder", ["engine", "wire", "client", "server"])
@@ -75,10 +63,6 @@ def test_public_methods_are_documented() -> None:
         if not inspect.getdoc(getattr(cls, name))
     }
     assert not undocumented, sorted(undocumented)
-
-
-def test_shellcheck() -> None:
-    check("shellcheck", ".ci/run")
 
 
 def test_constraints_hold_exact_versions_alone() -> None:

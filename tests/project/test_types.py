@@ -67,10 +67,12 @@ def in_wrong_alone() -> set[tuple[str, int]]:
     return {("wrong.py", line) for line in wrong_lines()}
 
 
+@pytest.mark.checkers
 def test_mypy_passes_over_every_program_and_finds_what_is_wrong() -> None:
     assert set(mypy(*PROGRAMS, TYPED / "wrong.py")) == in_wrong_alone()
 
 
+@pytest.mark.checkers
 def test_pyright_passes_over_every_program_and_finds_what_is_wrong(tmp_path: Path) -> None:
     """In one run, which reads the package once; of a program with Keras it says nothing by a warning either."""
     program = tmp_path / "with_keras.py"

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name("typed_program.py")
 
@@ -15,6 +17,7 @@ def wrong_lines() -> set[tuple[str, int]]:
     return {(PROGRAM.name, number) for number, line in enumerate(lines, 1) if line.endswith("# wrong")}
 
 
+@pytest.mark.checkers
 def test_mypy_finds_what_is_wrong_in_a_program_and_no_more() -> None:
     command = [sys.executable, "-m", "mypy", "--no-error-summary", str(PROGRAM)]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -22,6 +25,7 @@ def test_mypy_finds_what_is_wrong_in_a_program_and_no_more() -> None:
     assert {(Path(name).name, int(number)) for name, number, *_ in lines} == wrong_lines(), checked.stdout
 
 
+@pytest.mark.checkers
 def test_pyright_in_its_strict_mode_finds_nothing_else_in_a_program_nor_in_the_client(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "client/teletape_client", tmp_path / "teletape_client")
     shutil.copy(PROGRAM, tmp_path)
