@@ -156,9 +156,13 @@ def _is_silent(method: object) -> TypeGuard[FunctionType]:
 
 
 def reports_conversions(cls: type[T]) -> type[T]:
-    """Wraps the methods that a class defines for Python's conversions and texts by `reports`: they read values."""
+    """Wraps the methods that a class defines for Python's conversions and texts by `reports`: they read values.
+
+    Those that report by themselves stay as they are.
+    """
     for name in _CONVERSIONS & vars(cls).keys():
-        setattr(cls, name, reports(vars(cls)[name]))
+        if _is_silent(vars(cls)[name]):
+            setattr(cls, name, reports(vars(cls)[name]))
     return cls
 
 

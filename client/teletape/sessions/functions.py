@@ -122,8 +122,9 @@ class RemoteFunctions:
         inferred = _inferred(recorder, command, functions, inputs, fields, None)
         results = [_named(value, self._channel.new_name()) for value in inferred]
         fields["outputs"] = tuple([id_of(result) for result in results])
-        recorder.emit(with_functions(command, ids, **fields))
-        recorder.note_together(results)
+        place = recorder.place
+        self._channel.emit(place, with_functions(command, ids, **fields))
+        recorder.read_ahead.note_together(results, strand_of(place))
         if any(function.checks for function in functions):
             self._channel.sync()  # a failed assertion is raised on the function's own line
         return results

@@ -13,7 +13,7 @@ import numpy as np
 from teletape import host_memory
 from teletape.names.missing import MissingAttribute
 from teletape.program.call_site import caller
-from teletape.program.tracebacks import reports_conversions
+from teletape.program.tracebacks import report, reports_conversions
 from teletape.sessions.current import current
 from teletape.sessions.sending.event_loops import check_loop
 from teletape.sessions.session import Session
@@ -217,9 +217,13 @@ class EagerTensor(Tensor):
 
     def numpy(self) -> Any:
         """The values: a new NumPy array, a NumPy scalar for rank 0, bytes for a string."""
-        if self.session.tracing and not current().tracing and getattr(self.recorded, "host", None) is None:
-            raise AttributeError("'SymbolicTensor' object has no attribute 'numpy'")  # of a traced function
-        return own_copy(self.session.fetch(self.recorded))
+        try:
+            if self.session.tracing and not current().tracing and getattr(self.recorded, "host", None) is None:
+                raise AttributeError("'SymbolicTensor' object has no attribute 'numpy'")  # of a traced function
+            return own_copy(self.session.fetch(self.recorded))
+        except BaseException as error:
+            report(error)
+            raise
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         return copied(self.session.fetch(self.recorded), dtype, copy)

@@ -167,7 +167,11 @@ class Channel:
         if where is None and self.call_sites:
             where = caller()
         buffer = self.buffer
-        self._record(recording_of(place, command, where if self.call_sites else None))
+        where = where if self.call_sites else None
+        if command.__class__ is Call:
+            self._record(recording_of(place, command, where))
+        else:
+            self._record((place, command, where, None, None, (), None))
         buffer.nbytes += nbytes
         if len(buffer.recordings) >= _MOST_COMMANDS or buffer.nbytes >= _MOST_BYTES or not self.lazy:
             self._ask((), Reply(early=self.lazy, strand=strand_of(place)))
