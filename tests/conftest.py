@@ -44,6 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell that starts pytest in the background lets it ignore Ctrl-C, and with it every process that tests start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if importlib.util.find_spec("hypothesis"):  # the tests of a GPU run without it: see benchmarks/gpu
+        from hypothesis import HealthCheck, settings
+
+        # Test processes share the cores, so that an example of a millisecond may wait for half a second.
+        settings.register_profile("shared cores", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        settings.load_profile("shared cores")
     for marker in config.getoption("--require"):
         if reason := OBSTACLES[marker]():
             raise pytest.UsageError(f"--require={marker}: {reason}")

@@ -140,7 +140,7 @@ LOOKUPS = Program(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(programs(ROUGH))
 @example(LOOKUPS)
 def test_what_presence_predicts_is_what_arrays_give(program):
@@ -163,7 +163,7 @@ def test_what_presence_predicts_is_what_arrays_give(program):
             assert (item.values.spec, item.indices.spec, item.dense) == foreseen
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(programs(ROUGH))
 @example(LOOKUPS)
 def test_a_recorded_pass_gives_what_a_bare_one_gives(program):
@@ -178,7 +178,7 @@ def test_a_recorded_pass_gives_what_a_bare_one_gives(program):
             np.testing.assert_allclose(dense(item), dense(other), rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(programs(SMOOTH))
 def test_the_gradient_is_the_slope(program):
     context = executor()

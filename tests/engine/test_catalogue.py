@@ -292,7 +292,7 @@ def test_the_price_of_what_makes_arrays_covers_it(name, arrays, attrs):
 
 
 # ----------------------------------------------------------------------------------------------------------- properties
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(hnp.mutually_broadcastable_shapes(num_shapes=1, base_shape=(2, 3, 1, 2), max_dims=4, max_side=3))
 def test_sum_to_is_the_transpose_of_broadcasting(shapes):
     (shape,), out = shapes
@@ -310,7 +310,7 @@ def indexed(draw):
     return shape, index if isinstance(index, tuple) else (index,)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(indexed())
 def test_strided_slice_is_numpys_indexing(case):
     shape, index = case
@@ -331,7 +331,7 @@ def test_strided_slice_is_numpys_indexing(case):
     np.testing.assert_array_equal(back, zeros)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_specs_of_reductions_are_numpys(data):
     shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3))
@@ -343,7 +343,7 @@ def test_specs_of_reductions_are_numpys(data):
     assert bound.spec.shape == np.sum(np.ones(shape, F32), axis=axes, keepdims=keepdims).shape
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_gather_and_its_transpose_agree_with_plain_indexing(data):
     shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4))

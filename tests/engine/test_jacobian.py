@@ -101,7 +101,7 @@ def dense(context, slices):
 X = np.array([[0.3, -1.2, 0.7], [1.1, 0.2, -0.4], [-0.6, 0.9, 0.5]])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(programs, st.integers(1, 40))
 def test_a_jacobian_is_a_loop_of_gradients_in_chunks_of_any_size(steps, chunk):
     context, tape = Program(), Tape(persistent=True)
@@ -111,7 +111,7 @@ def test_a_jacobian_is_a_loop_of_gradients_in_chunks_of_any_size(steps, chunk):
     np.testing.assert_allclose(result.array, by_loop(context, tape, y, x), rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(programs)
 def test_a_jacobian_is_differentiable_and_its_structure_is_foreseen(steps):
     real, foreseen = [], []

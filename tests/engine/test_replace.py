@@ -313,4 +313,4 @@ class SessionIsItsModel(RuleBasedStateMachine):
 
 
 TestSessionIsItsModel = SessionIsItsModel.TestCase
-TestSessionIsItsModel.settings = settings(max_examples=100, stateful_step_count=15, deadline=None, derandomize=True)
+TestSessionIsItsModel.settings = settings(max_examples=100, stateful_step_count=15, derandomize=True)

@@ -82,7 +82,7 @@ def test_a_hessian_is_the_gradient_of_the_gradient_by_two_tapes(name):
                 np.testing.assert_allclose(item.array, other.array, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from(sorted(FUNCTIONS)), st.lists(st.floats(-2, 2), min_size=9, max_size=9))
 def test_a_product_is_the_hessian_times_the_vector(name, numbers):
     tape = Tape(persistent=True)

@@ -59,7 +59,7 @@ def seen(at, i, j):
         yield k, l, (row, column) if inside else None
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(sliding(), st.integers(1, 2), st.integers(1, 2), st.integers(1, 2))
 def test_convolution_is_its_definition(case, groups, depth, out):
     (n, height, width), size, how, dilations = case
@@ -79,7 +79,7 @@ def test_convolution_is_its_definition(case, groups, depth, out):
     np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(sliding(), st.integers(1, 2), st.integers(1, 2), st.sampled_from([0, 100]))
 def test_the_transposes_of_convolution_are_its_transposes(case, groups, depth, few):
     (n, height, width), size, how, dilations = case
@@ -110,7 +110,7 @@ def test_the_gradient_of_images_of_many_channels_is_a_convolution():
     assert patches.transposed(windows((8, 9), (8, 9), (1, 1), "VALID", None, (1, 1)), 5) is None
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(sliding())
 def test_pooling_is_its_definition(case):
     (n, height, width), size, how, _ = case

@@ -280,6 +280,18 @@ x.assign_sub(tape.gradient(y, x))
     assert 3 * len({name for name in loaded if name.startswith("teletape.")}) < len(everything)
 
 
+def test_a_module_that_is_imported_by_its_own_name_explains_missing_names_too() -> None:
+    loaded_by(
+        "import teletape.test\n"
+        "try:\n"
+        "    teletape.test.create_local_cluster\n"
+        "except AttributeError as error:\n"
+        "    assert 'tf.test.create_local_cluster is not in Teletape' in str(error), error\n"
+        "else:\n"
+        "    raise AssertionError"
+    )
+
+
 def test_a_public_name_stays_where_a_module_of_the_package_has_the_same() -> None:
     loaded = loaded_by(
         "import teletape as tf, teletape.sessions.current, teletape.text.strings, types\n"

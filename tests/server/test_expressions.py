@@ -71,7 +71,7 @@ PYTHON = {
 
 
 @given(RANDOM_FORMULAS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_formula_means_what_it_means_in_python(formula: str) -> None:
     formula = formula if "x" in formula else f"{formula} + x"
     if "(2) @" in formula or any(f"({number}) @" in formula for number in (*range(1, 10), "0.25")):
@@ -85,7 +85,7 @@ def test_a_formula_means_what_it_means_in_python(formula: str) -> None:
 
 
 @given(st.text(alphabet="xy 12.()[]+-*/@=,:;#\n\"'<>sin", max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_text_is_a_function_or_a_problem_in_it(text: str) -> None:
     function, fault = function_or_fault(text)
     if fault is not None:

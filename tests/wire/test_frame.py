@@ -13,7 +13,7 @@ import msgpack
 import numpy as np
 import pytest
 from batches import answers, batches, ids, same
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import teletape_wire as wire
@@ -61,13 +61,11 @@ def with_header(header: Any, tensors: bytes = b"", /, **prefix: int) -> bytes:
 
 
 @given(batches)
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_batch_comes_back_as_it_was(batch: Batch) -> None:
     assert same(wire.decode_batch(encoded(batch)), batch)
 
 
 @given(answers, st.integers(0, 2**60))
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_an_answer_comes_back_as_it_was(answer: Any, seq: int) -> None:
     served = wire.Served(1e9, 0.25, 0.5)
     frame = wire.encode_answer(answer, served, client=3, seq=seq, nonce=b"n" * 16)
@@ -245,7 +243,7 @@ def test_a_release_is_an_id() -> None:
 
 
 @given(st.data(), batches)
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@settings(max_examples=200)
 def test_a_mutated_frame_gives_a_clear_error_or_a_batch(data: st.DataObject, batch: Batch) -> None:
     """Mutations with correct checksums too."""
     frame = bytearray(encoded(batch))
@@ -270,7 +268,6 @@ def test_any_header_gives_a_clear_error_or_a_batch(header: bytes) -> None:
 
 
 @given(answers, st.data())
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_mutated_answer_gives_a_clear_error_or_an_answer(answer: Any, data: st.DataObject) -> None:
     frame = bytearray(b"".join(wire.encode_answer(answer).buffers))
     length = struct.unpack_from("<Q", frame, 48)[0]

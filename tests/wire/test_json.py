@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from batches import answers, batches, same, tensors
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import teletape_wire as wire
@@ -30,7 +30,6 @@ def through(data: Any) -> Any:
 
 
 @given(batches)
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_what_a_frame_can_say_json_can_say(batch: Batch) -> None:
     assert same(wire.batch_from_json(through(wire.batch_to_json(batch))), batch)
 
@@ -43,7 +42,6 @@ def test_a_tensor_comes_back_as_it_was(array: Any, encoding: Any) -> None:
 
 
 @given(answers, st.booleans())
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_an_answer_is_json(answer: Any, full: bool) -> None:
     data = through(wire.answer_to_json(answer, wire.Served(1.0, 2.0, 3.0), full=full))
     assert [result["command"] for result in data["results"]] == [result.index for result in answer.results]

@@ -11,7 +11,7 @@ import msgpack
 import numpy as np
 import pytest
 from batches import batches, same
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import teletape_wire as wire
@@ -64,7 +64,6 @@ def keeping(batch: Batch, number: int = 3) -> wire.Structures:
     return store
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batches, st.integers(0, 2**63 - 1))
 def test_a_repeated_batch_is_the_whole_one(batch: Batch, number: int) -> None:
     if batch.replace or any(isinstance(command, DefineFunction) for command in batch.commands) or not batch.client:

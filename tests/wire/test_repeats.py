@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from batches import batches, every, same
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import teletape_wire as wire
@@ -250,7 +250,7 @@ _INTERNED: dict[str, Attrs] = {}
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=5)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_each_command_arrives_however_often_and_in_whichever_column(verb: str, data: st.DataObject) -> None:
     command = with_interned(data.draw(every(COMMANDS[verb])))
@@ -264,7 +264,7 @@ def test_each_command_arrives_however_often_and_in_whichever_column(verb: str, d
             assert set(receiver.forms) == {"whole"}
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(batches, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_any_sequence_of_batches_arrives(programs: list[Batch], chance: random.Random) -> None:
     receiver = Receiver()

@@ -7,7 +7,7 @@ import msgpack
 import numpy as np
 import pytest
 from batches import batches, same
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import teletape_wire as wire
 from teletape_engine.commands import COMMANDS, Batch, schema
@@ -68,7 +68,6 @@ def _usual(field: Any) -> Any:
 
 
 @given(batches)
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_long_and_short_headers_are_read_alike(batch: Batch) -> None:
     frame = b"".join(wire.encode_batch(batch).buffers)
     short = wire.decode_batch(frame)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from batches import batches, same
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import teletape_wire as wire
@@ -51,7 +51,6 @@ def step(first: int, x: Any = X, rate: Any = 0.5, **changes: Any) -> Batch:
     )
 
 
-@settings(deadline=None)
 @given(batches, st.integers(1, 4))
 def test_structure_and_contents_are_the_batch(batch: Batch, count: int) -> None:
     if batch.replace or any(isinstance(command, DefineFunction) for command in batch.commands):
@@ -70,7 +69,6 @@ def test_structure_and_contents_are_the_batch(batch: Batch, count: int) -> None:
     structure.check(contents)
 
 
-@settings(deadline=None)
 @given(batches)
 def test_what_arrives_has_the_structure_of_what_was_sent(batch: Batch) -> None:
     """A client and a server have the same structures, whatever the wire makes of attributes."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _PACKAGE: Final = "teletape"
 #: The first parts of the public modules that are no files.
 _MADE: Final = frozenset(dotted.partition(".")[0] for dotted in NAMES if "." in dotted) - FILES.keys()
-#: Modules whose public functions and classes are prepared as soon as they are loaded.
-_PREPARED: Final = frozenset(f"{_PACKAGE}.{name}" for name in (*CLASSES, *FILES))
+#: Modules that are prepared as soon as they are loaded: those of public functions and classes, and `teletape.test`.
+_PREPARED: Final = frozenset(f"{_PACKAGE}.{name}" for name in (*CLASSES, *FILES, "test"))
 
 
 @functools.cache

@@ -41,8 +41,6 @@ def value_of(path: str, name: str) -> Any:
         value = importlib.import_module(f"{_PACKAGE}.{dotted}")
     elif dotted in LAZY:
         value = importlib.import_module(LAZY[dotted])
-        if value.__name__ == f"{_PACKAGE}.{dotted}":  # a file of this package
-            vars(value).setdefault("__getattr__", Answer(functools.partial(value_of, dotted)))
     else:
         raise AttributeError(_missing(path, name, dotted), name=name)
     setattr(module, name, value)
@@ -76,6 +74,8 @@ def prepare(name: str) -> None:
         for entry in FILES[path]:
             setattr(module, entry, _reporting(name, entry, f"{path}.{entry}", getattr(module, entry)))
         open_module(path, module)
+    elif path in LAZY:
+        vars(module).setdefault("__getattr__", Answer(functools.partial(value_of, path)))
 
 
 @functools.cache

@@ -165,7 +165,6 @@ def sessions():
 @hypothesis.settings(
     max_examples=EXAMPLES,
     derandomize="TELETAPE_PROGRAMS" not in os.environ,
-    deadline=None,
     database=None,
     suppress_health_check=list(hypothesis.HealthCheck),
 )
