@@ -15,10 +15,10 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
-from public_surface import LAZY, MODULES, names
+from public_surface import LAZY, names
 
 import teletape as tf
-from teletape.program.remedies import remedy
+from teletape.core.program.remedies import remedy
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "compatibility.md"
 TENSORFLOW = Path(__file__).with_name("tensorflow_names.json")
@@ -183,7 +183,7 @@ def standings() -> dict[str, Standing]:
 
 def own() -> list[str]:
     """Public names that TensorFlow does not have."""
-    listed = {f"{path}.{name}" for path, module in MODULES.items() for name in module.__all__} | set(names())
+    listed = set(names())
     theirs = set(tensorflow()["names"]) | {f"compat.v1.{name}" for name in tensorflow()["v1"]}
     modules = {path.rpartition(".")[0] for path in theirs}
     return sorted(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import teletape as tf
-from teletape.ops.dispatch import call
+from teletape.core.calls.dispatch import call
 from teletape_engine.catalogue.op import CATALOGUE, Op, Sample
 
 SHOWN = 12  #: Elements of an array that is printed; of a longer one the dtype and the shape are.

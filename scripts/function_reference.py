@@ -16,7 +16,7 @@ import examples
 import public_surface
 from op_reference import anchor
 
-from teletape.ops import raw
+from teletape.extras import raw_ops as raw
 from teletape_engine.catalogue.op import CATALOGUE, Op
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference-functions.md"
@@ -119,7 +119,7 @@ def subjects() -> list[Subject]:
 
 def _op(subject: Subject) -> Op | None:
     """The op that a function is one call of."""
-    return _OPS.get(subject.names[0]) if ".derived." in subject.value.__module__ else None
+    return _OPS.get(subject.names[0]) if "._generated." in subject.value.__module__ else None
 
 
 def _line(subject: Subject) -> str:

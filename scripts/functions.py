@@ -1,4 +1,4 @@
-"""Writes client/teletape/ops/derived: one Python function for each record of a TensorFlow function in the catalogue.
+"""Writes client/teletape/_generated: one Python function for each record of a TensorFlow function in the catalogue.
 
 Run by `make reference`, after a change of an op or of its record. The text is plain Python: a call costs no more than
 that of a function written by hand, and debuggers, mypy and editors see ordinary functions.
@@ -19,7 +19,7 @@ from teletape_engine.catalogue.op import CATALOGUE, Op
 from teletape_engine.catalogue.signature import INPUTS, REQUIRED, Argument, Conversion, Function, filled
 from teletape_engine.ops import FAMILIES
 
-FOLDER = Path(__file__).resolve().parent.parent / "client" / "teletape" / "ops" / "derived"
+FOLDER = Path(__file__).resolve().parent.parent / "client" / "teletape" / "_generated"
 HEAD = '''\
 """TensorFlow's functions of {module}.
 
@@ -58,12 +58,12 @@ IMPORTS = """\
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from teletape.ops import arguments as to
-from teletape.ops import checks
-from teletape.ops.dispatch import call
-from teletape.tensors import dtypes
-from teletape.tensors.tensor import Tensor, TensorLike
-from teletape.program.tracebacks import report
+from teletape.core.calls import arguments as to
+from teletape.core.calls import checks
+from teletape.core.calls.dispatch import call
+from teletape.core.tensors import dtypes
+from teletape.core.tensors.tensor import Tensor, TensorLike
+from teletape.core.program.tracebacks import report
 from teletape_engine.catalogue.namespace import ops
 """
 
@@ -134,7 +134,7 @@ def _index(modules: Mapping[str, list[tuple[Op, Function]]]) -> str:
         "from collections.abc import Callable",
         "from typing import Any, Final",
         *(
-            f"from {'.'.join(['teletape.ops.derived', *_place(module)[:-1]])} import {_last(module)}"
+            f"from {'.'.join(['teletape._generated', *_place(module)[:-1]])} import {_last(module)}"
             for module in modules
         ),
         "#: The functions by TensorFlow's names without the leading `tf.`.",
@@ -173,7 +173,7 @@ def _function(op: Op, record: Function) -> str:
     return "\n".join([head, textwrap.indent("\n".join(lines), "    ")])
 
 
-#: What a function does with an exception: see `teletape.program.tracebacks`.
+#: What a function does with an exception: see `teletape.core.program.tracebacks`.
 _REPORTS = """\
 except BaseException as error:
     report(error)

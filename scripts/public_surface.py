@@ -19,47 +19,54 @@ from typing import Any, Final
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
 from functions import formatted
 
-from teletape import (
-    autograph,
-    checkpoints,
-    data,
-    debugging,
-    errors,
-    linear_operators,
-    logs,
-    numpy_api,
-    print_op,
-    python_calls,
-    records,
-    session_functions,
-    summary,
-)
-from teletape.checkpoints import saved_model
-from teletape.configuration import devices
-from teletape.configuration import public as configuration
-from teletape.control_flow import compat_v1, eager, folds, maps, ordering, tensor_array
-from teletape.data import type_specs
-from teletape.data.elements.optional import Optional
-from teletape.derivatives import arguments, custom_gradient, registered_gradient
-from teletape.derivatives.forward import ForwardAccumulator
-from teletape.derivatives.tape import GradientTape, gradients
-from teletape.distribution import public as distribution
-from teletape.files import audio, contents, gfile, jpeg_quality, tensor_messages, tensor_proto
-from teletape.files import images as image_files
-from teletape.functions import function as functions
-from teletape.functions.tensor_spec import TensorSpec
-from teletape.linear_operators.conjugate_gradient import conjugate_gradient
-from teletape.lookup_tables import entries as lookup_entries
-from teletape.lookup_tables import mutable, static, vocabulary
-from teletape.numpy_api import random_numbers
-from teletape.numpy_api import types as numpy_types
-from teletape.ops import arguments as to
-from teletape.ops import dispatch, initializers, raw
-from teletape.ops.arrays import counting, create, paddings, partitions, places, rearrange, segments, sorting, sums
-from teletape.ops.derived.index import DERIVED
-from teletape.ops.images import boxes, colors, measures, random_boxes, random_changes, resize_v1, sizes
-from teletape.ops.linalg import bands, clip, decompositions, diagonals, norms
-from teletape.ops.nn import (
+from teletape._generated.index import DERIVED
+from teletape.core import errors
+from teletape.core.calls import arguments as to
+from teletape.core.calls import dispatch
+from teletape.core.derivatives import arguments, custom_gradient, registered_gradient
+from teletape.core.derivatives.forward import ForwardAccumulator
+from teletape.core.derivatives.tape import GradientTape, gradients
+from teletape.core.functions import function as functions
+from teletape.core.functions.tensor_spec import TensorSpec
+from teletape.core.profiling.annotations import Trace
+from teletape.core.program import logs, registered_conversions
+from teletape.core.sessions import current as sessions
+from teletape.core.sessions.session import Session
+from teletape.core.tensors import dlpack, dtypes, indexing, nest, tensor_shape
+from teletape.core.tensors.composite import TypeSpec
+from teletape.core.tensors.indexed_slices import IndexedSlices, IndexedSlicesSpec
+from teletape.core.tensors.tensor import Tensor
+from teletape.core.variables.module import Module
+from teletape.core.variables.name_scope import get_current_name_scope, name_scope, name_scope_v1
+from teletape.core.variables.variable import Variable
+from teletape.extras import audio, linear_operators, numpy_api, record_features, record_messages, test
+from teletape.extras import raw_ops as raw
+from teletape.extras.distribution import public as distribution
+from teletape.extras.linear_operators.conjugate_gradient import conjugate_gradient
+from teletape.extras.lookup_tables import entries as lookup_entries
+from teletape.extras.lookup_tables import mutable, static, vocabulary
+from teletape.extras.numpy_api import random_numbers
+from teletape.extras.numpy_api import types as numpy_types
+from teletape.extras.ragged_tensors import functions as ragged
+from teletape.extras.ragged_tensors import methods as ragged_methods
+from teletape.extras.ragged_tensors.forms import of_functions
+from teletape.extras.sparse_tensors import arithmetic, conversions, ctc, distances, lookups, parts, reductions, sets
+from teletape.extras.sparse_tensors.tensor import SparseTensor, SparseTensorSpec, SparseTensorValue
+from teletape.extras.text import buckets, ngrams, ragged_strings, strings
+from teletape.tf import autograph, checkpoints, data, debugging, print_op, python_calls, summary
+from teletape.tf.checkpoints import saved_model
+from teletape.tf.configuration import devices
+from teletape.tf.configuration import public as configuration
+from teletape.tf.control_flow import compat_v1, eager, folds, maps, ordering, tensor_array
+from teletape.tf.data import type_specs
+from teletape.tf.data.elements.optional import Optional
+from teletape.tf.files import contents, gfile, jpeg_quality, record_files, tensor_messages, tensor_proto
+from teletape.tf.files import images as image_files
+from teletape.tf.ops import initializers, moving_average
+from teletape.tf.ops.arrays import counting, create, paddings, partitions, places, rearrange, segments, sorting, sums
+from teletape.tf.ops.images import boxes, colors, measures, random_boxes, random_changes, resize_v1, sizes
+from teletape.tf.ops.linalg import bands, clip, decompositions, diagonals, norms
+from teletape.tf.ops.nn import (
     attention,
     candidates,
     convolutions,
@@ -71,31 +78,10 @@ from teletape.ops.nn import (
     normalization,
     pools,
 )
-from teletape.ops.random import stateful, stateless, truncated
-from teletape.ops.signal import short_time, spectral, windows
-from teletape.ops.static_values import fetch, get_static_value
-from teletape.profiling.annotations import Trace
-from teletape.program import registered_conversions
-from teletape.ragged_tensors import functions as ragged
-from teletape.ragged_tensors import methods as ragged_methods
-from teletape.ragged_tensors.forms import of_functions
-from teletape.sessions import current as sessions
-from teletape.sessions.session import Session
-from teletape.sparse_tensors import arithmetic, conversions, ctc, distances, lookups, parts, reductions, sets
-from teletape.sparse_tensors.tensor import SparseTensor, SparseTensorSpec, SparseTensorValue
-from teletape.tensors import dlpack, dtypes, indexing, nest, tensor_shape
-from teletape.tensors.composite import TypeSpec
-from teletape.tensors.indexed_slices import IndexedSlices, IndexedSlicesSpec
-from teletape.tensors.tensor import Tensor
-from teletape.text import buckets, ngrams, ragged_strings, strings
-from teletape.variables import (
-    generator,
-    moving_average,
-    resizable,  # noqa: F401  # registers itself with Variable
-)
-from teletape.variables.module import Module
-from teletape.variables.name_scope import get_current_name_scope, name_scope, name_scope_v1
-from teletape.variables.variable import Variable
+from teletape.tf.ops.random import generator, stateful, stateless, truncated
+from teletape.tf.ops.signal import short_time, spectral, windows
+from teletape.tf.sessions import functions as session_functions
+from teletape.tf.sessions import pool, reading, session_list
 
 
 # ------------------------------------------------------------------------------------------- TensorFlow's functions
@@ -203,34 +189,30 @@ def surface() -> dict[str, Callable[..., Any]]:
 
 
 # --------------------------------------------------------------------------------------------------- all public names
-#: The public modules that are files of this package. Only the names in their `__all__` are public.
-MODULES: Final = {
-    "autograph": autograph,
-    "autograph.experimental": autograph.experimental,
-    "data": data,
-    "data.experimental": data.experimental,
-    "debugging": debugging,
-    "errors": errors,
-    "summary": summary,
-    "summary.experimental": summary.experimental,
-}
-
-#: The public modules that are imported when first used, most of them Keras's, with the module to import.
+#: Keras's modules, with the module to import when they are first used.
 LAZY: Final = {
     "initializers": "teletape.keras.initializers",
     "keras": "teletape.keras",
     "losses": "teletape.keras.losses",
     "metrics": "teletape.keras.metrics",
     "optimizers": "teletape.keras.optimizers",
-    "test": "teletape.test",
 }
 
 
 @functools.cache
 def names() -> dict[str, Any]:
-    """Returns all public objects outside MODULES, by their dotted names without the leading `tf.`."""
+    """Returns all public objects, by their dotted names without the leading `tf.`."""
     entries: dict[str, Any] = dict(surface())
     for path, module in (
+        ("autograph.", autograph),
+        ("autograph.experimental.", autograph.experimental),
+        ("data.", data),
+        ("data.experimental.", data.experimental),
+        ("debugging.", debugging),
+        ("errors.", errors),
+        ("summary.", summary),
+        ("summary.experimental.", summary.experimental),
+        ("test.", test),
         ("nest.", nest),
         ("random.", stateful),
         ("", initializers),
@@ -256,18 +238,20 @@ def names() -> dict[str, Any]:
         ("lookup.experimental.", mutable),
         ("io.", image_files),
         ("io.gfile.", gfile),
+        ("io.", record_files),
+        ("io.", record_features),
     ):
-        entries |= {path + name: getattr(module, name) for name in module.__all__}
-    for module in (dtypes, registered_conversions, session_functions):
+        values = {path + name: getattr(module, name) for name in module.__all__}
+        entries |= {dotted: value for dotted, value in values.items() if not isinstance(value, ModuleType)}
+    for module in (dtypes, registered_conversions, session_functions, pool, reading, session_list):
         entries |= {name: getattr(module, name) for name in module.__all__}
     entries |= configuration.NAMES | distribution.NAMES | ragged_methods.NAMES
     return entries | {
-        **{f"io.{name}": getattr(records, name) for name in records.IO},
         **{f"experimental.numpy.{name}": value for name, value in numpy_types.NAMES.items()},
         **{f"raw_ops.{name}": raw.function(name, (surface() | entries).__getitem__) for name in raw.NAMES},
         "make_ndarray": tensor_proto.make_ndarray,
         "make_tensor_proto": tensor_proto.make_tensor_proto,
-        **{f"train.{name}": message for name, message in records.MESSAGES.items()},
+        **{f"train.{name}": message for name, message in record_messages.MESSAGES.items()},
         "GradientTape": GradientTape,
         "gradients": gradients,
         "IndexedSlices": IndexedSlices,
@@ -288,12 +272,10 @@ def names() -> dict[str, Any]:
         "convert_to_tensor": dispatch.convert_to_tensor,
         "custom_gradient": custom_gradient.custom_gradient,
         "experimental.Optional": Optional,
-        "fetch": fetch,
         "fingerprint": buckets.fingerprint,
         "function": functions.function,
         "get_current_name_scope": get_current_name_scope,
         "get_logger": logs.get_logger,
-        "get_static_value": get_static_value,
         "grad_pass_through": custom_gradient.grad_pass_through,
         "init_scope": functions.init_scope,
         "linalg.experimental.conjugate_gradient": conjugate_gradient,
@@ -317,8 +299,8 @@ def names() -> dict[str, Any]:
 
 @functools.cache
 def by_module() -> dict[str, dict[str, Any]]:
-    """Returns the names and objects of each public module without a file, by its path ("": `tf`); modules are None."""
-    modules: dict[str, dict[str, Any]] = {"": dict.fromkeys(path for path in MODULES if "." not in path)}
+    """Returns the names and objects of each public module, by its path ("": `tf`); modules are None."""
+    modules: dict[str, dict[str, Any]] = {"": {}}
     for dotted, value in names().items():
         path, _, name = dotted.rpartition(".")
         modules.setdefault(path, {})[name] = value
@@ -348,24 +330,19 @@ _TABLES: Final = (
     (distribution, "NAMES", ""),
     (ragged_methods, "NAMES", ""),
     (numpy_types, "NAMES", "experimental.numpy."),
-    (records, "MESSAGES", "train."),
+    (record_messages, "MESSAGES", "train."),
 )
 
 
 def files() -> dict[Path, str]:
     """The text of the generated table."""
-    places = {dotted: _place(dotted, value) for dotted, value in names().items()}
+    places = {dotted: place(dotted, value) for dotted, value in names().items()}
     forms = {dotted for dotted, value in names().items() if _has_form(value)}
-    forms |= {
-        f"{path}.{name}" for path, module in MODULES.items() for name in module.__all__ if _has_form(vars(module)[name])
-    }
     texts = [
         _HEAD,
-        "#: Names outside FILES: the module and the name there; in brackets the key of a table, or an argument.",
+        "#: Public names: the module and the name there; in brackets the key of a table, or an argument.",
         f"NAMES: Final = {dict(sorted(places.items()))!r}",
-        "#: The public modules that are files, and their public names.",
-        f"FILES: Final = { {path: list(module.__all__) for path, module in MODULES.items()}!r}",
-        "#: Modules that are imported when first used, most of them Keras's.",
+        "#: Keras's modules, which are imported when first used.",
         f"LAZY: Final = {LAZY!r}",
         "#: Public classes, by module.",
         f"CLASSES: Final = {_classes()!r}",
@@ -375,11 +352,11 @@ def files() -> dict[Path, str]:
     return {FILE: formatted("\n".join(texts), FILE, "I")}
 
 
-def _place(dotted: str, value: Any) -> str:
+def place(dotted: str, value: Any) -> str:
     """Where a public name is: `module:name`, `module:table[key]`, or `module:function(key)`."""
     last = dotted.rpartition(".")[2]
     if getattr(value, "__module__", "") == raw.__name__:
-        return f"ops.raw:function({last})"
+        return f"{raw.__name__.removeprefix('teletape.')}:function({last})"
     homes = [(getattr(value, "__module__", None), getattr(value, "__name__", None))]
     homes += [(module.__name__, last) for module in _own_modules() if last in vars(module)]
     for home, name in homes:
@@ -414,9 +391,9 @@ def _has_form(value: Any) -> bool:
 
 def _classes() -> dict[str, list[str]]:
     """The public classes of the SDK: their names by their module."""
-    listed = [vars(module)[name] for module in MODULES.values() for name in module.__all__]
     homes: dict[str, set[str]] = {}
-    for value in [*names().values(), *listed, functions.Function, Session]:
+    for value in [*names().values(), functions.Function, Session]:
         if isinstance(value, type) and value.__module__.startswith("teletape."):
-            homes.setdefault(value.__module__.removeprefix("teletape."), set()).add(value.__qualname__)
+            home = errors.__name__ if value.__module__ == errors.PUBLIC else value.__module__
+            homes.setdefault(home.removeprefix("teletape."), set()).add(value.__qualname__)
     return {home: sorted(own) for home, own in sorted(homes.items())}

@@ -17,10 +17,12 @@ import public_surface
 from functions import formatted
 
 import teletape as tf
-from teletape.ops import arguments, raw
-from teletape.tensors import dtypes
+from teletape.core import errors
+from teletape.core.calls import arguments
+from teletape.core.tensors import dtypes
+from teletape.extras import raw_ops as raw
 
-FOLDER = Path(__file__).resolve().parent.parent / "client" / "teletape"
+FOLDER = Path(__file__).resolve().parent.parent / "client" / "teletape-stubs"
 HEAD = '"""What `{name}` holds. Written by `make reference` from scripts/public_surface.py."""\n'
 
 
@@ -58,7 +60,7 @@ def _file(path: str) -> Path:
 
 def _stub(path: str, entries: dict[str, Any]) -> str:
     package = f"teletape.{path}".rstrip(".")
-    modules = {*public_surface.by_module(), *public_surface.MODULES}
+    modules = public_surface.by_module().keys()
     lines = [HEAD.format(name=f"tf.{path}" if path else "teletape")]
     if any(_of_table(value) for value in entries.values()):
         lines.append("import typing")
@@ -76,7 +78,7 @@ def _stub(path: str, entries: dict[str, Any]) -> str:
         elif _of_table(value):
             values.append(_definition(name, value))
         else:
-            home, own = _home(name, value)
+            home, own = _home(f"{path}.{name}".lstrip("."), value)
             lines.append(f"from {home} import {own} as {name}")
     return "\n".join([*lines, "", *values, f"__all__ = {sorted(entries)!r}"])
 
@@ -95,13 +97,14 @@ def _definition(name: str, function: Any) -> str:
     return f"def {name}(*, {', '.join(parameters)}) -> typing.Any: ..."
 
 
-def _home(name: str, value: Any) -> tuple[str, str]:
+def _home(dotted: str, value: Any) -> tuple[str, str]:
     """The module that defines a value, and its name there."""
     if isinstance(value, dtypes.DType):
-        return dtypes.__name__, name
+        return dtypes.__name__, dotted.rpartition(".")[2]
     if isinstance(value, types.UnionType):  # an alias of types has no name
         return arguments.__name__, next(own for own, alias in vars(arguments).items() if alias is value)
     home, own = value.__module__, value.__name__
-    if getattr(sys.modules[home], own) is not value:
-        raise TypeError(f"tf.{name}: {home}.{own} is something else")
-    return home, own
+    if home != errors.PUBLIC and vars(sys.modules[home]).get(own) is value:
+        return home, own
+    home, _, own = public_surface.place(dotted, value).partition(":")
+    return f"teletape.{home}", own

@@ -132,10 +132,10 @@ OBSTACLES: dict[str, Callable[[], str | None]] = {
 @pytest.fixture(autouse=True)
 def program_session() -> Iterator[None]:
     """Each test leaves the program connected as it found it: tensors that a module made at import stay usable."""
-    current = sys.modules.get("teletape.sessions.current")
+    current = sys.modules.get("teletape.core.sessions.current")
     before = current._current if current else None
     yield
-    if current := sys.modules.get("teletape.sessions.current"):
+    if current := sys.modules.get("teletape.core.sessions.current"):
         current._current = before
 
 

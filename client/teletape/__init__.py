@@ -8,8 +8,8 @@ them for editors and type checkers; `make reference` writes all of these.
 
 import sys as _sys
 
-from teletape.configuration import version as _version
 from teletape.names.modules import publish as _publish
+from teletape.tf.configuration import version as _version
 
 __version__ = _version.VERSION
 __git_version__, __compiler_version__ = _version.GIT_VERSION, _version.COMPILER_VERSION

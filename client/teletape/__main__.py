@@ -2,6 +2,6 @@
 
 import sys
 
-from teletape.terminal.commands import main
+from teletape.extras.terminal.commands import main
 
 sys.exit(main(sys.argv[1:]))

@@ -128,7 +128,7 @@ def serve(module: str, url: str | None, forks: bool, requests: TextIO, answers: 
     def switch(remote: bool) -> None:
         if url is None:
             return
-        from teletape.sessions.current import use
+        from teletape.core.sessions.current import use
 
         if remote not in sessions:
             sessions[remote] = tf.connect(url if remote else None, local=not remote)

@@ -13,8 +13,8 @@ import numpy as np
 
 import teletape as tf
 from fuzz.target import Finding
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.errors import InternalError
 from teletape_engine.plans.policy import POLICY, Policy
 

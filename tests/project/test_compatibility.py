@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import teletape as tf
-from teletape.program.remedies import REMEDIES, remedy
+from teletape.core.program.remedies import REMEDIES, remedy
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from serving import Server, needs_exchange, ok
-from teletape.sessions.current import use
+from teletape.core.sessions.current import use
 from teletape_engine.session.session import Session
 from teletape_server.handlers.methods import METHODS, Request
 from teletape_server.settings import Settings

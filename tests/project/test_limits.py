@@ -58,7 +58,7 @@ NO_LIMIT = {
     "teletape_engine.spec._MAX_BYTES": "what 63 bits can count: the page has it in words",
     "teletape.keras_mount.optimizers._MOST": "how many reasons a message shows",
     "teletape_server.middleware.templates._MOST_NEAR": "how many paths a message shows",
-    "teletape.variables.none_gradients._MOST": "a cache: beyond it a message has no reason",
+    "teletape.core.variables.none_gradients._MOST": "a cache: beyond it a message has no reason",
     "teletape_server.handlers.functions.forms._MOST_FORMS": "a cache: beyond it things are computed again",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",
 }

@@ -18,10 +18,10 @@ import pytest
 
 import teletape as tf
 from programs import load_script
-from teletape.ops import raw
-from teletape.ops.derived.index import DERIVED
-from teletape.program.remedies import REMEDIES
-from teletape.program.tracebacks import unwrapped
+from teletape._generated.index import DERIVED
+from teletape.core.program.remedies import REMEDIES
+from teletape.core.program.tracebacks import unwrapped
+from teletape.extras import raw_ops as raw
 from teletape_engine.catalogue.op import CATALOGUE
 
 surface = load_script("public_surface")
@@ -37,10 +37,7 @@ def at(path: str) -> Any:
 
 def public() -> dict[str, Any]:
     """Everything public, by its dotted name; modules are left out."""
-    listed = {
-        f"{path}.{name}": at(f"{path}.{name}") for path, module in surface.MODULES.items() for name in module.__all__
-    }
-    return {name: value for name, value in {**surface.names(), **listed}.items() if not isinstance(value, ModuleType)}
+    return dict(surface.names())
 
 
 def undocumented(name: str, subject: Any) -> list[str]:
@@ -92,7 +89,7 @@ def test_most_functions_are_derived_from_the_catalogue() -> None:
     }
     assert reasons.keys() <= surface.by_hand().keys()
     for name, written in surface.by_hand().items():
-        if written.__module__.startswith("teletape.ops."):
+        if written.__module__.startswith("teletape.tf.ops."):
             texts = (inspect.getdoc(written), inspect.getdoc(sys.modules[written.__module__]))
             assert name in reasons or any("By hand:" in (text or "") for text in texts), f"tf.{name}: why by hand?"
 
@@ -108,7 +105,7 @@ def test_the_namespace_lists_what_it_offers() -> None:
     assert all(hasattr(tf, name) for name in tf.__all__)
 
 
-PATHS = sorted({*surface.by_module(), *surface.MODULES})
+PATHS = sorted(surface.by_module())
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -174,9 +171,9 @@ def test_a_missing_name_that_is_imported_is_answered_with_the_nearest(statement:
 
 
 def test_what_is_no_public_name_is_imported_as_ever() -> None:
-    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'teletape\.ops\.foo'$"):
-        importlib.import_module("teletape.ops.foo")
-    assert importlib.util.find_spec("teletape.ops") is not None
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'teletape\.tf\.ops\.foo'$"):
+        importlib.import_module("teletape.tf.ops.foo")
+    assert importlib.util.find_spec("teletape.tf.ops") is not None
 
 
 @pytest.mark.parametrize(
@@ -228,19 +225,16 @@ def test_public_modules_can_be_imported_and_functions_pickled() -> None:
 
 
 def test_a_program_without_a_server_loads_no_http() -> None:
-    script = (
-        "import sys, teletape as tf; tf.exp(1.0); print(*sorted({'httpx', 'teletape.network.http'} & {*sys.modules}))"
-    )
+    http = {"httpx", "teletape.core.network.http"}
+    script = f"import sys, teletape as tf; tf.exp(1.0); print(*sorted({http} & {{*sys.modules}}))"
     loaded = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True).stdout
     assert loaded.split() == []
 
 
 # ------------------------------------------------------------------------------------------------------- what is loaded
 #: What a program that records does not need.
-_ELSEWHERE = """
-autograph checkpoints control_flow data debugging distribution files keras linear_operators lookup_tables numpy_api
-ragged_tensors records sparse_tensors summary text
-""".split()
+#: Parts of `tf` that recording does not need.
+_ELSEWHERE = "autograph checkpoints control_flow data debugging files summary".split()
 
 
 def loaded_by(statements: str) -> set[str]:
@@ -258,8 +252,8 @@ def test_the_import_loads_a_table_of_names() -> None:
     own = {name for name in loaded if name.startswith("teletape")}
     assert own <= {
         "teletape",
-        *(f"teletape.{name}" for name in ("names", "names.modules", "names.table", "environment")),
-        *(f"teletape.{name}" for name in ("configuration", "configuration.version")),
+        *(f"teletape.{name}" for name in ("names", "names.modules", "names.table", "core", "core.environment")),
+        *(f"teletape.{name}" for name in ("tf", "tf.configuration", "tf.configuration.version")),
         *(f"teletape.{name}" for name in ("keras_mount", "keras_mount.finders")),
     }
     assert not {"numpy", "httpx", "keras"} & loaded
@@ -274,8 +268,9 @@ with tf.GradientTape() as tape:
 x.assign_sub(tape.gradient(y, x))
 """
     loaded = loaded_by(program)
-    assert "teletape.derivatives.tape" in loaded
-    assert not [name for name in _ELSEWHERE if f"teletape.{name}" in loaded]
+    assert "teletape.core.derivatives.tape" in loaded
+    assert not [name for name in loaded if name.startswith("teletape.extras.")]
+    assert not [name for name in _ELSEWHERE if f"teletape.tf.{name}" in loaded]
     everything = loaded_by("import teletape as tf; [getattr(tf, name) for name in tf.__all__]")
     assert 3 * len({name for name in loaded if name.startswith("teletape.")}) < len(everything)
 
@@ -294,9 +289,9 @@ def test_a_module_that_is_imported_by_its_own_name_explains_missing_names_too() 
 
 def test_a_public_name_stays_where_a_module_of_the_package_has_the_same() -> None:
     loaded = loaded_by(
-        "import teletape as tf, teletape.sessions.current, teletape.text.strings, types\n"
+        "import teletape as tf, teletape.core.sessions.current, teletape.extras.text.strings, types\n"
         "values = [getattr(tf, name) for name in tf.__all__]\n"
         "assert not [v for v in values if isinstance(v, types.ModuleType) and not hasattr(v, '__all__')]\n"
         "assert callable(tf.sessions)"
     )
-    assert "teletape.sessions" in loaded
+    assert "teletape.core.sessions" in loaded

@@ -102,7 +102,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def test_wheel_holds_every_package_file(wheel: set[str]) -> None:
     """Data files too: the pages' assets, the guide, the JavaScript client that pages import, py.typed."""
     folders = {"engine": "", "wire": "", "client/teletape": "teletape/", "server": ""}
-    folders |= {"client/teletape_client": "teletape_client/"}
+    folders |= {f"client/{package}": f"{package}/" for package in ("teletape-stubs", "teletape_client")}
     folders |= {"docs": "teletape_server/docs/", "client/js/src": "teletape_server/static/client/"}
     expected = {
         place + path.relative_to(ROOT / folder).as_posix()
@@ -110,7 +110,7 @@ def test_wheel_holds_every_package_file(wheel: set[str]) -> None:
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    metadata = {name for name in wheel if name.startswith("teletape-")}
+    metadata = {name for name in wheel if ".dist-info/" in name}
     assert wheel - metadata == expected
     for package in ("teletape_engine", "teletape_wire", "teletape", "teletape_client", "teletape_server"):
         assert f"{package}/py.typed" in wheel

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-
-from teletape import errors
 from teletape.errors import RequestError
+
+from teletape.core import errors
 from teletape_engine.errors import TeletapeError, tree
 from teletape_server.problems import PROBLEMS
 

@@ -231,7 +231,7 @@ def test_a_mistyped_variable_is_warned_of_and_the_sdk_s_own_are_not() -> None:
 
 def test_each_variable_that_the_sdk_and_the_engine_read_is_known_to_the_server() -> None:
     root = Path(__file__).parents[2]
-    files = [root / "client/teletape/environment.py", root / "engine/teletape_engine/plans/policy.py"]
+    files = [root / "client/teletape/core/environment.py", root / "engine/teletape_engine/plans/policy.py"]
     names = {
         name
         for file in [*files, root / "docker-compose.yml"]

@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Final
 
-from teletape import environment
+from teletape.core import environment
 
 _PREFIX: Final = "teletape.keras."
 

@@ -16,8 +16,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any, Final
 
+from teletape.core.program import call_site
 from teletape.keras_mount import replacements, surface
-from teletape.program import call_site
 
 
 def _import(

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from teletape.configuration import execution
-from teletape.control_flow import eager
+from teletape._generated.elementwise import logic
+from teletape.core.tensors.tensor import EagerTensor
+from teletape.core.variables.trackable import AutoTrackable, Trackable
 from teletape.keras_mount.variable import KerasVariableBase
-from teletape.ops.derived.elementwise import logic
-from teletape.tensors.tensor import EagerTensor
-from teletape.variables.trackable import AutoTrackable, Trackable
+from teletape.tf.configuration import execution
+from teletape.tf.control_flow import eager
 
 
 # ------------------------------------------------------------------------------------------------------ sparse tensors

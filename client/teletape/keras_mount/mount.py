@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Final
 
-from teletape import environment
+from teletape.core import environment
 from teletape.keras_mount import imports
 from teletape.names.missing import answer_for_keras
 from teletape_engine.locks import ReentrantLock

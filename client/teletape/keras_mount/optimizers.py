@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, Final
 
-from teletape.errors import TeletapeError
-from teletape.variables import none_gradients
+from teletape.core.errors import TeletapeError
+from teletape.core.variables import none_gradients
 
 _MOST: Final = 3  #: The largest number of explanations in a message; each costs a request on a server.
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
-from teletape.functions.trace import trace_gradient
-from teletape.functions.tracing_session import TracingSession
-from teletape.sessions.current import current, inside
-from teletape.tensors.dtypes import as_dtype
-from teletape.tensors.tensor import EagerTensor, TensorLike
+from teletape.core.functions.trace import trace_gradient
+from teletape.core.functions.tracing_session import TracingSession
+from teletape.core.sessions.current import current, inside
+from teletape.core.tensors.dtypes import as_dtype
+from teletape.core.tensors.tensor import EagerTensor, TensorLike
 from teletape_engine.spec import Spec
 
 #: Substitutes for an unknown size in the two traces. All have many divisors: functions split and reshape.

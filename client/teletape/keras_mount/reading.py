@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-from teletape.program.tracebacks import reports
-from teletape.sessions.current import current
-from teletape.tensors.tensor import EagerTensor
-from teletape.tensors.variable_wrapper import unwrapped
-from teletape.variables.variable import Variable
+from teletape.core.program.tracebacks import reports
+from teletape.core.sessions.current import current
+from teletape.core.tensors.tensor import EagerTensor
+from teletape.core.tensors.variable_wrapper import unwrapped
+from teletape.core.variables.variable import Variable
 
 
 @reports

@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from teletape.control_flow import loop_commands
-from teletape.functions.not_traceable import NotTraceable
-from teletape.functions.trace import trace
-from teletape.ops.arrays.create import range as integers
-from teletape.ops.arrays.create import zeros, zeros_like
-from teletape.ops.arrays.rearrange import where
-from teletape.ops.derived.shapes.cast import cast
-from teletape.ops.derived.shapes.shape import expand_dims, transpose
-from teletape.ops.dispatch import convert_to_tensor
-from teletape.tensors.dtypes import as_dtype
-from teletape.tensors.tensor import Tensor, TensorLike
+from teletape._generated.shapes.cast import cast
+from teletape._generated.shapes.shape import expand_dims, transpose
+from teletape.core.calls.dispatch import convert_to_tensor
+from teletape.core.functions.not_traceable import NotTraceable
+from teletape.core.functions.trace import trace
+from teletape.core.tensors.dtypes import as_dtype
+from teletape.core.tensors.tensor import Tensor, TensorLike
+from teletape.tf.control_flow import loop_commands
+from teletape.tf.ops.arrays.create import range as integers
+from teletape.tf.ops.arrays.create import zeros, zeros_like
+from teletape.tf.ops.arrays.rearrange import where
 
 
 def rnn(module: ModuleType) -> Callable[..., Any]:

@@ -16,19 +16,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.data import Dataset
-from teletape.data.elements.leaves import Array, Rows, Source
-from teletape.errors import OutOfRangeError
+from teletape._generated.shapes.nd import tensor_scatter_nd_update
+from teletape._generated.shapes.shape import transpose
+from teletape.core.calls.dispatch import convert_to_tensor
+from teletape.core.errors import OutOfRangeError
+from teletape.core.program.call_site import PACKAGES
+from teletape.core.program.tracebacks import report, reports
+from teletape.core.sessions.current import current
+from teletape.core.sessions.draws import Draws, seeds_of
+from teletape.core.tensors.indexed_slices import IndexedSlices
 from teletape.keras_mount import optimizers, output_specs, reading, recurrent, surface
-from teletape.ops.derived.shapes.nd import tensor_scatter_nd_update
-from teletape.ops.derived.shapes.shape import transpose
-from teletape.ops.dispatch import convert_to_tensor
-from teletape.ops.nn.attention import scaled_dot_product_attention
-from teletape.program.call_site import PACKAGES
-from teletape.program.tracebacks import report, reports
-from teletape.sessions.current import current
-from teletape.sessions.draws import Draws, seeds_of
-from teletape.tensors.indexed_slices import IndexedSlices
+from teletape.tf.data import Dataset
+from teletape.tf.data.elements.leaves import Array, Rows, Source
+from teletape.tf.ops.nn.attention import scaled_dot_product_attention
 from teletape_engine.arrays import philox
 from teletape_engine.ops.random.philox import unsigned
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from teletape.tensors.tensor import TensorLike
-from teletape.tensors.variable_wrapper import VariableWrapper
+from teletape.core.tensors.tensor import TensorLike
+from teletape.core.tensors.variable_wrapper import VariableWrapper
 
 
 class KerasVariableBase(VariableWrapper):

@@ -14,53 +14,39 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from teletape.names.table import CLASSES, FILES, LAZY, NAMES
+from teletape.names.table import CLASSES, LAZY, NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _PACKAGE: Final = "teletape"
-#: The first parts of the public modules that are no files.
-_MADE: Final = frozenset(dotted.partition(".")[0] for dotted in NAMES if "." in dotted) - FILES.keys()
-#: Modules that are prepared as soon as they are loaded: those of public functions and classes, and `teletape.test`.
-_PREPARED: Final = frozenset(f"{_PACKAGE}.{name}" for name in (*CLASSES, *FILES, "test"))
+#: Modules whose public classes are prepared as soon as they are loaded.
+_PREPARED: Final = frozenset(f"{_PACKAGE}.{name}" for name in CLASSES)
 
 
 @functools.cache
 def by_module() -> dict[str, list[str]]:
-    """Returns the names of each public module without a file, by its path ("" for `tf` itself)."""
+    """Returns the names of each public module, by its path ("" for `tf` itself)."""
     modules: defaultdict[str, set[str]] = defaultdict(set, {"": set()})
-    for dotted in (*NAMES, *FILES):
+    for dotted in NAMES:
         path, _, name = dotted.rpartition(".")
-        if dotted in NAMES or not path:
-            modules[path].add(name)
-        while path and dotted in NAMES:
+        modules[path].add(name)
+        while path:
             outer, _, last = path.rpartition(".")
             modules[outer].add(last)
             path = outer
     return {path: sorted(names) for path, names in modules.items()}
 
 
-class _Package(ModuleType):
-    """The package: a public name stays, even if a module of the package has the same name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        is_internal = isinstance(value, ModuleType) and getattr(value, "__file__", None) is not None
-        if not (is_internal and (name in NAMES or name in _MADE)):
-            super().__setattr__(name, value)
-
-
 def publish(package: ModuleType) -> list[str]:
     """Makes the public modules below the package, and returns the names of the package itself."""
-    package.__class__ = _Package
     modules: dict[str, ModuleType] = {"": package}
     for path in sorted(by_module()):  # an outer module before those inside it
         if path:
             name = f"{_PACKAGE}.{path}"
             modules[path] = sys.modules[name] = ModuleType(name, f"The part of TensorFlow's `tf.{path}` that is here.")
             outer, _, last = path.rpartition(".")
-            if outer not in FILES:
-                setattr(modules[outer], last, modules[path])
+            setattr(modules[outer], last, modules[path])
     for path, names in by_module().items():
         modules[path].__all__ = names  # type: ignore[attr-defined]  # of a module made here
         open_module(path, modules[path])
@@ -109,14 +95,14 @@ class Answer:
 
 class _AnswerOfPackage(Answer):
     def _imports(self, name: str) -> bool:
-        if name in NAMES or name in FILES or name in LAZY:
+        if name in NAMES or name in LAZY:
             return False
         return PathFinder.find_spec(f"{_PACKAGE}.{name}", sys.modules[_PACKAGE].__path__) is not None
 
 
 def _report(error: BaseException) -> None:
     """Removes the frames of this package from an error, like `program.tracebacks`; a bare `raise` must follow."""
-    tracebacks = importlib.import_module(f"{_PACKAGE}.program.tracebacks")
+    tracebacks = importlib.import_module(f"{_PACKAGE}.core.program.tracebacks")
     tracebacks.report(error)
 
 
@@ -126,7 +112,7 @@ def _value(path: str, name: str) -> Any:
 
 
 class _Preparing(MetaPathFinder):
-    """Finds modules with public names by the other finders, and prepares these modules after they are loaded."""
+    """Finds modules with public classes by the other finders, and prepares these modules after they are loaded."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Returns the spec of such a module, else None; see `importlib.abc.MetaPathFinder`."""

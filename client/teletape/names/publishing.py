@@ -11,14 +11,15 @@ import sys
 from types import FunctionType
 from typing import Any, Final
 
-from teletape.names.missing import PAGE, answer, answer_for_objects, nearest_names
-from teletape.names.modules import Answer, by_module, open_module
-from teletape.names.table import CLASSES, FILES, FORMS, LAZY, NAMES
-from teletape.program.remedies import remedy
-from teletape.program.tracebacks import report, reports, reports_construction, reports_methods, retries
+from teletape.core.program.missing_names import PAGE, answer, answer_for_objects
+from teletape.core.program.remedies import remedy
+from teletape.core.program.tracebacks import report, reports, reports_construction, reports_methods, retries
+from teletape.names.missing import nearest_names
+from teletape.names.modules import by_module
+from teletape.names.table import CLASSES, FORMS, LAZY, NAMES
 
 _PACKAGE: Final = "teletape"
-_RAGGED: Final = f"{_PACKAGE}.ragged_tensors.tensor"
+_RAGGED: Final = f"{_PACKAGE}.extras.ragged_tensors.tensor"
 #: Classes whose objects have attributes of the program, too.
 _OPEN: Final = "Module"
 
@@ -37,8 +38,6 @@ def value_of(path: str, name: str) -> Any:
         _give_operators()
         if _RAGGED in sys.modules:
             _give_ragged_methods()
-    elif dotted in FILES:
-        value = importlib.import_module(f"{_PACKAGE}.{dotted}")
     elif dotted in LAZY:
         value = importlib.import_module(LAZY[dotted])
     else:
@@ -61,8 +60,8 @@ def original(dotted: str) -> Any:
 
 def prepare(name: str) -> None:
     """Wraps the public functions and classes of a module that was just loaded, so that they report their errors."""
-    module, path = sys.modules[name], name.removeprefix(f"{_PACKAGE}.")
-    for entry in CLASSES.get(path, ()):
+    module = sys.modules[name]
+    for entry in CLASSES[name.removeprefix(f"{_PACKAGE}.")]:
         value = getattr(module, entry)
         reports_construction(value)
         for base in value.__mro__:
@@ -70,24 +69,18 @@ def prepare(name: str) -> None:
                 reports_methods(base)
         if entry != _OPEN and not issubclass(value, BaseException):
             answer_for_objects(value)
-    if path in FILES:
-        for entry in FILES[path]:
-            setattr(module, entry, _reporting(name, entry, f"{path}.{entry}", getattr(module, entry)))
-        open_module(path, module)
-    elif path in LAZY:
-        vars(module).setdefault("__getattr__", Answer(functools.partial(value_of, path)))
 
 
 @functools.cache
 def _give_operators() -> None:
     """Gives tensors their operators, which are functions of modules that import those of tensors."""
-    importlib.import_module(f"{_PACKAGE}.ops.operators").give_operators()
+    importlib.import_module(f"{_PACKAGE}.core.calls.operators").give_operators()
 
 
 @functools.cache
 def _give_ragged_methods() -> None:
     """Gives ragged tensors their methods, which are functions of modules that import ragged tensors."""
-    importlib.import_module(f"{_PACKAGE}.ragged_tensors.methods").give_methods()
+    importlib.import_module(f"{_PACKAGE}.extras.ragged_tensors.methods").give_methods()
     prepare(_RAGGED)
 
 
@@ -101,7 +94,7 @@ def _reporting(path: str, name: str, dotted: str, value: Any) -> Any:
     if report.__name__ in value.__code__.co_names:
         return value
     if dotted in FORMS:
-        refusal = importlib.import_module(f"{_PACKAGE}.tensors.composite").NotDense
+        refusal = importlib.import_module(f"{_PACKAGE}.core.tensors.composite").NotDense
         function = retries(value, refusal, functools.partial(_form, value))
     else:
         function = reports(value)
@@ -112,8 +105,8 @@ def _reporting(path: str, name: str, dotted: str, value: Any) -> Any:
 
 def _form(function: Any, *args: Any, **kwargs: Any) -> Any:
     """Calls the form of a function for ragged tensors."""
-    of_functions = importlib.import_module(f"{_PACKAGE}.ragged_tensors.forms.of_functions")
-    ragged_strings = importlib.import_module(f"{_PACKAGE}.text.ragged_strings")
+    of_functions = importlib.import_module(f"{_PACKAGE}.extras.ragged_tensors.forms.of_functions")
+    ragged_strings = importlib.import_module(f"{_PACKAGE}.extras.text.ragged_strings")
     form = of_functions.FORMS.get(function) or ragged_strings.FORMS[function]
     return form(*args, **kwargs)
 
@@ -134,5 +127,4 @@ def _missing(path: str, name: str, dotted: str) -> str:
 def _all_names(path: str) -> list[str]:
     """The dotted public names that may be suggested for a name of a module; raw ops only for raw ops."""
     own = (dotted for dotted in NAMES if path == "raw_ops" or not dotted.startswith("raw_ops."))
-    files = (f"{module}.{entry}" for module, entries in FILES.items() for entry in entries)
-    return [*own, *files, *filter(None, by_module())]
+    return [*own, *filter(None, by_module())]

@@ -1,7 +1,7 @@
 """TensorFlow's public functions of an op, as data: names, arguments, defaults, and what becomes of each argument.
 
-The SDK's functions (teletape.ops.derived), its stubs and the names that commands accept are written from these records.
-A `Conversion` is one of a closed set: teletape.ops.arguments has the function that carries each one out.
+The SDK's functions (teletape._generated), its stubs and the names that commands accept are written from these records.
+A `Conversion` is one of a closed set: teletape.core.calls.arguments has the function that carries each one out.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class Conversion(enum.StrEnum):
     BOOL = "bool_tensor"  #: a bool tensor; another dtype is an error
     INT32 = "int32_tensor"  #: a tensor; lists and arrays become int32
     FLOAT = "float_tensor"  #: a tensor; integers become float32
-    SINGLE = "single_tensor"  #: as VALUE; numbers, lists and arrays by teletape.ops.arguments.by_default as float32
-    COMPLEX = "complex_tensor"  #: as VALUE; numbers, lists and arrays by teletape.ops.arguments.by_default as complex64
+    SINGLE = "single_tensor"  #: as VALUE; numbers, lists and arrays as float32 (core.calls.arguments.by_default)
+    COMPLEX = "complex_tensor"  #: as VALUE; numbers, lists and arrays as complex64 (the same)
     TENSORS = "tensors"  #: a list of tensors, variables and IndexedSlices, at least one
     EACH = "each"  #: any number of arguments, or one list of them; as OPERAND
     # Attributes.
@@ -163,8 +163,9 @@ class Function:
     Attributes:
         names: Its dotted names without the leading `tf.`.
         arguments: In TensorFlow's order; every input and required attribute of the op is filled by one of them.
-        check: A check of the converted inputs before the call, by its name in teletape.ops.checks; empty: none.
-        shortcut: A case in which the result needs no call of the op, by its name in teletape.ops.checks; empty: none.
+        check: A check of the converted inputs before the call, by its name in teletape.core.calls.checks; empty: none.
+        shortcut: A case in which the result needs no call of the op, by its name in teletape.core.calls.checks; empty:
+            none.
         synonym: Whether the names mean the op itself, so that a command may use them. False where the function computes
             a special case of the op.
         doc: What it does; empty: the op's.

@@ -3,6 +3,8 @@
 from typing import Any, assert_type
 
 import numpy as np
+import teletape.experimental.numpy as tnp
+from teletape.data import Dataset
 
 import teletape as tf
 
@@ -61,6 +63,8 @@ def main() -> None:
     assert_type(tf.random.normal([2, 3]), tf.Tensor)
     assert_type(tf.nn.conv2d(tf.zeros([1, 4, 4, 1]), tf.ones([2, 2, 1, 1]), 1, "SAME"), tf.Tensor)
     assert_type(tf.split(x, 2, axis=1), list[tf.Tensor])
+    assert_type(tnp.arange(3), tf.Tensor)
+    assert_type(Dataset.range(3).batch(2), Dataset)
     assert_type(Model()(x), tf.Tensor)
     assert_type(scaled(x, factor=2), tf.Tensor)
     assert_type(negated(x), tf.Tensor)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 
 
 @pytest.fixture(params=["in-process", "http"])

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "digits.py"
 

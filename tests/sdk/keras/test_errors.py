@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.program.call_site import PACKAGES
+from teletape.core.program.call_site import PACKAGES
 
 
 class Sums(tf.keras.layers.Layer):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.variables import none_gradients
+from teletape.core.variables import none_gradients
 
 X = np.ones((2, 3), np.float32)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.sessions.current import current, use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import current, use
+from teletape.core.sessions.local import LocalSession
 
 keras = tf.keras
 BACKEND = importlib.import_module("keras.src.backend")

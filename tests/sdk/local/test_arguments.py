@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import teletape as tf
-from teletape.derivatives.arguments import Vectorization, as_source, as_target, operands_like, wants_zeros
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.derivatives.arguments import Vectorization, as_source, as_target, operands_like, wants_zeros
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 
 
 @pytest.fixture(autouse=True)

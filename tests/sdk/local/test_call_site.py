@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import teletape as tf
-from teletape.program import call_site
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.program import call_site
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 
 
 @pytest.fixture(autouse=True)

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from teletape.errors import GradientMismatch
 
 import teletape as tf
-from teletape.errors import GradientMismatch
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.derivatives.finite_differences import Settings, check, weights
 from teletape_engine.derivatives.reports.check_report import Report
 

@@ -8,7 +8,7 @@ import pytest
 import safetensors.numpy
 
 import teletape as tf
-from teletape.checkpoints import files
+from teletape.tf.checkpoints import files
 
 
 @pytest.fixture

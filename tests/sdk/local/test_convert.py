@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from teletape.tensors import dtypes
-from teletape.tensors.convert import fits, host_array, wrapped
+from teletape.core.tensors import dtypes
+from teletape.core.tensors.convert import fits, host_array, wrapped
 
 
 @pytest.mark.parametrize(

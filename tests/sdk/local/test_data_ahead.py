@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import teletape as tf
-from teletape.data.ahead import Ahead
+from teletape.tf.data.ahead import Ahead
 
 Dataset = tf.data.Dataset
 SCALAR = tf.TensorSpec([], tf.int32)

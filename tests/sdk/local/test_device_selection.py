@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.arrays import devices
 from teletape_engine.arrays.cpu import CPU
 from teletape_engine.arrays.gpu import Gpu

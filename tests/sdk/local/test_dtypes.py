@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from teletape.tensors import dtypes
-from teletape.tensors.dtypes import DType, as_dtype
+from teletape.core.tensors import dtypes
+from teletape.core.tensors.dtypes import DType, as_dtype
 from teletape_engine.spec import DTYPES
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import teletape
-from teletape import environment
+from teletape.core import environment
 
 PACKAGE = Path(teletape.__file__).parent
 VARIABLES = ("URL", "API_KEY", "DEVICE", "LAZY", "WHERE", "PROGRESS", "OFFLOAD_LOOPS")

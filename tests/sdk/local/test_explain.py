@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.explain.reasons import MEANINGS, Outcome, Reason
 
 PAGE = (Path(__file__).parents[3] / "docs/explain.md").read_text(encoding="utf-8")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 
 make = tf.autodiff.ForwardAccumulator
 

@@ -8,8 +8,8 @@ import pytest
 import substitute
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.arrays.gpu import COPY_BYTES
 
 RANDOM = np.random.default_rng(0)

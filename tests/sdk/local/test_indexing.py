@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.tensors.indexing import index_spec
+from teletape.core.tensors.indexing import index_spec
 from teletape_engine.errors import InvalidArgumentError
 
 

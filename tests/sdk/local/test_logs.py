@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from teletape.logs import get_logger, log_first_n
+from teletape.core.program.logs import get_logger, log_first_n
 
 
 def run(program: str) -> subprocess.CompletedProcess[str]:
@@ -19,7 +19,7 @@ def test_the_logger() -> None:
 
 def test_warnings_are_seen_once_on_stderr() -> None:
     done = run(
-        "from teletape.logs import get_logger\n"
+        "from teletape.core.program.logs import get_logger\n"
         "get_logger().info('not this')\n"
         "get_logger().warning('hello %s', 'x')\n"
         "get_logger().warning('bye')\n"
@@ -31,14 +31,16 @@ def test_warnings_are_seen_once_on_stderr() -> None:
 def test_a_configured_root_logger_is_left_to_it() -> None:
     done = run(
         "import logging; logging.basicConfig(format='root %(message)s')\n"
-        "from teletape.logs import get_logger\n"
+        "from teletape.core.program.logs import get_logger\n"
         "get_logger().warning('hello')\n"
     )
     assert done.stderr == "root hello\n"
 
 
 def test_an_interactive_interpreter_gets_info_on_stdout() -> None:
-    done = run("import sys; sys.ps1 = '>'\nfrom teletape.logs import get_logger\nget_logger().info('hello')\n")
+    done = run(
+        "import sys; sys.ps1 = '>'\nfrom teletape.core.program.logs import get_logger\nget_logger().info('hello')\n"
+    )
     assert done.stdout == "INFO:teletape:hello\n"
     assert done.stderr == ""
 

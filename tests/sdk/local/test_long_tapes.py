@@ -4,8 +4,8 @@ import numpy as np
 
 import teletape as tf
 from counting import calls
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 
 LONG = 100_000
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from teletape.variables.name_scope import name_scope, scoped
+from teletape.core.variables.name_scope import name_scope, scoped
 
 
 def test_prefixes() -> None:

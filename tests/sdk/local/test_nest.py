@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from teletape.tensors import nest
-from teletape.tensors.dtypes import float32
-from teletape.tensors.tensor_shape import TensorShape
+from teletape.core.tensors import nest
+from teletape.core.tensors.dtypes import float32
+from teletape.core.tensors.tensor_shape import TensorShape
 
 
 class P(NamedTuple):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.sessions.current import current, use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import current, use
+from teletape.core.sessions.local import LocalSession
 
 HUGE = np.float32(3e38)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.print_op import summarized
+from teletape.tf.print_op import summarized
 
 
 def test_to_the_standard_streams_of_the_moment(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:

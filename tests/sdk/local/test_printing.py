@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from teletape.tensors.dtypes import as_dtype
-from teletape.tensors.printing import slices_str, tensor_repr, tensor_str, variable_repr
-from teletape.tensors.tensor_shape import TensorShape
+from teletape.core.tensors.dtypes import as_dtype
+from teletape.core.tensors.printing import slices_str, tensor_repr, tensor_str, variable_repr
+from teletape.core.tensors.tensor_shape import TensorShape
 
 CASES = [
     # value, dtype, shape, in str(tensor), in repr(tensor) and repr(variable)

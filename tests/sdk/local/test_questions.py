@@ -1,7 +1,7 @@
 """The table of questions over many cotangents: it has every command of that kind, and each question's own fields."""
 
-from teletape.derivatives import questions, sparse_matrix
-from teletape.derivatives.questions import Question
+from teletape.core.derivatives import questions, sparse_matrix
+from teletape.core.derivatives.questions import Question
 from teletape_engine.commands import COMMANDS, schema
 
 TABLE = [question for question in vars(questions).values() if isinstance(question, Question)]

@@ -11,11 +11,11 @@ import pytest
 
 import teletape as tf
 from programs import load_script
-from teletape.ops.dispatch import call
-from teletape.ragged_tensors.forms.elementwise import acts_on_elements
-from teletape.ragged_tensors.forms.of_functions import FORMS
-from teletape.ragged_tensors.forms.of_ops import OPS
-from teletape.tensors.composite import NotDense
+from teletape.core.calls.dispatch import call
+from teletape.core.tensors.composite import NotDense
+from teletape.extras.ragged_tensors.forms.elementwise import acts_on_elements
+from teletape.extras.ragged_tensors.forms.of_functions import FORMS
+from teletape.extras.ragged_tensors.forms.of_ops import OPS
 from teletape_engine.catalogue.op import CATALOGUE
 
 #: Functions that refuse floating matrices of any kind with a message of their own.

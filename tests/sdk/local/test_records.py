@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import teletape as tf
-from teletape.records import frames
+from teletape.tf.files import record_files as frames
 
 
 def test_a_record_has_the_bytes_of_the_format(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.sessions.current import current, use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import current, use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.commands import Batch, Constant
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.session.session import Session

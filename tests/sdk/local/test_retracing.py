@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import teletape as tf
-from teletape import logs
-from teletape.functions.retracing import Retracing
+from teletape.core.functions.retracing import Retracing
+from teletape.core.program import logs
 
 
 @pytest.fixture

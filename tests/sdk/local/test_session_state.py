@@ -13,8 +13,8 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.recording.provenance import Event
 from teletape_engine.session.entries import TapeEntry
 

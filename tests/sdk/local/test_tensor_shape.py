@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from teletape.tensors.tensor_shape import TensorShape, as_shape, shape_of
+from teletape.core.tensors.tensor_shape import TensorShape, as_shape, shape_of
 
 known = TensorShape([1, 2])
 partly = TensorShape([None, 2])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.functions.trace import NotTraceable, trace
-from teletape.sessions.current import current
+from teletape.core.functions.trace import NotTraceable, trace
+from teletape.core.sessions.current import current
 from teletape_engine.spec import Spec
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from loopback import Listener, Loopback, session_on
 
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 
 import teletape_wire as wire
-from teletape.network.options import ConnectOptions
-from teletape.sessions.remote import RemoteSession
+from teletape.core.network.options import ConnectOptions
+from teletape.core.sessions.remote import RemoteSession
 from teletape_engine.catalogue import describe
 from teletape_engine.commands import Batch, ClientAttach, Command
 from teletape_engine.commands.structure import Repetition

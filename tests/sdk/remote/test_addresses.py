@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
+from teletape.errors import AuthenticationError, ConnectionFailed, InvalidArgumentError
 
 import teletape as tf
 from serving import KEYS
-from teletape.errors import AuthenticationError, ConnectionFailed, InvalidArgumentError
-from teletape.network import first_contact
-from teletape.network.address import normalized
+from teletape.core.network import first_contact
+from teletape.core.network.address import normalized
 
 if TYPE_CHECKING:
     from serving import Server

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from teletape.network.answer_head import END, AnswerHead, parse, pattern_of
+from teletape.core.network.answer_head import END, AnswerHead, parse, pattern_of
 
 HEAD = (
     b"HTTP/1.1 200 OK\r\ndate: Sun, 22 Nov 2026 20:00:00 GMT\r\ncontent-type: application/x-frame\r\n"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import teletape as tf
-from teletape import logs
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.program import logs
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 
 
 @pytest.fixture

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 from loopback import Loopback, session_on
+from teletape.errors import DeadlineExceededError, InvalidArgumentError, SessionEndedError
 from test_deadlines import LONG, busy, counted
 from test_life_of_a_session import until
 
 import teletape as tf
 from serving import KEYS, Server
-from teletape.errors import DeadlineExceededError, InvalidArgumentError, SessionEndedError
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
-from teletape.sessions.sending.strands import running_task
-from teletape.sessions.session import Session
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
+from teletape.core.sessions.sending.strands import running_task
+from teletape.core.sessions.session import Session
 from teletape_engine.commands import Fetch
 from teletape_server.settings import Settings
 

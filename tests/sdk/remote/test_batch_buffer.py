@@ -1,11 +1,11 @@
 """The buffer of a remote session: contexts, sealing, replies, and what a failure or a refusal leaves."""
 
 import pytest
-
 from teletape.errors import InvalidArgumentError
-from teletape.sessions.sending.batch_buffer import BatchBuffer, ContextName, Name
-from teletape.sessions.sending.sealed_batch import Reply, SealedBatch
-from teletape.sessions.sending.strands import Place
+
+from teletape.core.sessions.sending.batch_buffer import BatchBuffer, ContextName, Name
+from teletape.core.sessions.sending.sealed_batch import Reply, SealedBatch
+from teletape.core.sessions.sending.strands import Place
 from teletape_engine.commands import Call, Command, ContextEnd, ContextSwitch, Fetch, TapeOpen, TapePause
 from teletape_engine.commands.results import Answer, Facts, Failure
 

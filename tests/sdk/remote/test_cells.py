@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from teletape.program import cells
+from teletape.core.program import cells
 
 FOLDER = Path(__file__).resolve().parent
 PROGRAM = r"""
@@ -18,7 +18,7 @@ from IPython.core.compilerop import CachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
 from loopback import Loopback, session_on
 
-from teletape.sessions.current import use
+from teletape.core.sessions.current import use
 
 
 class Compiler(CachingCompiler):

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import teletape as tf
-from teletape.terminal import doctor, ping
-from teletape.terminal.commands import main
+from teletape.extras.terminal import doctor, ping
+from teletape.extras.terminal.commands import main
 from teletape_server.cli import main as serve_main
 
 

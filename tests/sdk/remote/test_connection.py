@@ -7,7 +7,7 @@ import httpx
 import pytest
 from loopback import PROGRESS
 
-from teletape.errors import (
+from teletape.core.errors import (
     AuthenticationError,
     ConnectionFailed,
     InvalidArgumentError,
@@ -17,9 +17,9 @@ from teletape.errors import (
     error_for,
     error_of,
 )
-from teletape.network import http as module
-from teletape.network.http import Connection
-from teletape.network.options import ConnectOptions
+from teletape.core.network import http as module
+from teletape.core.network.http import Connection
+from teletape.core.network.options import ConnectOptions
 from teletape_engine.errors import AnswerDroppedError, OutOfTurnError, ReleasedIdError, tree
 
 TYPE = "application/x-frame"

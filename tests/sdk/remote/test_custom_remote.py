@@ -176,7 +176,7 @@ def test_a_jacobian_is_one_request_and_traces_the_function_once(remote, loopback
 
 
 def test_a_jacobian_through_a_function_that_reads_goes_row_by_row_and_says_so(remote, loopback, x, caplog, monkeypatch):
-    monkeypatch.setattr("teletape.logs._counts", {})  # it is said once in a process
+    monkeypatch.setattr("teletape.core.program.logs._counts", {})  # it is said once in a process
 
     @tf.custom_gradient
     def f(x):

@@ -175,8 +175,8 @@ def test_what_is_cached_stays_on_the_server(remote, loopback):
 
 
 def test_another_session_gets_its_own_copy(remote, loopback):
-    from teletape.sessions.current import use
-    from teletape.sessions.local import LocalSession
+    from teletape.core.sessions.current import use
+    from teletape.core.sessions.local import LocalSession
 
     dataset = pairs().batch(4)
     there = [x.numpy() for x, _ in itertools.islice(dataset, 3)]

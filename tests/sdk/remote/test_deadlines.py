@@ -13,15 +13,15 @@ from typing import Any
 import httpx
 import pytest
 from loopback import Loopback, session_on
+from teletape.errors import DeadlineExceededError, InvalidArgumentError
 from test_life_of_a_session import until
 
 import teletape as tf
 from serving import KEYS, Server
-from teletape.errors import DeadlineExceededError, InvalidArgumentError
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
-from teletape.sessions.sending import sender
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
+from teletape.core.sessions.sending import sender
 from teletape_server.settings import Settings
 
 LONG = 1 << 30  #: Iterations that take minutes.

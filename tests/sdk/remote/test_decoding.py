@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from teletape.errors import InvalidArgumentError
 
 import teletape as tf
-from teletape.errors import InvalidArgumentError
-from teletape.functions.function import MOST_VALUES
+from teletape.core.functions.function import MOST_VALUES
 
 W = np.random.default_rng(0).normal(size=(20, 20)).astype(np.float32)
 

@@ -10,8 +10,8 @@ import pytest
 from loopback import Loopback
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.catalogue.op import Kernel
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.derivatives.reports import estimate as estimates

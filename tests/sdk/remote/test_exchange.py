@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.sessions.session import Session
+from teletape.core.sessions.session import Session
 
 
 @pytest.fixture(params=["in the process", "over HTTP"], autouse=True)

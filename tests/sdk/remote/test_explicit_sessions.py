@@ -8,14 +8,14 @@ import sys
 import threading
 
 import pytest
+from teletape.errors import InvalidArgumentError, RequestError, SessionEndedError
 
 import teletape as tf
 from serving import KEYS, Server
-from teletape.errors import InvalidArgumentError, RequestError, SessionEndedError
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
-from teletape.terminal.commands import main
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
+from teletape.extras.terminal.commands import main
 from teletape_server.settings import Settings
 
 ANN = KEYS["ann"]

@@ -7,15 +7,15 @@ import threading
 import numpy as np
 import pytest
 from loopback import Loopback, session_on
+from teletape.errors import ConnectionFailed, RequestError, SessionEndedError
 
 import teletape as tf
-from teletape.errors import ConnectionFailed, RequestError, SessionEndedError
-from teletape.network import http
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.sending import channel as module
-from teletape.sessions.sending import sender
-from teletape.sessions.sending.sealed_batch import Reply
+from teletape.core.network import http
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.sending import channel as module
+from teletape.core.sessions.sending import sender
+from teletape.core.sessions.sending.sealed_batch import Reply
 from teletape_engine.commands import Assign, Call, MakeVariable, TapePause
 from teletape_engine.errors import AnswerDroppedError
 

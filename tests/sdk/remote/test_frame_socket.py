@@ -12,12 +12,12 @@ from typing import Any
 import httpcore
 import pytest
 from loopback import PROGRESS
-
 from teletape.errors import ConnectionFailed, RequestError
-from teletape.network import address, frame_socket
-from teletape.network import http as module
-from teletape.network.http import Connection, _frame_headers
-from teletape.network.options import ConnectOptions
+
+from teletape.core.network import address, frame_socket
+from teletape.core.network import http as module
+from teletape.core.network.http import Connection, _frame_headers
+from teletape.core.network.options import ConnectOptions
 
 TYPE = "application/x-frame"
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer"

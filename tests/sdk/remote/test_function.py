@@ -10,12 +10,12 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape import logs
-from teletape.functions import function as function_module
-from teletape.functions.trace import NotTraceable, trace
-from teletape.sessions import functions
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.functions import function as function_module
+from teletape.core.functions.trace import NotTraceable, trace
+from teletape.core.program import logs
+from teletape.core.sessions import functions
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine import commands
 from teletape_engine.functions.function import Function
 from teletape_engine.spec import Spec

@@ -9,9 +9,9 @@ import pytest
 from loopback import Loopback
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
 
 
 @pytest.fixture(params=["in this process", "through a server"])

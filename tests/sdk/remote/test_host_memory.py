@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from teletape import host_memory
-from teletape.host_memory import block_size, copy, empty
+from teletape.core.program import host_memory
+from teletape.core.program.host_memory import block_size, copy, empty
 
 SIZE = 3 << 20
 

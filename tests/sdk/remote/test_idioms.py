@@ -12,8 +12,8 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/laziness.md").read_text()
 ROWS = {idiom: int(requests) for idiom, requests in re.findall(r"^\| (`.+`.*) \| (\d+) \|$", PAGE, re.M)}

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from teletape.errors import InvalidArgumentError
 
 import teletape as tf
-from teletape.errors import InvalidArgumentError
 
 
 @pytest.fixture

@@ -27,12 +27,12 @@ import pytest
 from loopback import Listener, Loopback, session_on
 
 import teletape as tf
-from teletape.network import address, frame_socket, http, progress
-from teletape.sessions import current, functions, recorder, remote
-from teletape.sessions import custom_backward as custom
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.sending import batch_buffer, catalogues, channel, exclusive, sealed_batch, sender
+from teletape.core.network import address, frame_socket, http, progress
+from teletape.core.sessions import current, functions, recorder, remote
+from teletape.core.sessions import custom_backward as custom
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.sending import batch_buffer, catalogues, channel, exclusive, sealed_batch, sender
 from teletape_engine.commands import Assign
 from teletape_wire import repeats
 

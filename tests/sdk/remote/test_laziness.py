@@ -8,10 +8,10 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.program.read_counts import ReadCounts
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.sending import channel as module
+from teletape.core.program.read_counts import ReadCounts
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.sending import channel as module
 from teletape_engine.commands import Call, Constant, Fetch, Gradient, TapeOpen
 
 

@@ -18,16 +18,16 @@ from pathlib import Path
 import httpx
 import pytest
 from loopback import Loopback, session_on
+from teletape.errors import ConnectionFailed, FailedPreconditionError, InvalidArgumentError, SessionEndedError
 
 import teletape as tf
-from teletape.errors import ConnectionFailed, FailedPreconditionError, InvalidArgumentError, SessionEndedError
-from teletape.network import address, http
-from teletape.network.http import Connection
-from teletape.network.options import ConnectOptions
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
-from teletape.sessions.sending import sealed_batch, sender
+from teletape.core.network import address, http
+from teletape.core.network.http import Connection
+from teletape.core.network.options import ConnectOptions
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
+from teletape.core.sessions.sending import sealed_batch, sender
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -278,7 +278,7 @@ def test_a_program_ends_in_seconds_although_its_server_is_silent(tmp_path: Path)
             sys.path.insert(0, sys.argv[1])
             from loopback import Loopback, session_on
             import teletape as tf
-            from teletape.sessions.current import use
+            from teletape.core.sessions.current import use
             loopback = Loopback()
             session = use(session_on(loopback))
             tf.sync()

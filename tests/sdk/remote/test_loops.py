@@ -10,11 +10,11 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.control_flow import purity
-from teletape.control_flow.purity import pure
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
+from teletape.tf.control_flow import purity
+from teletape.tf.control_flow.purity import pure
 from teletape_engine import commands
 
 SEEN: list[Any] = []

@@ -12,8 +12,8 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.sessions.local import LocalSession
-from teletape.sessions.session import Session
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.session import Session
 
 RECORDED = json.loads(mistakes.RECORDED.read_text())
 #: What differs from TensorFlow, and why.

@@ -21,7 +21,7 @@ Message = tuple[str, dict[str, Any]]
 
 FIRST = """
 import teletape as tf
-from teletape.network import progress
+from teletape.core.network import progress
 progress.QUIET = 0.1
 x = tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="x")
 """

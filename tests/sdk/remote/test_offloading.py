@@ -8,11 +8,11 @@ import pytest
 from loopback import Loopback
 
 import teletape as tf
-from teletape import logs
-from teletape.control_flow.purity import impurity
-from teletape.sessions import current
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
+from teletape.core.program import logs
+from teletape.core.sessions import current
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
+from teletape.tf.control_flow.purity import impurity
 from teletape_engine import commands
 
 SEEN: list[Any] = []
@@ -117,9 +117,9 @@ def test_a_function_that_is_in_no_list_may_have_an_effect(monkeypatch: pytest.Mo
     def ours(y: Any) -> Any:
         return y
 
-    ours.__module__ = "teletape.ops.something_new"
+    ours.__module__ = "teletape.tf.ops.something_new"
     assert impurity(lambda y: ours(y)) == "it uses 'ours', which may have an effect or change"
-    ours.__module__ = "teletape.ops.linalg.norms"
+    ours.__module__ = "teletape.tf.ops.linalg.norms"
     assert impurity(lambda y: ours(y)) is None
 
 

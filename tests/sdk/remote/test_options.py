@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from loopback import Listener, Loopback
+from teletape.errors import ConnectionFailed, InvalidArgumentError, RequestError
 from test_connection import BROKEN, connected, respond
 
 import teletape as tf
 from serving import KEYS, Server, make_certificate
-from teletape.errors import ConnectionFailed, InvalidArgumentError, RequestError
-from teletape.network import http as module
-from teletape.network.options import ConnectOptions
-from teletape.sessions.remote import RemoteSession
+from teletape.core.network import http as module
+from teletape.core.network.options import ConnectOptions
+from teletape.core.sessions.remote import RemoteSession
 from teletape_server.settings import Settings
 
 if TYPE_CHECKING:

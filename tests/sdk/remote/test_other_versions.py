@@ -10,9 +10,9 @@ from loopback import Loopback, session_on
 
 import teletape as tf
 from programs import load_script
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
 from teletape_engine.catalogue import describe
 from teletape_engine.commands import Gradient, Jacobian
 

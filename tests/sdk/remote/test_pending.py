@@ -8,8 +8,8 @@ import numpy as np
 from loopback import Loopback
 
 import teletape as tf
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
 
 
 def test_commands_that_wait_are_counted_by_op_and_line(remote: RemoteSession, loopback: Loopback) -> None:

@@ -13,9 +13,9 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.profiling.profile import Profile
-from teletape.sessions.current import use
-from teletape.sessions.session import Session
+from teletape.core.profiling.profile import Profile
+from teletape.core.sessions.current import use
+from teletape.core.sessions.session import Session
 
 
 @pytest.fixture(params=["in the process", "over HTTP"])

@@ -5,8 +5,8 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.commands import BatchJacobian, Gradient, Hessian, Hvp, Jacobian, Vjps
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], np.float32)

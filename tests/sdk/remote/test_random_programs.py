@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 
 #: Programs that are drawn. Without the setting they are the same in each run.
 EXAMPLES = int(os.environ.get("TELETAPE_PROGRAMS", "25"))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.sessions import read_ahead
-from teletape.sessions.sending import continuations
+from teletape.core.sessions import read_ahead
+from teletape.core.sessions.sending import continuations
 from teletape_engine.commands import Call, Fetch
 
 

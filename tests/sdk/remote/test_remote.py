@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pytest
 from loopback import Loopback, session_on
+from teletape.errors import SessionEndedError
 
 import teletape as tf
-from teletape.errors import SessionEndedError
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.commands import (
     Assign,
     Call,

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from loopback import Loopback, session_on
+from teletape.errors import SessionEndedError
 
 import teletape as tf
-from teletape.errors import SessionEndedError
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.commands import Assign, Gradient
 from teletape_wire import repeats
 
@@ -162,7 +162,7 @@ def test_the_results_are_those_of_batches_in_full(name: str) -> None:
 def test_nothing_is_lost_or_doubled_if_structures_are_forgotten_and_answers_lost(
     mishaps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from teletape.network import http
+    from teletape.core.network import http
 
     monkeypatch.setattr(http.random, "random", lambda: -0.5)  # no waits between attempts
     program = training(np.linspace(0.1, 0.01, 12), [4] * 12)

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 from loopback import Listener, Loopback, session_on
+from teletape.errors import RequestError
 
 import teletape as tf
-from teletape.errors import RequestError
-from teletape.network import frame_socket, progress
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
-from teletape.sessions.sending import sender
-from teletape.sessions.sending.exclusive import Exclusive
-from teletape.sessions.sending.sealed_batch import Position
+from teletape.core.network import frame_socket, progress
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
+from teletape.core.sessions.sending import sender
+from teletape.core.sessions.sending.exclusive import Exclusive
+from teletape.core.sessions.sending.sealed_batch import Position
 from teletape_engine.commands import Assign
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from teletape.errors import ConnectionFailed, InvalidArgumentError
 
 import teletape as tf
 from serving import until
-from teletape import session_functions
-from teletape.errors import ConnectionFailed, InvalidArgumentError
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.tf.sessions import pool as pools
 
 
 def in_threads(function: Callable[[int], object], count: int) -> None:
@@ -134,7 +134,7 @@ def test_an_interrupted_block_ends_its_session_and_another_is_opened(server_url:
 
 
 def test_a_session_that_ended_on_the_server_is_replaced(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_functions, "_LOOK_AFTER", 0.0)
+    monkeypatch.setattr(pools, "_LOOK_AFTER", 0.0)
     with tf.SessionPool(server_url, size=1) as pool:
         with pool.session() as first:
             assert float(tf.constant(2.0) * 3.0) == 6.0

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from teletape.errors import TeletapeError
 
 import teletape as tf
 from serving import needs_exchange
-from teletape import host_memory
-from teletape.errors import TeletapeError
-from teletape.network import frame_memory, shared_memory
-from teletape.network.frame_socket import Response
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
+from teletape.core.network import frame_memory, shared_memory
+from teletape.core.network.frame_socket import Response
+from teletape.core.program import host_memory
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape_server.connections.caller_memory import CallerMemory
 from unix_server import UnixServer
 

@@ -109,7 +109,7 @@ def test_a_finalizer_reads_nothing(remote, tmp_path):
 
 
 def test_summaries_wait_on_while_the_server_cannot_be_reached(remote, loopback, tmp_path, monkeypatch):
-    from teletape.network import http
+    from teletape.core.network import http
 
     monkeypatch.setattr(http, "_PATIENCE", 0.0)
     writer = tf.summary.create_file_writer(tmp_path)

@@ -15,9 +15,9 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
-from teletape.sessions.remote import RemoteSession
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
+from teletape.core.sessions.remote import RemoteSession
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import Assign
 from teletape_engine.spec import DTYPES, Spec

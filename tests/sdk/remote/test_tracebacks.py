@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 import teletape as tf
+from teletape._generated.index import DERIVED
+from teletape.core.program import tracebacks
+from teletape.core.program.call_site import PACKAGES
+from teletape.core.sessions.current import use
+from teletape.core.sessions.local import LocalSession
 from teletape.names.modules import by_module
-from teletape.names.table import FILES
-from teletape.ops.derived.index import DERIVED
-from teletape.program import tracebacks
-from teletape.program.call_site import PACKAGES
-from teletape.sessions.current import use
-from teletape.sessions.local import LocalSession
 
 A = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 
@@ -394,7 +393,7 @@ def public_modules():
 
 
 def public_paths():
-    return {f"teletape.{path}" for path in (*by_module(), *FILES)}
+    return {f"teletape.{path}" for path in by_module()}
 
 
 def test_an_error_of_an_earlier_line_shows_that_line_first(remote):

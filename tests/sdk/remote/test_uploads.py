@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
-from teletape.sessions.local import LocalSession
+from teletape.core.sessions.local import LocalSession
 from teletape_engine.commands import Constant
 
 WIDTH = 80_000  #: Of a row: large enough to be sent ahead.

@@ -6,12 +6,12 @@ import time
 from typing import Any
 
 import pytest
+from teletape.errors import CancelledError
 
 import teletape as tf
-from teletape.errors import CancelledError
-from teletape.network import progress
-from teletape.sessions.remote import RemoteSession
-from teletape.sessions.sending.sealed_batch import Reply
+from teletape.core.network import progress
+from teletape.core.sessions.remote import RemoteSession
+from teletape.core.sessions.sending.sealed_batch import Reply
 
 
 class Terminal(io.StringIO):

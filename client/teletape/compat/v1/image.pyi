@@ -1,7 +1,0 @@
-"""What `tf.compat.v1.image` holds. Written by `make reference` from scripts/public_surface.py."""
-
-from teletape.ops.images.resize_v1 import ResizeMethod as ResizeMethod
-from teletape.ops.images.resize_v1 import resize as resize
-from teletape.ops.images.resize_v1 import resize as resize_images
-
-__all__ = ["ResizeMethod", "resize", "resize_images"]

@@ -1,0 +1,1 @@
+"""Parts of TensorFlow's interface that are loaded when a program first names them: nothing else here needs them."""

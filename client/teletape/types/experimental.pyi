@@ -1,5 +1,0 @@
-"""What `tf.types.experimental` holds. Written by `make reference` from scripts/public_surface.py."""
-
-from teletape.ops.arguments import ConvertibleToTensor as TensorLike
-
-__all__ = ["TensorLike"]
