@@ -6,11 +6,13 @@ that of a function written by hand, and debuggers, mypy and editors see ordinary
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import textwrap
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +79,6 @@ def files() -> dict[Path, str]:
     }
     texts |= {path.parent / "__init__.py": FOLDER_HEAD.format(folder=path.parent.name) for path in texts}
     texts[FOLDER / "__init__.py"] = FOLDER_OF_ALL
-    texts[FOLDER / "index.py"] = _index(modules)
     return {path: formatted(text, path, "F401,I") for path, text in texts.items()}
 
 
@@ -95,6 +96,18 @@ def _modules() -> dict[str, list[tuple[Op, Function]]]:
         if records:
             modules[family.__name__] = records
     return modules
+
+
+def derived() -> dict[str, Callable[..., Any]]:
+    """Returns every generated function, by its public names without the leading `tf.`."""
+    return {
+        name: getattr(
+            importlib.import_module(".".join(["teletape._generated", *_place(module)])), _last(record.names[0])
+        )
+        for module, records in _modules().items()
+        for _, record in records
+        for name in record.names
+    }
 
 
 def others(texts: Collection[Path]) -> list[Path]:
@@ -118,31 +131,6 @@ def _last(dotted: str) -> str:
 def _place(module: str) -> list[str]:
     """Where the functions of a family are, below the folder: as the family is below the engine's ops."""
     return module.removeprefix(f"{engine_ops.__name__}.").split(".")
-
-
-def _index(modules: Mapping[str, list[tuple[Op, Function]]]) -> str:
-    """The text of `index.py`: every function by its public names."""
-    names = {
-        name: f"{_last(module)}.{_last(record.names[0])}"
-        for module, records in modules.items()
-        for _, record in records
-        for name in record.names
-    }
-    lines = [
-        '"""Every generated function by its public names, written by `make reference`."""',
-        "from __future__ import annotations",
-        "from collections.abc import Callable",
-        "from typing import Any, Final",
-        *(
-            f"from {'.'.join(['teletape._generated', *_place(module)[:-1]])} import {_last(module)}"
-            for module in modules
-        ),
-        "#: The functions by TensorFlow's names without the leading `tf.`.",
-        "DERIVED: Final[dict[str, Callable[..., Any]]] = {",
-        *(f"    {name!r}: {function}," for name, function in sorted(names.items())),
-        "}",
-    ]
-    return "\n".join(lines)
 
 
 def _module(module: str, records: list[tuple[Op, Function]]) -> str:

@@ -17,9 +17,8 @@ from types import FunctionType, ModuleType
 from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
-from functions import formatted
+from functions import derived, formatted
 
-from teletape._generated.index import DERIVED
 from teletape.core import errors
 from teletape.core.calls import arguments as to
 from teletape.core.calls import dispatch
@@ -109,7 +108,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         ("", distances),
         ("compat.v1.", compat_v1),
     ):
-        entries |= {path + name: getattr(module, name) for name in module.__all__}
+        entries |= {path + name: getattr(module, name) for name in _public(module)}
     return entries | {
         "Assert": debugging.Assert,
         "SparseTensor": SparseTensor,
@@ -182,10 +181,16 @@ def by_hand() -> dict[str, Callable[..., Any]]:
     }
 
 
+def _public(module: ModuleType) -> list[str]:
+    """Returns the public names of a module: its `__all__`, or the functions and classes that it defines itself."""
+    own = (name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__)
+    return getattr(module, "__all__", None) or [name for name in own if not name.startswith("_")]
+
+
 @functools.cache
 def surface() -> dict[str, Callable[..., Any]]:
     """Returns all functions of TensorFlow's that exist here, by their names without the leading `tf.`."""
-    return DERIVED | by_hand()
+    return dict(sorted(derived().items())) | by_hand()
 
 
 # --------------------------------------------------------------------------------------------------- all public names
@@ -241,10 +246,10 @@ def names() -> dict[str, Any]:
         ("io.", record_files),
         ("io.", record_features),
     ):
-        values = {path + name: getattr(module, name) for name in module.__all__}
+        values = {path + name: getattr(module, name) for name in _public(module)}
         entries |= {dotted: value for dotted, value in values.items() if not isinstance(value, ModuleType)}
     for module in (dtypes, registered_conversions, session_functions, pool, reading, session_list):
-        entries |= {name: getattr(module, name) for name in module.__all__}
+        entries |= {name: getattr(module, name) for name in _public(module)}
     entries |= configuration.NAMES | distribution.NAMES | ragged_methods.NAMES
     return entries | {
         **{f"experimental.numpy.{name}": value for name, value in numpy_types.NAMES.items()},

@@ -18,7 +18,6 @@ import pytest
 
 import teletape as tf
 from programs import load_script
-from teletape._generated.index import DERIVED
 from teletape.core.program.remedies import REMEDIES
 from teletape.core.program.tracebacks import unwrapped
 from teletape.extras import raw_ops as raw
@@ -26,6 +25,7 @@ from teletape_engine.catalogue.op import CATALOGUE
 
 surface = load_script("public_surface")
 SURFACE = surface.surface()
+DERIVED = surface.derived()
 
 
 def at(path: str) -> Any:

@@ -16,8 +16,6 @@ from teletape.core.tensors.tensor import Tensor, TensorLike
 from teletape.core.tensors.tensor_shape import TensorShape
 from teletape.extras.record_messages import classes
 
-__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature", "parse_example", "parse_single_example"]
-
 _FIELDS: Final = {dtypes.float32: "float_list", dtypes.int64: "int64_list", dtypes.string: "bytes_list"}
 _NAMES: Final = {"float_list": "float", "int64_list": "int64", "bytes_list": "string"}
 

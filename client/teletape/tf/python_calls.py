@@ -32,8 +32,6 @@ from teletape.tf.print_op import values
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.tape import Tape
 
-__all__ = ["numpy_function", "py_function", "timestamp"]
-
 
 def numpy_function(
     func: Callable[..., Any] | None = None,

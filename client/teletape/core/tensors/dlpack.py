@@ -10,8 +10,6 @@ from teletape.core.tensors.exchange import CPU, dlpack_of
 from teletape.core.tensors.tensor import Tensor, TensorLike, from_host
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["from_dlpack", "to_dlpack"]
-
 
 def to_dlpack(tf_tensor: Any) -> Any:
     """A DLPack capsule with the values of a tensor, for a library that takes only capsules and not the tensor."""

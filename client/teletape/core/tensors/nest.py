@@ -18,8 +18,6 @@ from typing import Any, Final
 from teletape.core.program.logs import log_first_n
 from teletape.core.tensors.composite import RaggedValue
 
-__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
-
 # issubclass of abstract base classes takes ten times longer than this look-up, and flatten needs it once per leaf. The
 # table is bounded, because it keeps classes alive, which a program may make by the thousand.
 _nested_types: Final[dict[type, bool]] = {}

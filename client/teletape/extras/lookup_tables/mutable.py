@@ -17,8 +17,6 @@ from teletape.extras.lookup_tables.table import Table
 from teletape.tf.files.host import array_of
 from teletape_engine.spec import shape_text
 
-__all__ = ["DenseHashTable", "MutableHashTable"]
-
 
 class MutableHashTable(Table):
     """A table from keys to values, initially empty.

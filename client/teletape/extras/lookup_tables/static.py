@@ -17,8 +17,6 @@ from teletape.extras.lookup_tables.entries import Initializer
 from teletape.extras.lookup_tables.table import Table
 from teletape.tf.files.host import array_of
 
-__all__ = ["StaticHashTable"]
-
 
 class StaticHashTable(Table):
     """A table from keys to values that does not change.

@@ -18,8 +18,6 @@ from teletape.extras.lookup_tables.static import StaticHashTable
 from teletape.extras.lookup_tables.table import Table
 from teletape.extras.text.hashes import farmhash64
 
-__all__ = ["StaticVocabularyTable"]
-
 
 class StaticVocabularyTable(Table):
     """A table from words to their numbers; other words share `num_oov_buckets` numbers, by FarmHash.

@@ -10,69 +10,22 @@ from typing import Any
 
 import numpy as np
 
+from teletape._generated import sorting as ordered
+from teletape._generated.elementwise import arithmetic, logic
+from teletape._generated.shapes import cast, index, rearrange
+from teletape._generated.shapes import shape as shapes
 from teletape.core.calls.dispatch import constant
 from teletape.core.errors import InvalidArgumentError
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
 from teletape.extras.numpy_api import elementwise
-from teletape.extras.numpy_api.promotion import OPS, array, promoted
+from teletape.extras.numpy_api.promotion import array, promoted
 from teletape.tf.ops.arrays import create, paddings, sorting
 from teletape.tf.ops.arrays import rearrange as tf_arrays
 from teletape.tf.ops.linalg import diagonals
 
-__all__ = [
-    "append",
-    "argsort",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_to",
-    "compress",
-    "concatenate",
-    "diag",
-    "diagflat",
-    "diagonal",
-    "diff",
-    "dsplit",
-    "dstack",
-    "expand_dims",
-    "flatten",
-    "flip",
-    "fliplr",
-    "flipud",
-    "hsplit",
-    "hstack",
-    "meshgrid",
-    "moveaxis",
-    "ndim",
-    "nonzero",
-    "pad",
-    "ravel",
-    "repeat",
-    "reshape",
-    "roll",
-    "rot90",
-    "select",
-    "shape",
-    "sort",
-    "split",
-    "squeeze",
-    "stack",
-    "swapaxes",
-    "take",
-    "take_along_axis",
-    "tile",
-    "transpose",
-    "tril",
-    "triu",
-    "vsplit",
-    "vstack",
-    "where",
-]
-
-_reshape, _transpose, _cast, _reverse = (OPS[name] for name in ("reshape", "transpose", "cast", "reverse"))
-_expand, _gather = OPS["expand_dims"], OPS["gather"]
+_reshape, _transpose, _cast, _reverse = shapes.reshape, shapes.transpose, cast.cast, rearrange.reverse
+_expand, _gather = shapes.expand_dims, index.gather
 
 
 # -------------------------------------------------------------------------------------------------------------- shapes
@@ -123,7 +76,7 @@ def expand_dims(a: Any, axis: Any) -> Tensor:
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
     """Returns an array without its axes of size 1, or without some of these."""
-    return OPS["squeeze"](array(a), axis)
+    return shapes.squeeze(array(a), axis)
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
@@ -154,14 +107,14 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
 
 def broadcast_to(array: Any, shape: Any) -> Tensor:
     """Returns an array with its elements repeated to a shape."""
-    return OPS["broadcast_to"](_tensor(array), shape)
+    return shapes.broadcast_to(_tensor(array), shape)
 
 
 def broadcast_arrays(*args: Any, **kwargs: Any) -> list[Tensor]:
     """Returns arrays in the shape that all of them broadcast to."""
     tensors = [_tensor(arg) for arg in args]
     sizes = np.broadcast_shapes(*[tuple(tensor.shape.as_list()) for tensor in tensors])
-    return [OPS["broadcast_to"](tensor, sizes) for tensor in tensors]
+    return [shapes.broadcast_to(tensor, sizes) for tensor in tensors]
 
 
 def _tensor(value: Any) -> Tensor:
@@ -270,7 +223,7 @@ def tile(a: Any, reps: Any) -> Tensor:
     missing = len(counts) - len(a.shape)
     if missing > 0:
         a = _reshape(a, [1] * missing + a.shape.as_list())
-    return OPS["tile"](a, [1] * -min(missing, 0) + counts)
+    return shapes.tile(a, [1] * -min(missing, 0) + counts)
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
@@ -347,8 +300,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     """Returns the elements moved along axes, those past the end to the beginning; None: of the flat array."""
     a = array(a)
     if axis is not None:
-        return OPS["roll"](a, shift, axis)
-    return _reshape(OPS["roll"](_reshape(a, [-1]), shift, 0), a.shape)
+        return rearrange.roll(a, shift, axis)
+    return _reshape(rearrange.roll(_reshape(a, [-1]), shift, 0), a.shape)
 
 
 # ------------------------------------------------------------------------------------------------------------- choices
@@ -409,9 +362,9 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
         a, axis = _reshape(a, [-1]), 0
     length = array(a.shape[axis], positions.dtype)
     if mode == "wrap":
-        positions = OPS["math.floormod"](positions, length)
+        positions = arithmetic.floormod(positions, length)
     else:
-        positions = OPS["clip_by_value"](positions, array(0, positions.dtype), length - array(1, positions.dtype))
+        positions = arithmetic.clip_by_value(positions, array(0, positions.dtype), length - array(1, positions.dtype))
     return _gather(a, positions, axis=axis)
 
 
@@ -423,13 +376,13 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
     count = len(a.shape)
     at = axis % count
     length = array(a.shape[at], positions.dtype)
-    positions = tf_arrays.where(OPS["less"](positions, array(0, positions.dtype)), positions + length, positions)
+    positions = tf_arrays.where(logic.less(positions, array(0, positions.dtype)), positions + length, positions)
     common = [
         here if i == at else max(here, there)
         for i, (here, there) in enumerate(zip(positions.shape.as_list(), a.shape.as_list(), strict=True))
     ]
-    positions = OPS["broadcast_to"](positions, common)
-    a = OPS["broadcast_to"](a, [a.shape[at] if i == at else size for i, size in enumerate(common)])
+    positions = shapes.broadcast_to(positions, common)
+    a = shapes.broadcast_to(a, [a.shape[at] if i == at else size for i, size in enumerate(common)])
     last = [i for i in range(count) if i != at] + [at]
     picked = _gather(_transpose(a, last), _transpose(positions, last), batch_dims=count - 1, axis=count - 1)
     back = sorted(range(count), key=last.__getitem__)
@@ -457,13 +410,13 @@ def sort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = No
         ValueError: Another kind, or an order.
     """
     flat = _sortable(a, axis, kind, order)
-    return OPS["sort"](flat, -1 if axis is None else axis)
+    return ordered.sort(flat, -1 if axis is None else axis)
 
 
 def argsort(a: Any, axis: int | None = -1, kind: str = "quicksort", order: Any = None) -> Tensor:
     """Returns the positions of the elements in rising order; the arguments are those of `sort`."""
     flat = _sortable(a, axis, kind, order)
-    return _cast(OPS["argsort"](flat, -1 if axis is None else axis, stable=True), dtypes.int64)
+    return _cast(ordered.argsort(flat, -1 if axis is None else axis, stable=True), dtypes.int64)
 
 
 def _sortable(a: Any, axis: int | None, kind: str, order: Any) -> Tensor:

@@ -9,8 +9,6 @@ from teletape.core.tensors.tensor import Tensor, TensorLike
 from teletape.extras.numpy_api import arranging, elementwise, promotion, reductions
 from teletape.extras.numpy_api.promotion import array
 
-__all__ = ["experimental_enable_numpy_behavior"]
-
 
 def experimental_enable_numpy_behavior(prefer_float32: bool = False, dtype_conversion_mode: str = "legacy") -> None:
     """Gives tensors NumPy's methods (`T`, `reshape`, `astype`, `mean`, …), for the rest of the program.
@@ -45,13 +43,18 @@ def _transpose(self: Tensor, *axes: Any) -> Tensor:
     return arranging.transpose(self, order or None)
 
 
+def _astype(self: Tensor, dtype: Any) -> Tensor:
+    """Returns the tensor as another dtype."""
+    return array(self, dtype)
+
+
 def _data(self: Tensor) -> Tensor:
     return array(self)
 
 
 _METHODS: dict[str, Any] = {
     "T": property(lambda self: arranging.transpose(self)),
-    "astype": elementwise.astype,
+    "astype": _astype,
     "clip": elementwise.clip,
     "data": property(_data),
     "flatten": arranging.flatten,

@@ -6,40 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from teletape._generated.elementwise import arithmetic
+from teletape._generated.elementwise import math as functions
+from teletape._generated.shapes import cast
+from teletape._generated.shapes import shape as shapes
 from teletape.core.calls.dispatch import constant
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
-from teletape.extras.numpy_api.promotion import OPS, Preference, common_dtype, dtype_of, promoted
+from teletape.extras.numpy_api.promotion import Preference, common_dtype, dtype_of, promoted
 from teletape.extras.numpy_api.promotion import array as tensor_of
 from teletape.tf.ops.arrays import create
 
-__all__ = [
-    "arange",
-    "array",
-    "asanyarray",
-    "asarray",
-    "ascontiguousarray",
-    "copy",
-    "diag_indices",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "geomspace",
-    "identity",
-    "ix_",
-    "linspace",
-    "logspace",
-    "ones",
-    "ones_like",
-    "tri",
-    "vander",
-    "zeros",
-    "zeros_like",
-]
-
-_cast = OPS["cast"]
+_cast = cast.cast
 
 
 def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Tensor:
@@ -53,7 +31,7 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
     """
     tensor = tensor_of(val, dtype)
     missing = ndmin - len(tensor.shape)
-    return tensor if missing <= 0 else OPS["reshape"](tensor, [1] * missing + tensor.shape.as_list())
+    return tensor if missing <= 0 else shapes.reshape(tensor, [1] * missing + tensor.shape.as_list())
 
 
 def asarray(a: Any, dtype: Any = None) -> Tensor:
@@ -101,7 +79,7 @@ def empty_like(a: Any, dtype: Any = None) -> Tensor:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     """Returns an array of one value, or of values that broadcast to the shape."""
-    return OPS["broadcast_to"](tensor_of(fill_value, dtype), _shape(shape))
+    return shapes.broadcast_to(tensor_of(fill_value, dtype), _shape(shape))
 
 
 def full_like(
@@ -194,8 +172,8 @@ def linspace(
         counts = tensor_of(np.arange(num), kind)
         shape = [1] * len(step.shape)
         at = axis if axis >= 0 else axis + len(shape) + 1
-        counts = OPS["reshape"](counts, [*shape[:at], num, *shape[at:]])
-        numbers = OPS["expand_dims"](first, at) + OPS["expand_dims"](step, at) * counts
+        counts = shapes.reshape(counts, [*shape[:at], num, *shape[at:]])
+        numbers = shapes.expand_dims(first, at) + shapes.expand_dims(step, at) * counts
     return (numbers, step) if retstep else numbers
 
 
@@ -204,16 +182,16 @@ def logspace(
 ) -> Tensor:
     """Returns powers of `base` with evenly spaced exponents; the arguments are those of `linspace`."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
-    numbers = OPS["pow"](tensor_of(base, exponents.dtype), exponents)
+    numbers = arithmetic.pow(tensor_of(base, exponents.dtype), exponents)
     return numbers if dtype is None else _cast(numbers, dtype_of(dtype))
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Tensor:
     """Returns numbers from `start` to `stop` with a constant ratio; the arguments are those of `linspace`."""
     first, last = (_cast(bound, Preference.floats) for bound in promoted(start, stop))
-    log = OPS["math.log"]
+    log = functions.log
     exponents = linspace(log(first), log(last), num, endpoint, axis=axis)
-    numbers = OPS["exp"](exponents)
+    numbers = functions.exp(exponents)
     return numbers if dtype is None else _cast(numbers, dtype_of(dtype))
 
 
@@ -228,7 +206,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     x = tensor_of(x)
     count = x.shape[0] if N is None else int(N)
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
-    return OPS["pow"](OPS["expand_dims"](x, 1), tensor_of(np.ascontiguousarray(powers), x.dtype))
+    return arithmetic.pow(shapes.expand_dims(x, 1), tensor_of(np.ascontiguousarray(powers), x.dtype))
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
@@ -249,7 +227,7 @@ def ix_(*args: Any) -> list[Tensor]:
             raise ValueError(f"Arguments must be 1-d, got arg {i} of rank {len(a.shape)}")
         if a.dtype is dtypes.bool:
             a = constant(np.flatnonzero(a.numpy()))
-        results.append(OPS["reshape"](a, [1] * i + [-1] + [1] * (len(args) - i - 1)))
+        results.append(shapes.reshape(a, [1] * i + [-1] + [1] * (len(args) - i - 1)))
     return results
 
 

@@ -7,25 +7,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from teletape._generated import reduce
+from teletape._generated.elementwise import arithmetic, logic, special
+from teletape._generated.elementwise import complex as complex_numbers
+from teletape._generated.elementwise import math as functions
+from teletape._generated.shapes import cast
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
-from teletape.extras.numpy_api.promotion import OPS, Preference, array, dtype_of, inexact, promoted
+from teletape.extras.numpy_api.promotion import Preference, array, inexact, promoted
 from teletape.tf.ops.arrays import create
 from teletape.tf.ops.arrays.rearrange import where as choose
 
-_cast, _abs, _sign = OPS["cast"], OPS["abs"], OPS["sign"]
-_log, _exp, _floor, _less = OPS["math.log"], OPS["exp"], OPS["floor"], OPS["less"]
-_not, _and, _or, _xor = (OPS[name] for name in ("logical_not", "logical_and", "logical_or", "math.logical_xor"))
-_equal, _finite, _infinite, _nan = (OPS[name] for name in ("equal", "math.is_finite", "math.is_inf", "math.is_nan"))
+_cast, _abs, _sign = cast.cast, complex_numbers.abs, complex_numbers.sign
+_log, _exp, _floor, _less = functions.log, functions.exp, functions.floor, logic.less
+_not, _and, _or, _xor = logic.logical_not, logic.logical_and, logic.logical_or, logic.logical_xor
+_equal, _finite, _infinite, _nan = logic.equal, logic.is_finite, logic.is_inf, logic.is_nan
 
 
-def _of_floats(name: str, tf_name: str) -> Callable[..., Tensor]:
+def _of_floats(name: str, compute: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
     """Returns a function of floats; integers become floats."""
-    compute = OPS[tf_name]
 
     def function(x: Any) -> Tensor:
         return compute(inexact(x))
@@ -78,58 +82,36 @@ def _named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[...
     return function
 
 
-_UNARY_FLOATS: Final = {
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctanh": "atanh",
-    "cos": "cos",
-    "cosh": "cosh",
-    "exp": "exp",
-    "expm1": "math.expm1",
-    "floor": "floor",
-    "log": "math.log",
-    "log1p": "math.log1p",
-    "sin": "sin",
-    "sinh": "sinh",
-    "sqrt": "sqrt",
-    "tan": "tan",
-    "tanh": "tanh",
-}
-(
-    arccos,
-    arccosh,
-    arcsin,
-    arcsinh,
-    arctan,
-    arctanh,
-    cos,
-    cosh,
-    exp,
-    expm1,
-    floor,
-    log,
-    log1p,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-) = (_of_floats(*pair) for pair in _UNARY_FLOATS.items())
+arccos = _of_floats("arccos", functions.acos)
+arccosh = _of_floats("arccosh", special.acosh)
+arcsin = _of_floats("arcsin", functions.asin)
+arcsinh = _of_floats("arcsinh", special.asinh)
+arctan = _of_floats("arctan", functions.atan)
+arctanh = _of_floats("arctanh", special.atanh)
+cos = _of_floats("cos", functions.cos)
+cosh = _of_floats("cosh", functions.cosh)
+exp = _of_floats("exp", functions.exp)
+expm1 = _of_floats("expm1", functions.expm1)
+floor = _of_floats("floor", functions.floor)
+log = _of_floats("log", functions.log)
+log1p = _of_floats("log1p", functions.log1p)
+sin = _of_floats("sin", functions.sin)
+sinh = _of_floats("sinh", functions.sinh)
+sqrt = _of_floats("sqrt", functions.sqrt)
+tan = _of_floats("tan", functions.tan)
+tanh = _of_floats("tanh", functions.tanh)
 abs = absolute = _of_numbers("absolute", _abs)
-negative = _of_numbers("negative", OPS["negative"])
+negative = _of_numbers("negative", functions.negative)
 positive = _of_numbers("positive", lambda x: x)
-square = _of_numbers("square", OPS["square"])
+square = _of_numbers("square", functions.square)
 reciprocal = _of_numbers("reciprocal", lambda x: 1 / x)
-conj = conjugate = _of_numbers("conjugate", lambda x: OPS["math.conj"](x) if x.dtype.is_complex else x)
-bitwise_not = _of_numbers("bitwise_not", OPS["bitwise.invert"])
+conj = conjugate = _of_numbers("conjugate", lambda x: complex_numbers.conj(x) if x.dtype.is_complex else x)
+bitwise_not = _of_numbers("bitwise_not", logic.invert)
 
 
 def ceil(x: Any) -> Tensor:
     """Returns the smallest whole number that is not less than each element, as a float."""
-    return OPS["math.ceil"](inexact(x))
+    return functions.ceil(inexact(x))
 
 
 def fabs(x: Any) -> Tensor:
@@ -140,7 +122,7 @@ def fabs(x: Any) -> Tensor:
 def fix(x: Any) -> Tensor:
     """Returns each element without its fraction: rounded toward zero."""
     x = inexact(x)
-    return choose(_less(x, array(0, x.dtype)), OPS["math.ceil"](x), _floor(x))
+    return choose(_less(x, array(0, x.dtype)), functions.ceil(x), _floor(x))
 
 
 def around(a: Any, decimals: int = 0) -> Tensor:
@@ -151,7 +133,7 @@ def around(a: Any, decimals: int = 0) -> Tensor:
             return numbers
         return _cast(around(_cast(numbers, Preference.floats), decimals), numbers.dtype)
     factor = array(10.0**decimals, numbers.dtype)
-    return OPS["divide"](OPS["round"](OPS["multiply"](numbers, factor)), factor)
+    return arithmetic.divide(functions.round(arithmetic.multiply(numbers, factor)), factor)
 
 
 round = around
@@ -175,7 +157,7 @@ def exp2(x: Any) -> Tensor:
 def cbrt(x: Any) -> Tensor:
     """Returns the cube root of each element, which has its sign."""
     x = inexact(x)
-    return _sign(x) * OPS["pow"](_abs(x), array(1 / 3, x.dtype))
+    return _sign(x) * arithmetic.pow(_abs(x), array(1 / 3, x.dtype))
 
 
 def deg2rad(x: Any) -> Tensor:
@@ -193,7 +175,7 @@ def sinc(x: Any) -> Tensor:
     x = inexact(x) * math.pi
     zero = _equal(x, array(0, x.dtype))
     safe = choose(zero, array(1, x.dtype), x)
-    return choose(zero, array(1, x.dtype), OPS["sin"](safe) / safe)
+    return choose(zero, array(1, x.dtype), functions.sin(safe) / safe)
 
 
 def sign(x: Any, out: Any = None, where: Any = None, **kwargs: Any) -> Tensor:
@@ -222,13 +204,13 @@ def signbit(x: Any) -> Tensor:
 def real(val: Any) -> Tensor:
     """Returns the real parts."""
     val = array(val)
-    return OPS["math.real"](val) if val.dtype.is_complex else val
+    return complex_numbers.real(val) if val.dtype.is_complex else val
 
 
 def imag(val: Any) -> Tensor:
     """Returns the imaginary parts; zeros for real numbers."""
     val = array(val)
-    return OPS["math.imag"](val) if val.dtype.is_complex else create.zeros_like(val)
+    return complex_numbers.imag(val) if val.dtype.is_complex else create.zeros_like(val)
 
 
 def angle(z: Any, deg: bool = False) -> Tensor:
@@ -238,31 +220,31 @@ def angle(z: Any, deg: bool = False) -> Tensor:
         z = inexact(z)
         result = choose(_less(z, array(0, z.dtype)), array(math.pi, z.dtype), array(0, z.dtype))
     else:
-        result = OPS["math.angle"](z)
+        result = complex_numbers.angle(z)
     return rad2deg(result) if deg else result
 
 
 # -------------------------------------------------------------------------------------------------------- two arrays
-add = _of_two("add", OPS["add"], _or)
-subtract = _of_two("subtract", OPS["subtract"])
-multiply = _of_two("multiply", OPS["multiply"], _and)
-divide = true_divide = _of_two("true_divide", OPS["truediv"], lambda a, b: inexact(a) / inexact(b))
-floor_divide = _of_two("floor_divide", OPS["math.floordiv"])
-mod = remainder = _of_two("remainder", OPS["math.floormod"])
-float_power = power = _of_two("power", OPS["pow"])
-maximum = _of_two("maximum", OPS["maximum"], _or)
-minimum = _of_two("minimum", OPS["minimum"], _and)
-arctan2 = _of_two_floats("arctan2", OPS["atan2"])
-nextafter = _of_two_floats("nextafter", OPS["math.nextafter"])
-bitwise_and = _of_two("bitwise_and", OPS["bitwise.bitwise_and"], _and)
-bitwise_or = _of_two("bitwise_or", OPS["bitwise.bitwise_or"], _or)
-bitwise_xor = _of_two("bitwise_xor", OPS["bitwise.bitwise_xor"], _xor)
+add = _of_two("add", arithmetic.add, _or)
+subtract = _of_two("subtract", arithmetic.subtract)
+multiply = _of_two("multiply", arithmetic.multiply, _and)
+divide = true_divide = _of_two("true_divide", arithmetic.truediv, lambda a, b: inexact(a) / inexact(b))
+floor_divide = _of_two("floor_divide", arithmetic.floordiv)
+mod = remainder = _of_two("remainder", arithmetic.floormod)
+float_power = power = _of_two("power", arithmetic.pow)
+maximum = _of_two("maximum", arithmetic.maximum, _or)
+minimum = _of_two("minimum", arithmetic.minimum, _and)
+arctan2 = _of_two_floats("arctan2", arithmetic.atan2)
+nextafter = _of_two_floats("nextafter", arithmetic.nextafter)
+bitwise_and = _of_two("bitwise_and", logic.bitwise_and, _and)
+bitwise_or = _of_two("bitwise_or", logic.bitwise_or, _or)
+bitwise_xor = _of_two("bitwise_xor", logic.bitwise_xor, _xor)
 equal = _of_two("equal", _equal)
-not_equal = _of_two("not_equal", OPS["not_equal"])
-greater = _of_two("greater", OPS["greater"], lambda a, b: _and(a, _not(b)))
-greater_equal = _of_two("greater_equal", OPS["greater_equal"], lambda a, b: _or(a, _not(b)))
+not_equal = _of_two("not_equal", logic.not_equal)
+greater = _of_two("greater", logic.greater, lambda a, b: _and(a, _not(b)))
+greater_equal = _of_two("greater_equal", logic.greater_equal, lambda a, b: _or(a, _not(b)))
 less = _of_two("less", _less, lambda a, b: _and(_not(a), b))
-less_equal = _of_two("less_equal", OPS["less_equal"], lambda a, b: _or(_not(a), b))
+less_equal = _of_two("less_equal", logic.less_equal, lambda a, b: _or(_not(a), b))
 logical_and = _of_truth("logical_and", _and)
 logical_or = _of_truth("logical_or", _or)
 logical_xor = _of_truth("logical_xor", _xor)
@@ -282,22 +264,22 @@ def hypot(x1: Any, x2: Any) -> Tensor:
     """Returns the length of the hypotenuse of right triangles."""
     a, b = promoted(x1, x2)
     a, b = inexact(a), inexact(b)
-    return OPS["sqrt"](OPS["square"](a) + OPS["square"](b))
+    return functions.sqrt(functions.square(a) + functions.square(b))
 
 
 def logaddexp(x1: Any, x2: Any) -> Tensor:
     """Returns log(exp(x1) + exp(x2)), without overflow."""
     a, b = (inexact(x) for x in promoted(x1, x2))
-    larger = OPS["maximum"](a, b)
-    result = larger + OPS["math.log1p"](_exp(-_abs(a - b)))
+    larger = arithmetic.maximum(a, b)
+    result = larger + functions.log1p(_exp(-_abs(a - b)))
     return choose(_nan(result), larger, result)
 
 
 def logaddexp2(x1: Any, x2: Any) -> Tensor:
     """Returns log2(2**x1 + 2**x2), without overflow."""
     a, b = (inexact(x) for x in promoted(x1, x2))
-    larger = OPS["maximum"](a, b)
-    result = larger + OPS["math.log1p"](exp2(-_abs(a - b))) / math.log(2.0)
+    larger = arithmetic.maximum(a, b)
+    result = larger + functions.log1p(exp2(-_abs(a - b))) / math.log(2.0)
     return choose(_nan(result), larger, result)
 
 
@@ -358,7 +340,7 @@ def isreal(x: Any) -> Tensor:
 def iscomplex(x: Any) -> Tensor:
     """Returns whether the imaginary part of each element is not zero."""
     part = imag(x)
-    return OPS["not_equal"](part, create.zeros_like(part))
+    return logic.not_equal(part, create.zeros_like(part))
 
 
 def isrealobj(x: Any) -> bool:
@@ -382,7 +364,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
         equal_nan: Whether nan counts as equal to nan.
     """
     a, b = (inexact(x) for x in promoted(a, b))
-    near = OPS["less_equal"](_abs(a - b), _abs(b) * rtol + atol)
+    near = logic.less_equal(_abs(a - b), _abs(b) * rtol + atol)
     if a.dtype.is_complex:
         return _or(near, _equal(a, b))
     result = _or(_and(near, _and(_finite(a), _finite(b))), _equal(a, b))
@@ -391,30 +373,15 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
 
 def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Returns whether all elements are close; the arguments are those of `isclose`."""
-    return OPS["reduce_all"](isclose(a, b, rtol, atol, equal_nan))
+    return reduce.reduce_all(isclose(a, b, rtol, atol, equal_nan))
 
 
 def array_equal(a1: Any, a2: Any) -> Tensor:
     """Returns whether two arrays have one shape and the same elements."""
     a, b = promoted(a1, a2)
-    return OPS["reduce_all"](_equal(a, b)) if a.shape == b.shape else array(False)
+    return reduce.reduce_all(_equal(a, b)) if a.shape == b.shape else array(False)
 
 
 def isscalar(num: Any) -> bool:
     """Returns whether a value is a number, or a tensor of rank 0."""
     return np.isscalar(num) or (isinstance(num, Tensor) and num.shape.rank == 0)
-
-
-def astype(a: Any, dtype: Any) -> Tensor:
-    """Returns an array as another dtype."""
-    return _cast(array(a), dtype_of(dtype))
-
-
-__all__ = [
-    name
-    for name, value in list(globals().items())
-    if callable(value)
-    and not name.startswith("_")
-    and getattr(value, "__module__", "") == __name__
-    and name != "astype"
-]

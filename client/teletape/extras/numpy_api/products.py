@@ -6,31 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from teletape._generated.elementwise import arithmetic
+from teletape._generated.elementwise import complex as complex_numbers
+from teletape._generated.linalg import einsum as sums_of_products
+from teletape._generated.linalg import products
+from teletape._generated.shapes import shape as shapes
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
 from teletape.extras.numpy_api.arranging import diagonal, moveaxis
-from teletape.extras.numpy_api.promotion import OPS, array, promoted
+from teletape.extras.numpy_api.promotion import array, promoted
 from teletape.extras.numpy_api.reductions import sum as total
 from teletape.tf.ops.arrays import rearrange as tf_arrays
 from teletape.tf.ops.linalg import norms
 
-__all__ = [
-    "cross",
-    "dot",
-    "einsum",
-    "gcd",
-    "inner",
-    "kron",
-    "lcm",
-    "matmul",
-    "outer",
-    "polyval",
-    "tensordot",
-    "trace",
-    "vdot",
-]
-
-_reshape, _expand, _conj = OPS["reshape"], OPS["expand_dims"], OPS["math.conj"]
+_reshape, _expand, _conj = shapes.reshape, shapes.expand_dims, complex_numbers.conj
 
 
 def matmul(x1: Any, x2: Any) -> Tensor:
@@ -46,14 +35,14 @@ def matmul(x1: Any, x2: Any) -> Tensor:
         return norms.tensordot(a, b, [[-1], [-1]]) if len(a.shape) > 1 else dot(a, b)
     if len(a.shape) == 1:
         return norms.tensordot(a, b, [[-1], [-2]])
-    return OPS["matmul"](a, b)
+    return products.matmul(a, b)
 
 
 def dot(a: Any, b: Any) -> Tensor:
     """Returns the sum of products over the last axis of `a` and the second last of `b`, or its only one."""
     a, b = promoted(a, b)
     if not len(a.shape) or not len(b.shape):
-        return OPS["multiply"](a, b)
+        return arithmetic.multiply(a, b)
     return norms.tensordot(a, b, [[-1], [-1 if len(b.shape) == 1 else -2]])
 
 
@@ -61,7 +50,7 @@ def inner(a: Any, b: Any) -> Tensor:
     """Returns the sum of products over the last axes."""
     a, b = promoted(a, b)
     if not len(a.shape) or not len(b.shape):
-        return OPS["multiply"](a, b)
+        return arithmetic.multiply(a, b)
     return norms.tensordot(a, b, [[-1], [-1]])
 
 
@@ -92,7 +81,7 @@ def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:
         *operands: The arrays.
         **kwargs: `optimize`; `casting="safe"`, `order` "C" or "A".
     """
-    return OPS["einsum"](subscripts, *promoted(*operands))
+    return sums_of_products.einsum(subscripts, *promoted(*operands))
 
 
 def kron(a: Any, b: Any) -> Tensor:
@@ -134,7 +123,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     c1 = -a0 * b2[0] if b2 else 0
     if a2:
         c0, c1 = c0 - a2[0] * b1, c1 + a2[0] * b0
-    first, second = (OPS["broadcast_to"](c, last.shape) for c in (c0, c1))
+    first, second = (shapes.broadcast_to(c, last.shape) for c in (c0, c1))
     return moveaxis(tf_arrays.stack([first, second, last], -1), -1, axisc)
 
 
@@ -146,7 +135,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 def polyval(p: Any, x: Any) -> Tensor:
     """Returns the value of a polynomial with coefficients `p`, the highest power first."""
     p, x = promoted(p, x)
-    result = OPS["broadcast_to"](array(0, x.dtype), x.shape)
+    result = shapes.broadcast_to(array(0, x.dtype), x.shape)
     for coefficient in tf_arrays.unstack(p):
         result = result * x + coefficient
     return result

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from teletape._generated.index import DERIVED
+from teletape._generated.shapes import cast
 from teletape.core.calls.dispatch import constant, convert_to_tensor
 from teletape.core.errors import InvalidArgumentError
 from teletape.core.tensors import dtypes, nest
 from teletape.core.tensors.tensor import Tensor, TensorLike
 
-#: TensorFlow's functions of the catalogue's ops, by their names.
-OPS: Final[Mapping[str, Callable[..., Tensor]]] = DERIVED
 _NUMBERS: Final = (bool, int, float, complex)
-_cast: Final = OPS["cast"]
+_cast: Final = cast.cast
 
 
 class Preference:

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from teletape._generated.shapes import cast
 from teletape.core.tensors.tensor import Tensor
-from teletape.extras.numpy_api.promotion import OPS, Preference, array, dtype_of
+from teletape.extras.numpy_api.promotion import Preference, array, dtype_of
 from teletape.tf.ops.random import stateful
-
-__all__ = ["poisson", "rand", "randint", "randn", "seed", "standard_normal", "uniform"]
 
 
 def seed(s: int) -> None:
@@ -46,12 +45,12 @@ def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = np
     """Returns whole numbers from `low` up to and without `high`; with one bound from 0 up to it."""
     first, last = (0, low) if high is None else (low, high)
     kind = dtype_of(dtype)
-    return OPS["cast"](stateful.uniform(_shape(size), int(first), int(last), dtype="int64"), kind)
+    return cast.cast(stateful.uniform(_shape(size), int(first), int(last), dtype="int64"), kind)
 
 
 def poisson(lam: Any = 1.0, size: Any = None) -> Tensor:
     """Returns Poisson numbers of a rate, as int64."""
-    return OPS["cast"](stateful.poisson(_shape(size), array(lam, Preference.floats)), "int64")
+    return cast.cast(stateful.poisson(_shape(size), array(lam, Preference.floats)), "int64")
 
 
 def _shape(size: Any) -> list[int]:

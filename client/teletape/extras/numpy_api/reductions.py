@@ -7,37 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from teletape._generated import counting, cumulative, reduce
+from teletape._generated.elementwise import complex as complex_numbers
+from teletape._generated.elementwise import logic
+from teletape._generated.elementwise import math as functions
+from teletape._generated.shapes import cast
+from teletape._generated.shapes import shape as shapes
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
-from teletape.extras.numpy_api.promotion import OPS, Preference, array, common_dtype, dtype_of, inexact
+from teletape.extras.numpy_api.promotion import Preference, array, common_dtype, dtype_of, inexact
 from teletape.tf.ops.arrays.rearrange import where as choose
 
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "average",
-    "count_nonzero",
-    "cumprod",
-    "cumsum",
-    "max",
-    "mean",
-    "min",
-    "nanmean",
-    "nanprod",
-    "nansum",
-    "prod",
-    "ptp",
-    "size",
-    "std",
-    "sum",
-    "var",
-]
-
-_cast, _not, _nan = OPS["cast"], OPS["logical_not"], OPS["math.is_nan"]
+_cast, _not, _nan = cast.cast, logic.logical_not, logic.is_nan
 
 
 def _summable(a: Any, dtype: Any) -> Tensor:
@@ -54,43 +35,37 @@ def _summable(a: Any, dtype: Any) -> Tensor:
 
 def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Tensor:
     """Returns the sum along axes; booleans and narrow integers are summed as int64."""
-    return OPS["reduce_sum"](_summable(a, dtype), axis, bool(keepdims))
+    return reduce.reduce_sum(_summable(a, dtype), axis, bool(keepdims))
 
 
 def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Tensor:
     """Returns the product along axes; booleans and narrow integers are multiplied as int64."""
-    return OPS["reduce_prod"](_summable(a, dtype), axis, bool(keepdims))
+    return reduce.reduce_prod(_summable(a, dtype), axis, bool(keepdims))
 
 
-def _extreme(name: str, truth: str) -> Callable[[Any, Any, Any], Tensor]:
-    def reduce(a: Any, axis: Any, keepdims: Any) -> Tensor:
-        a = array(a)
-        return OPS[truth if a.dtype is dtypes.bool else name](a, axis, bool(keepdims))
-
-    return reduce
-
-
-_max, _min = _extreme("reduce_max", "reduce_any"), _extreme("reduce_min", "reduce_all")
+def _extreme(compute: Callable[..., Tensor], truth: Callable[..., Tensor], a: Any, axis: Any, keepdims: Any) -> Tensor:
+    a = array(a)
+    return (truth if a.dtype is dtypes.bool else compute)(a, axis, bool(keepdims))
 
 
 def max(a: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
     """Returns the largest element along axes."""
-    return _max(a, axis, keepdims)
+    return _extreme(reduce.reduce_max, reduce.reduce_any, a, axis, keepdims)
 
 
 def min(a: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
     """Returns the smallest element along axes."""
-    return _min(a, axis, keepdims)
+    return _extreme(reduce.reduce_min, reduce.reduce_all, a, axis, keepdims)
 
 
 def amax(a: Any, axis: Any = None, out: Any = None, keepdims: bool | None = None) -> Tensor:
     """Returns the largest element along axes. `out` is not supported, as in TensorFlow."""
-    return _max(a, axis, keepdims)
+    return max(a, axis, keepdims)
 
 
 def amin(a: Any, axis: Any = None, out: Any = None, keepdims: bool | None = None) -> Tensor:
     """Returns the smallest element along axes. `out` is not supported, as in TensorFlow."""
-    return _min(a, axis, keepdims)
+    return min(a, axis, keepdims)
 
 
 def ptp(a: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
@@ -101,7 +76,7 @@ def ptp(a: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool | None = None) -> Tensor:
     """Returns the mean along axes; a float for integers. `out` is not supported, as in TensorFlow."""
     values = inexact(a) if dtype is None else _cast(array(a), dtype_of(dtype))
-    return OPS["reduce_mean"](values, axis, bool(keepdims))
+    return reduce.reduce_mean(values, axis, bool(keepdims))
 
 
 def var(
@@ -118,64 +93,64 @@ def var(
         keepdims: Whether the axes stay, with one element.
     """
     values = inexact(a) if dtype is None else _cast(array(a), dtype_of(dtype))
-    distances = values - OPS["reduce_mean"](values, axis, True)
-    squares = OPS["square"](OPS["abs"](distances))
+    distances = values - reduce.reduce_mean(values, axis, True)
+    squares = functions.square(complex_numbers.abs(distances))
     if not ddof:
-        return OPS["reduce_mean"](squares, axis, bool(keepdims))
-    total = OPS["reduce_sum"](squares, axis, bool(keepdims))
+        return reduce.reduce_mean(squares, axis, bool(keepdims))
+    total = reduce.reduce_sum(squares, axis, bool(keepdims))
     return total / array(_count(values, axis) - ddof, total.dtype)
 
 
 def std(a: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
     """Returns the standard deviation along axes: the root of the variance."""
-    return OPS["sqrt"](var(a, axis, keepdims=keepdims))
+    return functions.sqrt(var(a, axis, keepdims=keepdims))
 
 
 def all(a: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
     """Returns whether all elements along axes are true, or not zero."""
-    return OPS["reduce_all"](array(a, bool), axis, bool(keepdims))
+    return reduce.reduce_all(array(a, bool), axis, bool(keepdims))
 
 
 def any(a: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
     """Returns whether an element along axes is true, or not zero."""
-    return OPS["reduce_any"](array(a, bool), axis, bool(keepdims))
+    return reduce.reduce_any(array(a, bool), axis, bool(keepdims))
 
 
 def count_nonzero(a: Any, axis: Any = None) -> Tensor:
     """Returns the number of elements along axes that are not zero, as int64."""
-    return OPS["math.count_nonzero"](array(a), axis)
+    return counting.count_nonzero(array(a), axis)
 
 
-def _position(name: str, a: Any, axis: Any) -> Tensor:
+def _position(compute: Callable[..., Tensor], a: Any, axis: Any) -> Tensor:
     a = array(a)
     flat = axis is None or not len(a.shape)
-    values = OPS["reshape"](a, [-1]) if flat else a
-    return OPS[name](values, 0 if flat else axis)
+    values = shapes.reshape(a, [-1]) if flat else a
+    return compute(values, 0 if flat else axis)
 
 
 def argmax(a: Any, axis: Any = None) -> Tensor:
     """Returns the index of the largest element along an axis; None: in the flat array."""
-    return _position("argmax", a, axis)
+    return _position(reduce.argmax, a, axis)
 
 
 def argmin(a: Any, axis: Any = None) -> Tensor:
     """Returns the index of the smallest element along an axis; None: in the flat array."""
-    return _position("argmin", a, axis)
+    return _position(reduce.argmin, a, axis)
 
 
-def _running(name: str, a: Any, axis: Any, dtype: Any) -> Tensor:
+def _running(compute: Callable[..., Tensor], a: Any, axis: Any, dtype: Any) -> Tensor:
     values = _summable(a, dtype)
-    return OPS[name](OPS["reshape"](values, [-1]) if axis is None else values, 0 if axis is None else axis)
+    return compute(shapes.reshape(values, [-1]) if axis is None else values, 0 if axis is None else axis)
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
     """Returns running sums along an axis; None: of the flat array."""
-    return _running("cumsum", a, axis, dtype)
+    return _running(cumulative.cumsum, a, axis, dtype)
 
 
 def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
     """Returns running products along an axis; None: of the flat array."""
-    return _running("math.cumprod", a, axis, dtype)
+    return _running(cumulative.cumprod, a, axis, dtype)
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False) -> Any:
@@ -194,7 +169,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if weights is None:
         result = mean(values, axis)
         count = array(_count(values, axis), result.dtype)
-        return (result, OPS["broadcast_to"](count, result.shape)) if returned else result
+        return (result, shapes.broadcast_to(count, result.shape)) if returned else result
     scale = inexact(weights)
     kind = common_dtype(values, scale)
     values, scale = _cast(values, kind), _cast(scale, kind)
@@ -202,10 +177,10 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         if axis is None or len(scale.shape) != 1 or scale.shape[0] != values.shape[axis]:
             raise ValueError(f"weights of shape {scale.shape} do not fit an array of shape {values.shape}, axis {axis}")
         at = axis % len(values.shape)
-        scale = OPS["reshape"](scale, [-1 if i == at else 1 for i in range(len(values.shape))])
-        scale = OPS["broadcast_to"](scale, values.shape)
-    total = OPS["reduce_sum"](scale, axis)
-    result = OPS["reduce_sum"](values * scale, axis) / total
+        scale = shapes.reshape(scale, [-1 if i == at else 1 for i in range(len(values.shape))])
+        scale = shapes.broadcast_to(scale, values.shape)
+    total = reduce.reduce_sum(scale, axis)
+    result = reduce.reduce_sum(values * scale, axis) / total
     return (result, total) if returned else result
 
 
@@ -224,7 +199,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False)
     values = inexact(a)
     if values.dtype.is_complex:
         return mean(values, axis, dtype, keepdims=keepdims)
-    count = OPS["reduce_sum"](_cast(_not(_nan(values)), values.dtype), axis, keepdims)
+    count = reduce.reduce_sum(_cast(_not(_nan(values)), values.dtype), axis, keepdims)
     return nansum(values, axis, dtype, keepdims) / count
 
 

@@ -16,8 +16,6 @@ from teletape.extras.sparse_tensors.tensor import SparseTensor, sparse
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["add", "map_values", "maximum", "minimum", "softmax", "sparse_dense_matmul"]
-
 
 def sparse_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None

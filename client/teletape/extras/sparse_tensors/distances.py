@@ -9,8 +9,6 @@ from teletape.core.tensors.tensor import Tensor
 from teletape.extras.sparse_tensors.tensor import SparseTensor
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["edit_distance"]
-
 
 def edit_distance(
     hypothesis: SparseTensor, truth: SparseTensor, normalize: bool = True, name: str = "edit_distance"

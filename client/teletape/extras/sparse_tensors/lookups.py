@@ -17,8 +17,6 @@ from teletape.tf.ops.linalg.clip import clip_by_norm
 from teletape.tf.ops.nn.embeddings import joined
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["embedding_lookup_sparse", "safe_embedding_lookup_sparse"]
-
 _COMBINERS = ("mean", "sqrtn", "sum")
 
 

@@ -16,8 +16,6 @@ from teletape.extras.sparse_tensors.tensor import SparseTensor, sparse
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["concat", "fill_empty_rows", "mask", "retain", "slice", "split"]
-
 
 def slice(sp_input: SparseTensor, start: to.IntsInput, size: to.IntsInput, name: str | None = None) -> SparseTensor:
     """The part that begins at `start` and has at most `size` elements along each axis.

@@ -15,8 +15,6 @@ from teletape.extras.sparse_tensors.tensor import SparseTensor, sparse
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["bincount", "reduce_max", "reduce_sum", "segment_mean", "segment_sqrt_n", "segment_sum"]
-
 
 def reduce_sum(
     sp_input: SparseTensor,

@@ -18,8 +18,6 @@ from teletape.core.tensors.tensor import Tensor
 from teletape.tf.files.host import array_of, strings_of
 from teletape_engine.spec import shape_text
 
-__all__ = ["ngrams", "unsorted_segment_join"]
-
 
 def ngrams(
     data: Any,

@@ -9,8 +9,6 @@ from typing import Any, Final, NoReturn
 from teletape.core.errors import UnimplementedError
 from teletape.core.program.remedies import remedy
 
-__all__ = ["contains_saved_model", "load", "save"]
-
 _FILES: Final = ("saved_model.pb", "saved_model.pbtxt")  #: TensorFlow's folders have one of these files.
 
 

@@ -25,8 +25,6 @@ from teletape.tf.control_flow.elements import (
 from teletape.tf.control_flow.loop_commands import as_one_command
 from teletape.tf.ops.arrays.rearrange import concat
 
-__all__ = ["foldl", "foldr", "scan"]
-
 
 def scan(
     fn: Callable[[Any, Any], Any],

@@ -21,8 +21,6 @@ from teletape.tf.control_flow.elements import Results, check_callable, common_le
 from teletape.tf.control_flow.loop_commands import as_one_command
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["map_fn", "vectorized_map"]
-
 
 def map_fn(
     fn: Callable[[Any], Any],

@@ -10,8 +10,6 @@ from teletape.core.calls.dispatch import call
 from teletape.core.tensors.indexed_slices import IndexedSlices
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["control_dependencies", "group", "no_op", "tuple"]
-
 
 @contextmanager
 def control_dependencies(control_inputs: Any) -> Iterator[None]:

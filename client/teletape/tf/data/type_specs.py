@@ -11,8 +11,6 @@ from teletape.core.tensors.composite import Composite, TypeSpec
 from teletape.tf.control_flow.tensor_array import TensorArray, TensorArraySpec
 from teletape.tf.data.dataset import Dataset, DatasetSpec
 
-__all__ = ["type_spec_from_value"]
-
 
 def type_spec_from_value(value: Any) -> TypeSpec | DatasetSpec:
     """Returns the spec of a value: a TensorSpec, or the spec of a composite, of a TensorArray, of a dataset.

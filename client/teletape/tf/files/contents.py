@@ -23,17 +23,6 @@ from teletape.core.tensors.tensor import Tensor
 from teletape.tf.files import gfile
 from teletape.tf.files.host import bytes_of, each_string, errors_of, strings_of
 
-__all__ = [
-    "decode_base64",
-    "decode_compressed",
-    "decode_csv",
-    "decode_raw",
-    "encode_base64",
-    "matching_files",
-    "read_file",
-    "write_file",
-]
-
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
     """Returns the contents of a file of this machine as a string.

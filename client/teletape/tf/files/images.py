@@ -19,20 +19,6 @@ from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
 from teletape.tf.files.host import array_of, bytes_of
 
-__all__ = [
-    "decode_and_crop_jpeg",
-    "decode_bmp",
-    "decode_gif",
-    "decode_image",
-    "decode_jpeg",
-    "decode_png",
-    "decode_webp",
-    "encode_jpeg",
-    "encode_png",
-    "extract_jpeg_shape",
-    "is_jpeg",
-]
-
 #: The weights of red, green and blue in libpng's gray, as TensorFlow uses it, in parts of 2¹⁵.
 _LUMA: Final = np.array([9798, 19235, 3735], np.int32)
 _PNG: Final = b"\x89PNG"

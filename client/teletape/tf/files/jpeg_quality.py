@@ -12,8 +12,6 @@ from teletape.tf.ops.images.colors import convert_image_dtype
 from teletape.tf.ops.random.stateful import Draw, OpSeed, within
 from teletape.tf.ops.random.stateless import state
 
-__all__ = ["adjust_jpeg_quality", "random_jpeg_quality", "stateless_random_jpeg_quality"]
-
 
 def adjust_jpeg_quality(
     image: to.TensorInput, jpeg_quality: to.IntInput, dct_method: str = "", name: str | None = None

@@ -20,8 +20,6 @@ from teletape.tf.files.tensor_messages import array_of_message
 from teletape_engine.arrays import HostArray
 from teletape_engine.spec import KERNEL_NAMES
 
-__all__ = ["make_ndarray", "make_tensor_proto"]
-
 _HALVES: Final = ("float16", "bfloat16")
 #: The fields for single numbers: name, number and kind of the field, and the dtypes in it.
 _FIELDS: Final = (

@@ -13,8 +13,6 @@ from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import TensorLike
 from teletape.core.variables.variable import Variable
 
-__all__ = ["ExponentialMovingAverage"]
-
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 

@@ -10,8 +10,6 @@ from teletape.core.functions.tensor_spec import TensorSpec
 from teletape.core.tensors import nest
 from teletape.core.tensors.tensor import TensorLike
 
-__all__ = ["Optional"]
-
 
 class Optional:
     """A value, or none. Made by `from_value` and `empty`."""

@@ -16,8 +16,6 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import INTEGER
 from teletape_engine.suggestions import with_nearest
 
-__all__ = ["pad", "required_space_to_batch_paddings"]
-
 _MODES: Final = ("CONSTANT", "REFLECT", "SYMMETRIC")
 
 

@@ -18,8 +18,6 @@ from teletape.tf.ops.arrays.rearrange import concat, split
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["dynamic_partition", "dynamic_stitch", "strided_slice"]
-
 
 def dynamic_partition(
     data: to.TensorInput, partitions: to.TensorInput, num_partitions: to.IntInput, name: str | None = None

@@ -25,26 +25,6 @@ from teletape.core.tensors.tensor_shape import TensorShape
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = [
-    "boolean_mask",
-    "broadcast_dynamic_shape",
-    "broadcast_static_shape",
-    "concat",
-    "guarantee_const",
-    "identity",
-    "identity_n",
-    "parallel_stack",
-    "rank",
-    "shape",
-    "shape_n",
-    "size",
-    "slice",
-    "split",
-    "stack",
-    "unstack",
-    "where",
-]
-
 
 # ------------------------------------------------------------------------------------------------- joining and taking
 def concat(values: Any, axis: to.IntsInput, name: str | None = "concat") -> Tensor:

@@ -16,8 +16,6 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum"]
-
 
 def segment_sum(data: to.TensorInput, segment_ids: to.TensorInput, name: str | None = None) -> Tensor:
     """The sums of the rows of `data` that share an id.

@@ -12,8 +12,6 @@ from teletape.core.tensors.indexed_slices import IndexedSlices
 from teletape.core.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["accumulate_n", "polyval", "scalar_mul"]
-
 
 def scalar_mul(scalar: to.TensorInput, x: Any, name: str | None = None) -> Any:
     """A scalar times a tensor. By hand: IndexedSlices stay IndexedSlices, and the scalar takes the dtype of `x`.

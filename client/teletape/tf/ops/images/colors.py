@@ -13,17 +13,6 @@ from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = [
-    "adjust_brightness",
-    "adjust_contrast",
-    "adjust_gamma",
-    "adjust_hue",
-    "adjust_saturation",
-    "convert_image_dtype",
-    "per_image_standardization",
-    "rgb_to_grayscale",
-]
-
 
 def convert_image_dtype(
     image: to.TensorInput, dtype: to.DTypeInput, saturate: bool = False, name: str | None = None

@@ -18,8 +18,6 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import shape_text
 
-__all__ = ["psnr", "ssim", "ssim_multiscale"]
-
 _SCALES: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)  #: Weights of Wang, Simoncelli and Bovik, 2003.
 
 

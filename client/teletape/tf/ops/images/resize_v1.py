@@ -18,8 +18,6 @@ from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.suggestions import with_nearest
 
-__all__ = ["ResizeMethod", "resize"]
-
 
 class ResizeMethod:
     """The numbers of the methods of `tf.compat.v1.image.resize`."""

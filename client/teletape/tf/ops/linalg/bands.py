@@ -11,8 +11,6 @@ from teletape.tf.ops.arrays.rearrange import boolean_mask
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["eigh_tridiagonal", "tridiagonal_matmul", "tridiagonal_solve"]
-
 
 def _compact(diagonals: Any, diagonals_format: str) -> Tensor:
     """The diagonals [..., 3, n]: above the main one, the main one, below it.

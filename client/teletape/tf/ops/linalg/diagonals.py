@@ -17,8 +17,6 @@ from teletape.core.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["diag", "diag_part", "set_diag"]
-
 _ALIGNMENTS: Final = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 

@@ -13,8 +13,6 @@ from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["scaled_dot_product_attention"]
-
 
 def scaled_dot_product_attention(
     query: to.TensorInput,

@@ -13,8 +13,6 @@ from teletape.tf.ops.random import stateful
 from teletape.tf.ops.random.stateless import state
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["dropout", "general_dropout", "stateless_dropout"]
-
 
 def dropout(
     x: to.TensorInput, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None

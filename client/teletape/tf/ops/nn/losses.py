@@ -10,8 +10,6 @@ from teletape.core.calls.dispatch import call, convert_to_tensor
 from teletape.core.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = ["compute_average_loss", "scale_regularization_loss"]
-
 
 def compute_average_loss(
     per_example_loss: to.TensorInput, sample_weight: Any = None, global_batch_size: Any = None

@@ -11,8 +11,6 @@ from teletape.tf.ops.nn.windows import word
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 
-__all__ = ["dilation2d", "erosion2d"]
-
 
 def _inner(x: Any, what: str) -> tuple[int, ...]:
     """The second and third of four lengths."""

@@ -13,16 +13,6 @@ from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = [
-    "batch_norm_with_global_normalization",
-    "batch_normalization",
-    "bias_add",
-    "moments",
-    "normalize_moments",
-    "sufficient_statistics",
-    "weighted_moments",
-]
-
 
 def moments(
     x: to.TensorInput, axes: to.IntsInput, shift: Any = None, keepdims: bool = False, name: str | None = None

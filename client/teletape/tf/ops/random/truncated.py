@@ -25,8 +25,6 @@ from teletape.tf.ops.random.stateless import state
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["stateless_parameterized_truncated_normal"]
-
 #: Bounds that are both further out than this, in standard deviations, lie where the distribution function of float64
 #: is 0. There exp(-z² / 2) is nearly z exp(-z² / 2), whose inverse is elementary: the error of a share is 1 / 30².
 _FAR: Final = -30.0

@@ -25,19 +25,6 @@ from teletape.tf.ops.signal.windows import vorbis_window
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = [
-    "dct",
-    "fftnd",
-    "idct",
-    "ifftnd",
-    "inverse_mdct",
-    "irfftnd",
-    "linear_to_mel_weight_matrix",
-    "mdct",
-    "mfccs_from_log_mel_spectrograms",
-    "rfftnd",
-]
-
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}  #: The type of the inverse, by the type of a cosine transform.
 _MEL_BREAK, _MEL_Q = 700.0, 1127.0  #: Hertz, and mel for each factor of e: the scale of HTK (O'Shaughnessy 1987).
 

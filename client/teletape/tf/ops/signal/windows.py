@@ -16,14 +16,6 @@ from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 
-__all__ = [
-    "hamming_window",
-    "hann_window",
-    "kaiser_bessel_derived_window",
-    "kaiser_window",
-    "vorbis_window",
-]
-
 
 def hann_window(
     window_length: to.IntInput,
