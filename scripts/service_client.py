@@ -32,6 +32,7 @@ WITHOUT = {
     "requests-delete": "a call that is left cancels its request itself",
     "sessions-attach": "of clients that send frames",
     "batches-batch": "of clients that send frames",
+    "published-export": "a file, which a program would not read into memory",
 }
 #: Parameters that are no arguments, and why.
 NOT_ARGUMENTS = {
@@ -91,6 +92,8 @@ CLASSES = (
         ),
     ),
     Class("Sessions", "/v1/sessions", "Your sessions.", "Watched", item="Session"),
+    Class("PublishedFunction", "/v1/published/{name}", "A published function: it is called without a session.", "Item"),
+    Class("Published", "/v1/published", "The published functions.", item="PublishedFunction"),
     Class("Expressions", "/v1/expressions", "Formulas as text."),
     Class("Ops", "/v1/ops", "The catalogue of ops."),
     Class(
@@ -99,6 +102,7 @@ CLASSES = (
         "A server.",
         members=(
             ("sessions", "Sessions", "Your sessions."),
+            ("published", "Published", "The published functions."),
             ("expressions", "Expressions", "Formulas as text."),
             ("ops", "Ops", "The catalogue of ops."),
         ),
@@ -154,7 +158,8 @@ class Document:
             elif isinstance(part, dict):
                 name = named(part)
                 if name is None:
-                    pending += [member for key, member in part.items() if key not in ("example", "examples")]
+                    pending += part.get("properties", {}).values()  # a field may be called examples
+                    pending += [part[key] for key in part if key not in ("example", "examples", "properties")]
                 elif name not in names and name not in stop:
                     names.add(name)
                     pending.append(self.schemas[name])
@@ -510,7 +515,7 @@ def method(document: Document, path: str, verb: str, operation: dict[str, Any]) 
         schema = body[1]
         required = schema.get("required", [])
         for member, part in sorted(schema["properties"].items(), key=lambda item: item[0] not in required):
-            if member == "inputs" and cls.name == "Function" and "object" in _kinds(part):
+            if member == "inputs" and _are_inputs(cls, part):
                 entry.takes_inputs = True
                 pairs.append('"inputs": inputs_of(inputs, named)')
                 continue
@@ -562,7 +567,13 @@ def _kinds(schema: dict[str, Any]) -> set[str]:
 
 def _has_inputs(cls: Class, schema: dict[str, Any]) -> bool:
     """Whether a method takes the inputs of a function by name, so that all else needs a name."""
-    return cls.name == "Function" and "object" in _kinds(schema["properties"].get("inputs", {}))
+    return _are_inputs(cls, schema["properties"].get("inputs", {}))
+
+
+def _are_inputs(cls: Class, part: dict[str, Any]) -> bool:
+    """Whether a field has the inputs of a function, by name or also in order."""
+    kinds = _kinds(part)
+    return "object" in kinds and (cls.name == "Function" or (cls.name == "PublishedFunction" and "array" in kinds))
 
 
 def _argument(types: Types, member: str, part: dict[str, Any], is_required: bool) -> Argument:

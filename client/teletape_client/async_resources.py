@@ -2397,6 +2397,611 @@ class AsyncSessionsWithRawResponse:
         self.delete_several = raw(resource.delete_several)
 
 
+class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
+    """A published function: it is called without a session."""
+
+    @property
+    def with_raw_response(self) -> AsyncPublishedFunctionWithRawResponse:
+        """The same methods, which return the response as it came; its `parse()` is the answer."""
+        return AsyncPublishedFunctionWithRawResponse(self._with(self._options._replace(raw=True)))
+
+    async def publish(
+        self,
+        function: str | params.NewFunction,
+        inputs: Mapping[str, params.InputDeclaration],
+        *,
+        weights: Mapping[str, Input] | None = None,
+        visibility: Literal["me", "group", "everybody"] | None = None,
+        group: Sequence[str] | None = None,
+        description: str | None = None,
+        examples: Sequence[params.PublishedExample] | None = None,
+        session: str | None = None,
+    ) -> models.PublishedFunction:
+        """Publish a function.
+
+        Publishes a version of a function under a name: whoever may see it can call it, without a session. A version
+        is named by a hash of its content: the same function, inputs and weights are the same version again. What the
+        body says of visibility and description is from now on that of the name. Examples are computed, compared with
+        the outputs that they have, and stored; the gradients at the first one are compared with finite differences. A
+        body of the type application/vnd.safetensors has the weights as tensors `weights/NAME`, or is the export of a
+        version.
+
+        Args:
+            function: As POST /functions takes it; or the name of one in the session that the query names.
+            inputs: What a caller gives, by name.
+            weights: The function's other inputs, by name: tensors, or ids of variables and tensors in the session.
+            visibility: Who may see and call it: your key, also those in `group`, or every key. Default: "me".
+            group: Names of API keys.
+            description: For people.
+            examples: Inputs, and the outputs that they have to give.
+            session: The session whose function, variables and tensors the body names.
+        """
+        answer: models.PublishedFunction = await self._send(
+            Call(
+                "PUT",
+                self._path,
+                models.PublishedFunction.read,
+                fields={
+                    "function": function,
+                    "inputs": inputs,
+                    "weights": weights,
+                    "visibility": visibility,
+                    "group": group,
+                    "description": description,
+                    "examples": examples,
+                },
+                query={"session": session},
+                takes_file=True,
+                is_work=False,
+            )
+        )
+        return answer
+
+    async def get(self) -> models.PublishedFunction:
+        """Get a published function.
+
+        Returns whose it is, its versions' aliases, and the inputs, outputs, weights and examples of one version.
+        """
+        answer: models.PublishedFunction = await self._send(
+            Call("GET", self._path, models.PublishedFunction.read, is_work=False)
+        )
+        return answer
+
+    async def delete(self) -> None:
+        """Delete a published function.
+
+        Deletes it with its versions; of `name@version` that version alone. Calls that run are answered.
+        """
+        await self._send(Call("DELETE", self._path, None, is_work=False))
+
+    async def versions(self) -> models.PublishedVersions:
+        """List the versions of a published function.
+
+        Lists the versions, the oldest first.
+        """
+        answer: models.PublishedVersions = await self._send(
+            Call("GET", f"{self._path}/versions", models.PublishedVersions.read, is_work=False)
+        )
+        return answer
+
+    async def ready(self) -> models.PublishedReady:
+        """Wait until a published function is loaded.
+
+        Answers as soon as a process has loaded the version: a call then waits for nothing but other calls.
+        """
+        answer: models.PublishedReady = await self._send(
+            Call("GET", f"{self._path}/ready", models.PublishedReady.read, is_work=False)
+        )
+        return answer
+
+    async def alias(self, alias: str, version: str) -> models.PublishedFunction:
+        """Name a version.
+
+        Makes an alias name a version from now on, so that callers of `name@alias` get it; `latest` is set by itself.
+
+        Args:
+            alias: A name of a version, such as stable.
+            version: A version, or another alias, whose version is taken now.
+        """
+        answer: models.PublishedFunction = await self._send(
+            Call(
+                "PUT",
+                f"{self._path}/aliases/{quoted(alias)}",
+                models.PublishedFunction.read,
+                fields={"version": version},
+                is_work=False,
+            )
+        )
+        return answer
+
+    async def call(
+        self,
+        inputs: Sequence[Input] | Mapping[str, Input] | None = None,
+        /,
+        *,
+        fetch: Sequence[str] | None = None,
+        exact: bool | None = None,
+        **named: Input,
+    ) -> models.PublishedOpResults:
+        """Call a published function.
+
+        Computes the outputs, or those that `fetch` names. Calls of several callers may be computed together: `batch`
+        says how it was.
+
+        Args:
+            inputs: In the order of the function's inputs, or by their names.
+            fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
+                none.
+            exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
+            **named: Inputs by their names.
+        """
+        answer: models.PublishedOpResults = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/call",
+                models.PublishedOpResults.read,
+                fields={"inputs": inputs_of(inputs, named), "fetch": fetch, "exact": exact},
+                takes_file=True,
+                offers_file=True,
+                has_full=True,
+                is_work=False,
+            )
+        )
+        return answer
+
+    async def value_and_gradient(
+        self,
+        inputs: Sequence[Input] | Mapping[str, Input] | None = None,
+        /,
+        *,
+        targets: Sequence[str] | None = None,
+        wrt: Sequence[str] | None = None,
+        output_gradients: Sequence[TensorInput | None] | None = None,
+        unconnected: Literal["none", "zero"] | None = None,
+        fetch: Sequence[str] | None = None,
+        exact: bool | None = None,
+        **named: Input,
+    ) -> models.PublishedFunctionDerivatives:
+        """Compute a published function's outputs and gradients.
+
+        Computes the outputs, and the gradient of the targets' sum with respect to each source, in one pass. Calls of
+        several callers may be computed together: `batch` says how it was.
+
+        Args:
+            inputs: In the order of the function's inputs, or by their names.
+            targets: Names of outputs whose sum is differentiated; default: all.
+            wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            output_gradients: A weight for each target, of its shape; null: ones.
+            unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
+            fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
+                none.
+            exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
+            **named: Inputs by their names.
+        """
+        answer: models.PublishedFunctionDerivatives = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/value_and_gradient",
+                models.PublishedFunctionDerivatives.read,
+                fields={
+                    "inputs": inputs_of(inputs, named),
+                    "targets": targets,
+                    "sources": wrt,
+                    "output_gradients": output_gradients,
+                    "unconnected": unconnected,
+                    "fetch": fetch,
+                    "exact": exact,
+                },
+                takes_file=True,
+                offers_file=True,
+                has_full=True,
+                is_work=False,
+            )
+        )
+        return answer
+
+    async def gradient(
+        self,
+        inputs: Sequence[Input] | Mapping[str, Input] | None = None,
+        /,
+        *,
+        targets: Sequence[str] | None = None,
+        wrt: Sequence[str] | None = None,
+        output_gradients: Sequence[TensorInput | None] | None = None,
+        unconnected: Literal["none", "zero"] | None = None,
+        fetch: Sequence[str] | None = None,
+        exact: bool | None = None,
+        **named: Input,
+    ) -> models.PublishedFunctionDerivatives:
+        """Compute a published function's gradients.
+
+        Computes the gradient of the targets' sum with respect to each source. Calls of several callers may be
+        computed together: `batch` says how it was.
+
+        Args:
+            inputs: In the order of the function's inputs, or by their names.
+            targets: Names of outputs whose sum is differentiated; default: all.
+            wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            output_gradients: A weight for each target, of its shape; null: ones.
+            unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
+            fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
+                none.
+            exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
+            **named: Inputs by their names.
+        """
+        answer: models.PublishedFunctionDerivatives = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/gradient",
+                models.PublishedFunctionDerivatives.read,
+                fields={
+                    "inputs": inputs_of(inputs, named),
+                    "targets": targets,
+                    "sources": wrt,
+                    "output_gradients": output_gradients,
+                    "unconnected": unconnected,
+                    "fetch": fetch,
+                    "exact": exact,
+                },
+                takes_file=True,
+                offers_file=True,
+                has_full=True,
+                is_work=False,
+            )
+        )
+        return answer
+
+    async def vjp(
+        self,
+        inputs: Sequence[Input] | Mapping[str, Input] | None = None,
+        /,
+        *,
+        output_gradients: Sequence[TensorInput | None],
+        targets: Sequence[str] | None = None,
+        wrt: Sequence[str] | None = None,
+        unconnected: Literal["none", "zero"] | None = None,
+        fetch: Sequence[str] | None = None,
+        exact: bool | None = None,
+        **named: Input,
+    ) -> models.PublishedFunctionDerivatives:
+        """Compute a published function's vector-Jacobian products.
+
+        Computes the output gradients times the Jacobian, with respect to each source. Calls of several callers may be
+        computed together: `batch` says how it was.
+
+        Args:
+            inputs: In the order of the function's inputs, or by their names.
+            output_gradients: A weight for each target, of its shape; null: ones.
+            targets: Names of outputs whose sum is differentiated; default: all.
+            wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
+            fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
+                none.
+            exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
+            **named: Inputs by their names.
+        """
+        answer: models.PublishedFunctionDerivatives = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/vjp",
+                models.PublishedFunctionDerivatives.read,
+                fields={
+                    "inputs": inputs_of(inputs, named),
+                    "output_gradients": output_gradients,
+                    "targets": targets,
+                    "sources": wrt,
+                    "unconnected": unconnected,
+                    "fetch": fetch,
+                    "exact": exact,
+                },
+                takes_file=True,
+                offers_file=True,
+                has_full=True,
+                is_work=False,
+            )
+        )
+        return answer
+
+    async def jvp(
+        self,
+        inputs: Sequence[Input] | Mapping[str, Input] | None = None,
+        /,
+        *,
+        tangents: Sequence[TensorInput],
+        targets: Sequence[str] | None = None,
+        wrt: Sequence[str] | None = None,
+        unconnected: Literal["none", "zero"] | None = None,
+        fetch: Sequence[str] | None = None,
+        exact: bool | None = None,
+        **named: Input,
+    ) -> models.PublishedFunctionTangents:
+        """Compute a published function's Jacobian-vector products.
+
+        Computes the derivative of each target along the tangents, in forward mode. Calls of several callers may be
+        computed together: `batch` says how it was.
+
+        Args:
+            inputs: In the order of the function's inputs, or by their names.
+            tangents: The direction of each source, of its shape.
+            targets: Names of outputs to differentiate; default: all.
+            wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
+            fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
+                none.
+            exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
+            **named: Inputs by their names.
+        """
+        answer: models.PublishedFunctionTangents = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/jvp",
+                models.PublishedFunctionTangents.read,
+                fields={
+                    "inputs": inputs_of(inputs, named),
+                    "tangents": tangents,
+                    "targets": targets,
+                    "sources": wrt,
+                    "unconnected": unconnected,
+                    "fetch": fetch,
+                    "exact": exact,
+                },
+                takes_file=True,
+                offers_file=True,
+                has_full=True,
+                is_work=False,
+            )
+        )
+        return answer
+
+    async def jacobian(
+        self,
+        inputs: Sequence[Input] | Mapping[str, Input] | None = None,
+        /,
+        *,
+        targets: Sequence[str] | None = None,
+        wrt: Sequence[str] | None = None,
+        unconnected: Literal["none", "zero"] | None = None,
+        max_bytes: int | None = None,
+        fetch: Sequence[str] | None = None,
+        exact: bool | None = None,
+        **named: Input,
+    ) -> models.PublishedFunctionDerivatives:
+        """Compute a published function's Jacobians.
+
+        Computes the Jacobian of one output with respect to each source. Calls of several callers may be computed
+        together: `batch` says how it was.
+
+        Args:
+            inputs: In the order of the function's inputs, or by their names.
+            targets: The name of the output to differentiate; default: the only one.
+            wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
+            max_bytes: Most bytes for batched cotangents; without it 64 MiB, or what the session has left.
+            fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
+                none.
+            exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
+            **named: Inputs by their names.
+        """
+        answer: models.PublishedFunctionDerivatives = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/jacobian",
+                models.PublishedFunctionDerivatives.read,
+                fields={
+                    "inputs": inputs_of(inputs, named),
+                    "targets": targets,
+                    "sources": wrt,
+                    "unconnected": unconnected,
+                    "max_bytes": max_bytes,
+                    "fetch": fetch,
+                    "exact": exact,
+                },
+                takes_file=True,
+                offers_file=True,
+                has_full=True,
+                is_work=False,
+            )
+        )
+        return answer
+
+    async def hessian(
+        self,
+        inputs: Sequence[Input] | Mapping[str, Input] | None = None,
+        /,
+        *,
+        targets: Sequence[str] | None = None,
+        wrt: Sequence[str] | None = None,
+        unconnected: Literal["none", "zero"] | None = None,
+        max_bytes: int | None = None,
+        fetch: Sequence[str] | None = None,
+        exact: bool | None = None,
+        **named: Input,
+    ) -> models.PublishedFunctionHessian:
+        """Compute a published function's Hessian.
+
+        Computes the second derivatives of the targets' sum, a block for each pair of sources. Calls of several
+        callers may be computed together: `batch` says how it was.
+
+        Args:
+            inputs: In the order of the function's inputs, or by their names.
+            targets: Names of outputs whose sum is differentiated; default: all.
+            wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
+            max_bytes: Most bytes for batched cotangents; without it 64 MiB, or what the session has left.
+            fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
+                none.
+            exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
+            **named: Inputs by their names.
+        """
+        answer: models.PublishedFunctionHessian = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/hessian",
+                models.PublishedFunctionHessian.read,
+                fields={
+                    "inputs": inputs_of(inputs, named),
+                    "targets": targets,
+                    "sources": wrt,
+                    "unconnected": unconnected,
+                    "max_bytes": max_bytes,
+                    "fetch": fetch,
+                    "exact": exact,
+                },
+                takes_file=True,
+                offers_file=True,
+                has_full=True,
+                is_work=False,
+            )
+        )
+        return answer
+
+    async def hvp(
+        self,
+        inputs: Sequence[Input] | Mapping[str, Input] | None = None,
+        /,
+        *,
+        vectors: Sequence[TensorInput],
+        targets: Sequence[str] | None = None,
+        wrt: Sequence[str] | None = None,
+        unconnected: Literal["none", "zero"] | None = None,
+        fetch: Sequence[str] | None = None,
+        exact: bool | None = None,
+        **named: Input,
+    ) -> models.PublishedFunctionDerivatives:
+        """Compute a published function's Hessian-vector products.
+
+        Computes the Hessian of the targets' sum times a vector at the cost of two gradients. Calls of several callers
+        may be computed together: `batch` says how it was.
+
+        Args:
+            inputs: In the order of the function's inputs, or by their names.
+            vectors: The vector's part for each source, of its shape.
+            targets: Names of outputs whose sum is differentiated; default: all.
+            wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
+            fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
+                none.
+            exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
+            **named: Inputs by their names.
+        """
+        answer: models.PublishedFunctionDerivatives = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/hvp",
+                models.PublishedFunctionDerivatives.read,
+                fields={
+                    "inputs": inputs_of(inputs, named),
+                    "vectors": vectors,
+                    "targets": targets,
+                    "sources": wrt,
+                    "unconnected": unconnected,
+                    "fetch": fetch,
+                    "exact": exact,
+                },
+                takes_file=True,
+                offers_file=True,
+                has_full=True,
+                is_work=False,
+            )
+        )
+        return answer
+
+    async def check(
+        self,
+        inputs: Sequence[Input] | Mapping[str, Input] | None = None,
+        /,
+        *,
+        settings: params.CheckSettings | None = None,
+        exact: bool | None = None,
+        **named: Input,
+    ) -> models.PublishedCheckReport:
+        """Check a published function's gradients.
+
+        Compares the gradients with finite differences. The status is 200 in both cases: read `agrees` and `worst`.
+        Calls of several callers may be computed together: `batch` says how it was.
+
+        Args:
+            inputs: In the order of the function's inputs, or by their names.
+            settings: How to compare derivatives with finite differences.
+            exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
+            **named: Inputs by their names.
+        """
+        answer: models.PublishedCheckReport = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/check",
+                models.PublishedCheckReport.read,
+                fields={"inputs": inputs_of(inputs, named), "settings": settings, "exact": exact},
+                takes_file=True,
+                has_full=True,
+                is_work=False,
+            )
+        )
+        return answer
+
+
+class AsyncPublishedFunctionWithRawResponse:
+    """The methods of `AsyncPublishedFunction`, which return the response as it came."""
+
+    def __init__(self, resource: AsyncPublishedFunction) -> None:
+        self.publish = raw(resource.publish)
+        self.get = raw(resource.get)
+        self.delete = raw(resource.delete)
+        self.versions = raw(resource.versions)
+        self.ready = raw(resource.ready)
+        self.alias = raw(resource.alias)
+        self.call = raw(resource.call)
+        self.value_and_gradient = raw(resource.value_and_gradient)
+        self.gradient = raw(resource.gradient)
+        self.vjp = raw(resource.vjp)
+        self.jvp = raw(resource.jvp)
+        self.jacobian = raw(resource.jacobian)
+        self.hessian = raw(resource.hessian)
+        self.hvp = raw(resource.hvp)
+        self.check = raw(resource.check)
+
+
+class AsyncPublished(AsyncCollection[AsyncPublishedFunction]):
+    """The published functions."""
+
+    _item = AsyncPublishedFunction
+
+    @property
+    def with_raw_response(self) -> AsyncPublishedWithRawResponse:
+        """The same methods, which return the response as it came; its `parse()` is the answer."""
+        return AsyncPublishedWithRawResponse(self._with(self._options._replace(raw=True)))
+
+    async def list(
+        self, *, limit: int | None = None, after: str | None = None, prefix: str | None = None
+    ) -> models.PublishedList:
+        """List the published functions.
+
+        Lists those that your key may call, by name, each with its latest version.
+
+        Args:
+            limit: Most items; without it all.
+            after: Continue after this item: `next` of the page before.
+            prefix: Only those whose id begins with this text.
+        """
+        answer: models.PublishedList = await self._send(
+            Call(
+                "GET",
+                self._path,
+                models.PublishedList.read,
+                query={"limit": limit, "after": after, "prefix": prefix},
+                is_work=False,
+            )
+        )
+        return answer
+
+
+class AsyncPublishedWithRawResponse:
+    """The methods of `AsyncPublished`, which return the response as it came."""
+
+    def __init__(self, resource: AsyncPublished) -> None:
+        self.list = raw(resource.list)
+
+
 class AsyncExpressions(AsyncResource):
     """Formulas as text."""
 
@@ -2503,6 +3108,11 @@ class AsyncServer(AsyncResource):
     def sessions(self) -> AsyncSessions:
         """Your sessions."""
         return AsyncSessions(self._connection, self._options, f"{self._path}/sessions")
+
+    @property
+    def published(self) -> AsyncPublished:
+        """The published functions."""
+        return AsyncPublished(self._connection, self._options, f"{self._path}/published")
 
     @property
     def expressions(self) -> AsyncExpressions:

@@ -108,6 +108,21 @@ class Answered(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"last_problem": SessionProblem.read}
 
 
+class BatchFacts(Model):
+    """How a call was computed.
+
+    Attributes:
+        size: Calls that were computed together with it, itself among them.
+        waited_us: Microseconds between its arrival and the start of its computation.
+        why: Alone: no other call waited; exact: as it was asked; together: in one computation; different: those
+            that waited have other shapes or fields; unbatchable: the function or the question has no such form.
+    """
+
+    size: int
+    waited_us: int
+    why: Literal["alone", "exact", "together", "different", "unbatchable"]
+
+
 class CheckedEntry(Model):
     """One element of a gradient, computed both ways.
 
@@ -150,6 +165,27 @@ class CheckReport(Model):
     worst: CheckedEntry | None
 
     _readers: ClassVar[Mapping[str, Reader]] = {"worst": CheckedEntry.read}
+
+
+class CheckedExample(Model):
+    """Inputs, and the outputs that they gave when the function was published."""
+
+    inputs: dict[str, Array]
+    outputs: dict[str, Array]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"inputs": map_of(array), "outputs": map_of(array)}
+
+
+class DeclaredTensor(Model):
+    """The declaration of an input, an output or a weight.
+
+    Attributes:
+        shape: Lengths; a name is an axis of any length; null: it is known with the values.
+    """
+
+    name: str
+    dtype: str
+    shape: list[int | str | None]
 
 
 class Deleted(Model):
@@ -749,6 +785,7 @@ class Limits(Model):
     sessions_per_key: int
     sessions: int
     runs: int
+    published_processes: int
     idle_limit: float
     max_age: float
     patience: float
@@ -1041,6 +1078,202 @@ class Progress(Model):
     has_ended: bool | None = None
 
     _readers: ClassVar[Mapping[str, Reader]] = {"loss": number}
+
+
+class PublishedCheckReport(Model):
+    """How automatic derivatives compare with finite differences.
+
+    Attributes:
+        dtype: Of the computation: float64 if possible.
+        checked: Elements compared.
+        entries: Elements in all.
+        worst: The element with the largest error.
+        batch: How it was computed.
+    """
+
+    agrees: bool
+    dtype: str
+    checked: int
+    entries: int
+    seed: int
+    message: str
+    worst: CheckedEntry | None
+    batch: BatchFacts
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"worst": CheckedEntry.read, "batch": BatchFacts.read}
+
+
+class PublishedVersion(Model):
+    """A version of a published function.
+
+    Attributes:
+        version: A hash of function, inputs and weights: it names the same for ever.
+        created_at: RFC 3339.
+        check: How its gradients at the first example compare with finite differences; null: no example.
+        batched: Whether calls of several callers may be computed together.
+        why_not_batched: Empty if they may.
+    """
+
+    version: str
+    inputs: list[DeclaredTensor]
+    outputs: list[DeclaredTensor]
+    weights: list[DeclaredTensor]
+    weights_bytes: int
+    created_at: str
+    aliases: list[str]
+    examples: list[CheckedExample]
+    check: CheckReport | None
+    batched: bool
+    why_not_batched: str
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "inputs": list_of(DeclaredTensor.read),
+        "outputs": list_of(DeclaredTensor.read),
+        "weights": list_of(DeclaredTensor.read),
+        "examples": list_of(CheckedExample.read),
+        "check": CheckReport.read,
+    }
+
+
+class PublishedFunction(Model):
+    """A published function.
+
+    Attributes:
+        owner: The name of the API key that may change it.
+        visibility: Who may see and call it: your key, also those in `group`, or every key.
+        group: Names of API keys.
+        description: For people.
+        aliases: Versions by alias; `latest` is the newest.
+        durable: Whether it outlives the server.
+        damage: What of it could not be read from the disk; empty: nothing.
+        version: The one that the request names; default: latest.
+    """
+
+    name: str
+    owner: str
+    visibility: Literal["me", "group", "everybody"]
+    group: list[str]
+    description: str
+    aliases: dict[str, str]
+    durable: bool
+    damage: str
+    version: PublishedVersion | None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"version": PublishedVersion.read}
+
+
+class PublishedFunctionDerivatives(BySource):
+    """A function's derivatives, in the order of the sources.
+
+    Attributes:
+        values: The outputs in `fetch`, by name.
+        batch: How it was computed.
+    """
+
+    values: dict[str, Array]
+    bytes_in_use: int
+    derivatives: list[Derivative]
+    batch: BatchFacts
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "values": map_of(tensor),
+        "derivatives": list_of(Derivative.read),
+        "batch": BatchFacts.read,
+    }
+
+
+class PublishedFunctionHessian(ByPair):
+    """A function's Hessian: for each source a list with a block for each source.
+
+    Attributes:
+        values: The outputs in `fetch`, by name.
+        batch: How it was computed.
+    """
+
+    values: dict[str, Array]
+    bytes_in_use: int
+    derivatives: list[list[HessianBlock]]
+    batch: BatchFacts
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "values": map_of(tensor),
+        "derivatives": list_of(list_of(HessianBlock.read)),
+        "batch": BatchFacts.read,
+    }
+
+
+class PublishedFunctionTangents(BySource):
+    """A function's derivatives along the tangents, in the order of the targets.
+
+    Attributes:
+        values: The outputs in `fetch`, by name.
+        batch: How it was computed.
+    """
+
+    values: dict[str, Array]
+    bytes_in_use: int
+    derivatives: list[Tangent]
+    batch: BatchFacts
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "values": map_of(tensor),
+        "derivatives": list_of(Tangent.read),
+        "batch": BatchFacts.read,
+    }
+
+
+class PublishedList(Model):
+    """The published functions that you may call, by name.
+
+    Attributes:
+        next: `after` of the next page; null: this is the last. The header Link has its URL.
+    """
+
+    next: str | None = None
+    published: list[PublishedFunction]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"published": list_of(PublishedFunction.read)}
+
+
+class PublishedOpResults(Model):
+    """The results of ops or of a function.
+
+    Attributes:
+        outputs: The results that stay.
+        values: The tensors of `fetch`, by id.
+        batch: How it was computed.
+    """
+
+    outputs: list[Output]
+    values: dict[str, Array]
+    bytes_in_use: int
+    batch: BatchFacts
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "outputs": list_of(Output.read),
+        "values": map_of(tensor),
+        "batch": BatchFacts.read,
+    }
+
+
+class PublishedReady(Model):
+    """A published function can be called, and a process has it loaded.
+
+    Attributes:
+        processes: That compute published functions.
+    """
+
+    status: Literal["ready"]
+    version: str
+    processes: int
+
+
+class PublishedVersions(Model):
+    """The versions of a published function, the oldest first."""
+
+    versions: list[PublishedVersion]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"versions": list_of(PublishedVersion.read)}
 
 
 class QuestionResult(Model):

@@ -451,6 +451,13 @@ class InlineFunction(TypedDict, total=False):
     outputs: Required[Sequence[str]]
 
 
+class InputDeclaration(TypedDict, total=False):
+    """An input that a published function takes."""
+
+    dtype: str
+    shape: Required[Sequence[int | str]]
+
+
 class JacobianCommand(TypedDict, total=False):
     """Computes the derivatives of each element of the one target: [*target, *source] for each source, dense.
 
@@ -495,6 +502,18 @@ class JvpCommand(TypedDict, total=False):
     outputs: Required[Sequence[Id | None]]
     unconnected: str
     predicted: Sequence[str] | None
+
+
+class NewFunction(TypedDict, total=False):
+    """A function to create: steps on named inputs, or a text of formulas."""
+
+    dtype: Literal["float16", "bfloat16", "float32", "float64"] | None
+    id: str | None
+    replace: bool
+    text: str | None
+    inputs: Sequence[str] | None
+    steps: Sequence[Step] | None
+    outputs: Sequence[str] | None
 
 
 class OpCall(TypedDict, total=False):
@@ -566,6 +585,14 @@ class ProfileCommand(TypedDict, total=False):
     """
 
     do: Required[Literal["profile"]]
+
+
+class PublishedExample(TypedDict, total=False):
+    """Inputs, and the outputs that they have to give."""
+
+    inputs: Required[Mapping[str, TensorInput]]
+    outputs: Mapping[str, TensorInput] | None
+    rtol: float
 
 
 class ScanCommand(TypedDict, total=False):

@@ -43,8 +43,13 @@ from teletape_server.middleware.templates import PathTemplates
 from teletape_server.middleware.validators import ValidatorsMiddleware
 from teletape_server.pages import api_page, console, files, guide, playground, problem_pages
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
+from teletape_server.published.pool import Pool
+from teletape_server.published.publishing import Publisher
+from teletape_server.published.store import Catalogue, store_of
 from teletape_server.retries import Retries
 from teletape_server.routes import endpoints
+from teletape_server.routes.published import functions as published
+from teletape_server.routes.published import questions as published_questions
 from teletape_server.routes.server import catalogue, expressions, info, metrics
 from teletape_server.routes.session import batch, requests, run, sessions
 from teletape_server.routes.session.session_events import SessionFeed
@@ -55,7 +60,10 @@ from teletape_server.sessions.starts import Starts
 from teletape_server.sessions.store import Store
 from teletape_server.settings import Settings
 
-ROUTERS: Final = tuple(module.router for module in (info, catalogue, expressions, run, sessions, requests))
+ROUTERS: Final = (
+    *(module.router for module in (info, catalogue, expressions, run, sessions, requests)),
+    *(published.router, published.aliases, published_questions.router),
+)
 PAGES: Final = (playground, api_page, guide, problem_pages, console)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
@@ -79,6 +87,7 @@ def create_app(
         store: Has the records of sessions; None: they end with the server.
     """
     boot = Boot.at(clock())
+    published_store = store_of(settings.data_dir)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -112,6 +121,15 @@ def create_app(
             clock=clock,
             store=store,
         )
+        app.state.catalogue = Catalogue(published_store)
+        app.state.pool = pool = Pool(
+            app.state.starts,
+            app.state.catalogue,
+            device=settings.device,
+            memory_limit=settings.memory_limit,
+            most=settings.published_processes,
+        )
+        app.state.publisher = Publisher(app.state.catalogue, pool, is_durable=settings.data_dir is not None)
         app.state.retries = Retries(settings.idempotency_window, clock)
         app.state.long_requests = LongRequests(settings.idempotency_window, clock)
         app.state.session_feed = SessionFeed(registry)
@@ -119,16 +137,18 @@ def create_app(
         session_hosts.prepare()
         app.state.document = openapi.text(app)
         app.state.templates = PathTemplates(app.openapi()["paths"])
-        sweep = asyncio.create_task(registry.sweep())
+        pool.warm()
+        sweeps = [asyncio.create_task(registry.sweep()), asyncio.create_task(pool.sweep())]
         async with create_task_group():  # Starlette's streams use one; anyio's modules are loaded with the first
             pass
         try:
             yield
         finally:
-            sweep.cancel()
-            with suppress(asyncio.CancelledError):
-                await sweep
-            await registry.close()
+            for sweep in sweeps:
+                sweep.cancel()
+                with suppress(asyncio.CancelledError):
+                    await sweep
+            await asyncio.gather(registry.close(), pool.close())
             await session_hosts.close()
 
     app = FastAPI(

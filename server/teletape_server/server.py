@@ -65,7 +65,7 @@ class Server(uvicorn.Server):
         connections: Connections = self._app.state.connections
         grace = self._settings.shutdown_grace
         log.info("the server stops: it takes no new requests, and running ones have %g s", grace)
-        await registry.drain(grace)
+        await asyncio.gather(registry.drain(grace), self._app.state.pool.drain(grace))
         if not await self._answered():
             for connection in [*connections.open, *connections.refused]:
                 if connection.is_unanswered:

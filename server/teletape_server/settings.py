@@ -70,6 +70,10 @@ class Settings:
         default=None,
         metadata=_setting(values.path, "file of its key, if the certificate's own does not have it", "PATH"),
     )
+    data_dir: str | None = field(
+        default=None,
+        metadata=_setting(values.path, "folder for what outlives the server: published functions", "PATH"),
+    )
     device: str = field(default="cpu", metadata=_setting(values.device, "device of sessions that name none", "DEVICE"))
     api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(values.keys, "name:key,…", flag=None))
     admins: frozenset[str] = field(
@@ -118,6 +122,10 @@ class Settings:
     runs: int = field(
         default=8,
         metadata=_setting(values.whole(1, 100_000), "requests of POST /v1/run, which have no session, at a time"),
+    )
+    published_processes: int = field(
+        default=8,
+        metadata=_setting(values.whole(1, 1024), "processes of published functions, at most one for each CPU"),
     )
     idle_limit: float = field(
         default=1800.0, metadata=_setting(values.seconds, "a session ends after this time without a request", "TIME")

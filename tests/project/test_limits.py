@@ -41,6 +41,7 @@ NOT_LIMITS = {
     "api_keys",
     "log_level",
     "worker_user",
+    "data_dir",
     "trusted_proxies",
 }
 #: Statuses of problems that name a limit, and codes of other statuses that do.

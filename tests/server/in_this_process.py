@@ -15,6 +15,7 @@ from teletape_engine.session.session import Session
 from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.app import create_app
 from teletape_server.handlers.methods import METHODS, Request
+from teletape_server.handlers.published.versions import keep_file
 from teletape_server.hosts.protocols import BodyBuffer, HostFacts, Reply, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.settings import Settings
@@ -63,6 +64,9 @@ class HostHere:
             facts = {"message": error.message, "details": error.details, "headers": None}
             running.reply.set_result(Reply(error.code, "", memoryview(b""), facts))
         return running
+
+    def map(self, name: str, file: int) -> None:
+        keep_file(name, [file])
 
     def facts(self) -> HostFacts:
         return HostFacts()

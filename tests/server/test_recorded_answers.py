@@ -37,7 +37,6 @@ FIXED = {
     "p50_seconds": 0.0008,
     "p99_seconds": 0.0022,
     "catalogue": "a1b2c3d4",
-    "version": "0.1.0",
     "boot_id": "0123456789abcdef",
     "started": "2026-01-01T12:00:00.000Z",
 }
@@ -106,7 +105,7 @@ def test_every_json_answer_has_an_example_that_fits_its_schema(document: dict[st
             status, answer = next(item for item in operation["responses"].items() if item[0].startswith("2"))
             content = answer.get("content", {}).get(JSON)
             if content is None:
-                assert status == "204", operation["operationId"]
+                assert status == "204" or answer["content"], operation["operationId"]  # no body, or a file
                 continue
             count += 1
             schema = content["schema"] | {"components": document["components"]}

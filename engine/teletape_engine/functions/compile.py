@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from teletape_engine import commands
 from teletape_engine.catalogue.attributes import NO_ATTRS
 from teletape_engine.catalogue.op import CATALOGUE, Trait
-from teletape_engine.commands import Command
+from teletape_engine.commands import Command, schema
 from teletape_engine.errors import InvalidArgumentError, TeletapeError
 from teletape_engine.functions.function import RUNNERS, Function, Step, assigned_inputs
 from teletape_engine.functions.steps import step_word
@@ -74,6 +74,43 @@ def compile_function(
         dtype=dtype,
         call_sites=tuple(call_sites),
     )
+
+
+def definitions(function: Function) -> tuple[commands.DefineFunction, ...]:
+    """The commands that define a function in a session that has nothing: first those that it calls, at last itself.
+
+    Their ids are f0, f1, …; call sites in the program that wrote it are left out.
+    """
+    ids: dict[Function, str] = {}
+    defined: list[commands.DefineFunction] = []
+
+    def define(of: Function) -> str:
+        if of not in ids:
+            steps = []
+            for step in of.steps:
+                steps.append(_renamed(step.command, iter([define(inner) for inner in step.functions])))
+            ids[of] = f"f{len(ids)}"
+            dtype = None if of.dtype is None else of.dtype.name
+            defined.append(commands.DefineFunction(ids[of], of.inputs, tuple(steps), of.outputs, dtype))
+        return ids[of]
+
+    define(function)
+    return tuple(defined)
+
+
+def _renamed(command: Any, names: Iterator[str]) -> Command:
+    """The command with these names for the functions that it takes, in the order of `commands.functions_of`."""
+    if isinstance(command, commands.Call):
+        return command if command.where is None else dataclasses.replace(command, where=None)
+    changes: dict[str, Any] = {}
+    for field in schema.FUNCTION_FIELDS[command.verb]:
+        value = getattr(command, field)
+        if value.__class__ is tuple:
+            changes[field] = tuple([next(names) for _ in value])
+        elif value is not None:
+            changes[field] = next(names)
+    renamed: Command = dataclasses.replace(command, **changes) if changes else command
+    return renamed
 
 
 class _Compiler:

@@ -12,10 +12,13 @@ import numpy as np
 
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.commands import Batch, Id, Input, Repetition
+from teletape_engine.commands import Batch, DefineFunction, Id, Input, Repetition
 from teletape_engine.commands.results import Answer
+from teletape_engine.errors import UnimplementedError
 from teletape_engine.explain.calls import explain_call
 from teletape_engine.explain.reasons import Outcome
+from teletape_engine.functions.batched import check_vectorizes
+from teletape_engine.functions.compile import definitions
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.progress import Progress, TimeBudget, no_progress
 from teletape_engine.recording.values import Literal, Value, Variable
@@ -52,6 +55,7 @@ class Session:
         host_memory: Callable[[int], HostArray] | None = None,
     ) -> None:
         self._state = State(device, memory_limit=memory_limit, max_iterations=max_iterations, clock=clock)
+        self._host_memory = host_memory
         if host_memory is not None:
             self._state.backend.use_host_memory(host_memory)
         self._repetitions = Repetitions(self._state)
@@ -217,6 +221,42 @@ class Session:
         specs = [_spec(state, value, is_source=False) for value in inputs]
         results: Sequence[Any] = state.find(function, Function).infer(specs).specs
         return tuple([spec if isinstance(spec, Spec) else Spec.of((), weak_dtype(spec, None)) for spec in results])
+
+    def definitions(self, function: Id) -> tuple[DefineFunction, ...]:
+        """The commands that define a function, and those that it calls, in a session that has nothing.
+
+        The last one defines it. The ids are f0, f1, …, and the inputs, outputs and constants as they are here.
+
+        Raises:
+            UnknownIdError, ReleasedIdError, PoisonedError: The id names no function.
+        """
+        return definitions(self._state.find(function, Function))
+
+    def vectorizes(self, function: Id) -> str:
+        """Why a function cannot run on a stack of rows at once by the batch rules of its ops; empty: it can.
+
+        Raises:
+            UnknownIdError, ReleasedIdError, PoisonedError: The id names no function.
+        """
+        called = self._state.find(function, Function)
+        if called.assigns:
+            return "it assigns to variables"
+        try:
+            check_vectorizes(called, recorded=True)
+        except UnimplementedError as error:
+            return error.message
+        return ""
+
+    def like(self) -> Session:
+        """A new session that has nothing, on the same device and with the same limits."""
+        state = self._state
+        return Session(
+            state.backend.device,
+            memory_limit=state.memory.limit,
+            max_iterations=state.monitor.most_iterations,
+            clock=state.clock,
+            host_memory=self._host_memory,
+        )
 
     @property
     def max_iterations(self) -> int | None:

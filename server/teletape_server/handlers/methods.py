@@ -122,7 +122,13 @@ def json_result(value: Any, **facts: Any) -> Result:
     return _Unwritten(wire.JSON_TYPE, [], 0, facts, value)
 
 
-def _written(result: Result, accept: str | None) -> Result:
+def with_member(result: Result, name: str, value: Any) -> Result:
+    """Returns a result that is not written yet with one more member."""
+    assert isinstance(result, _Unwritten), "a result of `json_result`"
+    return json_result({**result.value, name: value}, **result.facts)
+
+
+def written(result: Result, accept: str | None) -> Result:
     """Returns a result with its body.
 
     Raises:
@@ -147,7 +153,7 @@ def method(name: str) -> Callable[[Method], Method]:
     def register(function: Method) -> Method:
         if name in METHODS:
             raise TypeError(f"the method {name!r} is registered twice")
-        METHODS[name] = lambda session, request: _written(function(session, request), request.params.get("accept"))
+        METHODS[name] = lambda session, request: written(function(session, request), request.params.get("accept"))
         return function
 
     return register

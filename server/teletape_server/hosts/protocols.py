@@ -103,6 +103,14 @@ class Host(Protocol):
             HostGone: The host has ended.
         """
 
+    def map(self, name: str, file: int) -> None:
+        """Maps a file, read only, for a method that is submitted later and takes it by this name.
+
+        Args:
+            name: See above.
+            file: Its descriptor, which is closed here.
+        """
+
     def cancel(self, *, is_stopping: bool = False) -> None:
         """Asks running and waiting requests to stop at their next step.
 

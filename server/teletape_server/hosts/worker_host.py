@@ -74,9 +74,8 @@ class WorkerHost:
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._requests: dict[int, Running] = {}
         self._defects: dict[int, str] = {}  # of requests that the process has read itself, until their replies
-        self._last_number = 0
         self._unsent: deque[tuple[bytes, list[int]]] = deque()
-        self._closing = False
+        self._last_number, self._closing = 0, False
         self._sent_at = 0.0  # when the last unanswered request was sent, on the monotonic clock
         self._loans: Loans | None = None  # from `open` on
         self._facts = HostFacts()
@@ -125,6 +124,10 @@ class WorkerHost:
         self._requests[self._last_number] = running
         self.running.add(running)
         return running
+
+    def map(self, name: str, file: int) -> None:
+        """Sends the file to the process; see `Host`."""
+        self._send_files(("map", name), [file])
 
     def _begin_lent(self, number: int, seconds: float) -> Running:
         """Notes a request that the process has read itself, and that has run for some seconds; nothing else runs."""

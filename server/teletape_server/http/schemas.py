@@ -226,6 +226,7 @@ class Limits(BaseModel):
     sessions_per_key: int
     sessions: int
     runs: int
+    published_processes: int
     idle_limit: float
     max_age: float
     patience: float

@@ -33,6 +33,7 @@ from teletape_engine.session.session import Session
 from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.handlers.idempotency import REPLAYED, STORED, Once, Refusal
 from teletape_server.handlers.methods import METHODS, Reporter, Request, Result
+from teletape_server.handlers.published.versions import keep_file
 from teletape_server.ipc.channel import INLINE, Channel
 from teletape_server.ipc.confinement import User, confine, limit_memory, name_kernel_folder
 from teletape_server.ipc.control import Sockets, Watcher
@@ -62,7 +63,7 @@ def main(sockets: Sockets, user: User | None = None) -> None:
 
     Messages in: ("open", start) with the page, ("do", number, method, params, content type, has body, after), where
         `after` are seconds since the request before it was sent, None if that is answered; ("trim",);
-        ("lend", id, slot, approval, times) with files, ("reclaimed", id).
+        ("lend", id, slot, approval, times) with files, ("reclaimed", id); ("map", name) with a file.
     Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …);
         ("trimmed",), ("defect", number, traceback), ("returned", id, unsent), ("reclaimed", id). The numbers of
         requests that the process has read itself are negative.
@@ -136,6 +137,8 @@ class Worker:
             elif head[0] == "trim":
                 self._channel.trim()
                 self._send(("trimmed",))
+            elif head[0] == "map":
+                keep_file(head[1], self._channel.files)
             elif head[0] == "lend":
                 self._direct.add(head[1], head[2], Approval(*head[3]), Times(*head[4]), self._channel.files)
             elif head[0] == "reclaimed":

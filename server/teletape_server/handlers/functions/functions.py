@@ -53,7 +53,7 @@ def create(session: Session, request: Request, body: NewFunction) -> Result:
     id = body.id or new_id()
     values = None
     if body.text is not None:
-        formulas = _parsed(body.text, body.dtype or request.params.get("alone") or "float32")
+        formulas = parsed_text(body.text, body.dtype or request.params.get("alone") or "float32")
         if body.outputs is not None:
             formulas = with_outputs(formulas, body.outputs)
         values = {"values": formulas.values}
@@ -70,7 +70,7 @@ class InvalidExpressionError(TeletapeError):
     code = "invalid_expression"
 
 
-def _parsed(text: str, dtype: str) -> Compiled:
+def parsed_text(text: str, dtype: str) -> Compiled:
     """Returns the function that a text means.
 
     Raises:

@@ -27,6 +27,8 @@ from teletape_server.problems import PROBLEM_TYPE
 _LAST: Final = "delete"  # the section of all deletions
 _SESSION_PATH: Final = "/v1/sessions/{session}"
 _METHODS: Final = ("post", "get", "put", "delete")
+#: Where PUT creates what the other methods need.
+_CREATED_BY_PUT: Final = {"/v1/published/{name}": ("put", "get", "delete")}
 #: Answers of the examples, recorded from a server by tests/server/test_recorded_answers.py.
 RECORDED_ANSWERS: Final = Path(__file__).with_name("recorded_answers.json")
 
@@ -41,6 +43,7 @@ SECTIONS: Final = {
     "ops": "Ops without a tape.",
     "functions": "A function is a list of steps on named inputs, saved under an id. It can be called, "
     "differentiated and repeated in loops.",
+    "published": "A function that is published is called without a session, by every key that may see it.",
     "batches": "Many commands in one request. Everything above is also a command; docs/protocol.md lists them.",
     "requests": "Requests that take long, or were sent with `Prefer: respond-async`: each has an address, where GET "
     "waits for its answer.",
@@ -146,7 +149,10 @@ def _declared_schemas() -> dict[str, Any]:
 
 def _ordered(paths: dict[str, Any]) -> dict[str, Any]:
     """Returns the paths with the deletion of a session last, and creation before everything else on each path."""
-    ordered = {path: {method: paths[path][method] for method in _METHODS if method in paths[path]} for path in paths}
+    ordered = {
+        path: {method: paths[path][method] for method in _CREATED_BY_PUT.get(path, _METHODS) if method in paths[path]}
+        for path in paths
+    }
     ordered[_SESSION_PATH] = ordered.pop(_SESSION_PATH)
     return ordered
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from starlette.datastructures import State
 
 from teletape_server.http.access import Owner, is_admin
 from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.heads import FRAME
 from teletape_server.middleware.metrics import Metrics, counter, gauge, histogram
+from teletape_server.published.pool import Pool
 from teletape_server.sessions.usage import Spent, Usage
 
 #: A metric by key: the end of its name, its text, and its value for a key.
 _OfKey: TypeAlias = tuple[str, str, Callable[[str], float]]
+
+_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # of batches of calls
 
 router = APIRouter(include_in_schema=False)
 
@@ -58,8 +61,37 @@ def _of_all(state: State, counts: Metrics, usage: Usage) -> Iterator[Metric]:
     if connections is not None:
         yield gauge("teletape_connections", "Open connections", len(connections.open))
         yield gauge("teletape_lent_connections", "Of these, served by sessions' processes", usage.lent)
+    yield from _of_published(state)
     yield counter("teletape_sessions_created", "Sessions that were created", (), [((), usage.created)])
     yield counter("teletape_runs_begun", "Requests without a session that have begun", (), [((), usage.begun)])
+
+
+def _of_published(state: State) -> Iterator[Metric]:
+    """Yields what is counted for each published function that still is one."""
+    pool: Pool = state.pool
+    counts = {name: item for name, item in pool.counts.items() if name in state.catalogue.names}
+    calls = [((name, question), count) for name, item in counts.items() for question, count in item.calls.items()]
+    yield counter("teletape_published_calls", "Calls of a published function", ("function", "question"), calls)
+    for field, about in (
+        ("problems", "Of these, answered with a problem"),
+        ("queue_seconds", "That its calls have waited for a process"),
+        ("compute_seconds", "That processes have computed for it"),
+    ):
+        pairs = [(name, getattr(item, field)) for name, item in counts.items()]
+        yield counter(f"teletape_published_{field}", about, "function", pairs)
+    family = HistogramMetricFamily(
+        "teletape_published_batch_calls", "Calls that were computed together", labels=["function"]
+    )
+    for name, item in counts.items():
+        below = [
+            (str(float(size)), float(sum(item.sizes[other] for other in item.sizes if other <= size)))
+            for size in _SIZES
+        ]
+        buckets = [*below, ("+Inf", float(item.sizes.total()))]
+        family.add_metric([name], buckets, sum(size * count for size, count in item.sizes.items()))
+    yield family
+    yield gauge("teletape_published_processes", "Processes of published functions", pool.processes)
+    yield gauge("teletape_published_waiting", "Calls that wait for one", pool.waiting)
 
 
 def _of_keys(owners: Collection[str], counts: Metrics, usage: Usage) -> Iterator[Metric]:

@@ -1,0 +1,1 @@
+"""Methods about published functions: they prepare, load and call them."""

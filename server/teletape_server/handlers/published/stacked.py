@@ -1,0 +1,240 @@
+"""Calls that are computed together: their inputs are stacked, and the function runs over the rows of the stack.
+
+Row i of every output depends on row i of the inputs alone, so the gradient of the outputs' sum by the stack has in its
+row i the gradient of call i by its own inputs. The same holds for products with vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+import teletape_wire as wire
+from teletape_engine.commands import (
+    AccumulatorClose,
+    AccumulatorOpen,
+    Batch,
+    Command,
+    Constant,
+    ContextSwitch,
+    Fetch,
+    Id,
+    Jvp,
+    OnFailure,
+    Scan,
+    TapeOpen,
+    TapePause,
+    TapeWatch,
+)
+from teletape_engine.commands import outputs as created_ids
+from teletape_engine.commands.results import Fetched, Kinds
+from teletape_engine.errors import UnimplementedError
+from teletape_engine.recording.values import Literal, typed_array
+from teletape_engine.spec import dtype_of
+from teletape_server.handlers.answers import derivative_entry
+from teletape_server.handlers.execution import command
+from teletape_server.handlers.functions.asking import run_question
+from teletape_server.handlers.methods import Request
+from teletape_server.handlers.published.versions import FUNCTION, WEIGHT, Version
+from teletape_server.handlers.recording import CONTEXT
+from teletape_server.models.published.contract import Declared
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
+
+Array: TypeAlias = np.ndarray[Any, Any]
+#: The questions that calls can be computed together for, with the field of tensors that each call has for itself.
+STACKS: Final[Mapping[str, str]] = {
+    "call": "",
+    "value_and_gradient": "output_gradients",
+    "gradient": "output_gradients",
+    "vjp": "output_gradients",
+    "jvp": "tangents",
+    "hvp": "vectors",
+}
+_FETCHES_ALL: Final = ("call", "value_and_gradient")  # questions whose answer has all outputs if none is chosen
+_TAPE: Final = "rows tape"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What calls that are computed together have in common.
+
+    Attributes:
+        question: What they ask.
+        sources, targets, fetch: Names of inputs, and of outputs.
+        members: For each target or source whether a call has a tensor of its own for it; empty: none has.
+        key: Equal for calls that can be computed together.
+    """
+
+    question: str
+    sources: Sequence[str]
+    targets: Sequence[str]
+    fetch: Sequence[str]
+    unconnected: str
+    members: Sequence[bool]
+    key: Hashable
+
+    @classmethod
+    def of(
+        cls, version: Version, question: str, fields: Any, inputs: Sequence[Array], sources: Sequence[str]
+    ) -> Stack | None:
+        """Returns how a call is computed together with others; None: it cannot be.
+
+        Args:
+            version: What is asked.
+            question: One of `STACKS`.
+            fields: The call's body, whose names are known.
+            inputs: Its inputs.
+            sources: The inputs that it is differentiated by.
+        """
+        outputs = version.published.outputs
+        targets = getattr(fields, "targets", None) or list(outputs)
+        fetch = fields.fetch
+        if fetch is None:
+            fetch = list(outputs) if question in _FETCHES_ALL else []
+        sources, targets, fetch = ([*dict.fromkeys(names)] for names in (sources, targets, fetch))
+        own = _own_tensors(version, question, fields, sources, targets)
+        if own is None or not inputs:
+            return None
+        members = [tensor is not None for tensor in own]
+        unconnected = getattr(fields, "unconnected", "none")
+        specs = [(tensor.shape, tensor.dtype) for tensor in (*inputs, *own) if tensor is not None]
+        key = (question, *map(tuple, (sources, targets, fetch, members, specs)), unconnected)
+        return cls(question, sources, targets, fetch, unconnected, members, key)
+
+    def answers(
+        self, version: Version, requests: Sequence[Request], bodies: Sequence[Any], inputs: Sequence[Sequence[Array]]
+    ) -> list[dict[str, Any]]:
+        """Returns the answers of calls, in their order, as JSON-able data with arrays in the places of tensors.
+
+        Args:
+            version: What is asked.
+            requests: The calls.
+            bodies: Their bodies.
+            inputs: The inputs of each.
+
+        Raises:
+            TeletapeError: They cannot be computed together, or one of them not at all.
+        """
+        published = version.published
+        ids = {name: f"rows of {name}" for name in published.inputs}
+        results = {name: f"results {name}" for name in published.outputs}
+        derivatives = [f"derivative {number}" for number in range(len(self._derived))]
+        constants = [
+            Constant(ids[name], np.stack(rows)) for name, rows in zip(ids, zip(*inputs, strict=True), strict=True)
+        ]
+        own = [_own_tensors(version, self.question, body, self.sources, self.targets) or () for body in bodies]
+        stacks = [
+            np.stack([tensors[number] for tensors in own]) if is_member else None  # type: ignore[misc]  # none is None
+            for number, is_member in enumerate(self.members)
+        ]
+        weights = [WEIGHT + name for name in published.weights]
+        call = Scan(FUNCTION, (*ids.values(), *weights), tuple(results.values()), captured=len(weights), vectorize=True)
+        sources = tuple([ids[name] for name in self.sources])
+        targets = tuple([results[name] for name in self.targets])
+        commands = [*constants, ContextSwitch(CONTEXT), *self._question(call, sources, targets, derivatives, stacks)]
+        fetched: list[Id] = [*[results[name] for name in self.fetch], *derivatives]
+        created = tuple([id for item in commands for id in created_ids(item)])
+        batch = Batch(
+            (*commands, *[Fetch(id, None, True) for id in fetched]), temporaries=created, on_failure=OnFailure.ROLLBACK
+        )
+        answer = run_question(version.session, requests[0], batch)
+        arrays = {result.id: result.array for result in answer.results if isinstance(result, Fetched)}
+        kinds = next((result for result in answer.results if isinstance(result, Kinds)), None)
+        if kinds is not None and any(
+            kind == "slices" or (kind == "none" and self.question == "jvp") for kind in kinds.kinds
+        ):
+            raise UnimplementedError("a sparse derivative has no form over rows")
+        bytes_in_use = version.session.estimated_bytes(nothing_stays=True)
+        return [
+            self._answer(number, request, results, derivatives, arrays, kinds) | {"bytes_in_use": bytes_in_use}
+            for number, request in enumerate(requests)
+        ]
+
+    @property
+    def _derived(self) -> Sequence[str]:
+        """What there is a derivative for: sources, or the targets of a product in forward mode."""
+        if self.question == "call":
+            return ()
+        return self.targets if self.question == "jvp" else self.sources
+
+    def _question(
+        self,
+        call: Command,
+        sources: tuple[Id, ...],
+        targets: tuple[Id, ...],
+        derivatives: Sequence[str],
+        stacks: Sequence[Any],
+    ) -> list[Command]:
+        """Returns the commands that run the function over the rows, and answer the question."""
+        if self.question == "call":
+            return [call]
+        outputs: tuple[Id, ...] = tuple(derivatives)
+        if self.question == "jvp":
+            return [
+                AccumulatorOpen(_TAPE, sources, tuple(stacks)),
+                call,
+                AccumulatorClose(_TAPE),
+                Jvp(_TAPE, targets, outputs, self.unconnected),
+            ]
+        fields: dict[str, Any] = {"tape": _TAPE, "targets": targets, "sources": sources, "outputs": outputs}
+        if stacks:
+            fields[STACKS[self.question]] = tuple(stacks)
+        verb = "hvp" if self.question == "hvp" else "gradient"
+        question = command(verb, unconnected=self.unconnected, **fields)
+        return [TapeOpen(_TAPE), TapeWatch(_TAPE, sources), call, TapePause(_TAPE), question]
+
+    def _answer(
+        self,
+        number: int,
+        request: Request,
+        results: Mapping[str, str],
+        derivatives: Sequence[str],
+        arrays: Mapping[Id, Any],
+        kinds: Kinds | None,
+    ) -> dict[str, Any]:
+        """Returns the answer to one call."""
+
+        def value(id: Id) -> Any:
+            array = arrays[id][number, ...]
+            if request.params["accept"] == SAFETENSORS_TYPE:
+                return array
+            return wire.tensor_to_json(array, elements=None if request.params["full"] else wire.PREVIEW, unwritten=True)
+
+        values = {name: value(results[name]) for name in self.fetch}
+        if kinds is None:
+            return {"outputs": [], "values": values}
+        entries = []
+        for position, (name, id) in enumerate(zip(self._derived, derivatives, strict=True)):
+            derivative = value(id) if id in arrays else None
+            if self.question == "jvp":
+                entries.append({"name": name, "kind": kinds.kinds[position], "id": None, "value": derivative})
+            else:
+                entries.append(derivative_entry(kinds, position, name, derivative))
+        return {"values": values, "derivatives": entries}
+
+
+def _own_tensors(
+    version: Version, question: str, fields: Any, sources: Sequence[str], targets: Sequence[str]
+) -> Sequence[Array | None] | None:
+    """Returns the tensors that a call has for each target or source; empty: it has none; None: they do not fit."""
+    tensors: Sequence[Any] = getattr(fields, STACKS[question], None) or ()
+    if not tensors:
+        return ()
+    published = version.published
+    of_targets = STACKS[question] == "output_gradients"
+    declared: list[Declared] = [
+        published.outputs[name] if of_targets else published.inputs[name]
+        for name in (targets if of_targets else sources)
+    ]
+    if len(tensors) != len(declared):
+        return None
+    arrays: list[Array | None] = []
+    for tensor, item in zip(tensors, declared, strict=True):
+        array = typed_array(tensor, dtype_of(item.dtype)) if isinstance(tensor, Literal) else tensor
+        if array is not None and array.ndim != len(item.shape):  # it would have another meaning as a row
+            return None
+        arrays.append(array)
+    return arrays

@@ -1,0 +1,1 @@
+"""Bodies of /published: publications, and the questions to published functions."""

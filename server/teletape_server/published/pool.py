@@ -1,0 +1,400 @@
+"""The processes that compute published functions, and the way of a call to one of them and back.
+
+They are processes like those of sessions, and count as none. There are more of them while calls wait for long, fewer
+when they idle, and one is ready as long as a function is published. Each keeps the functions that it was asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from teletape_server.handlers.methods import TIME_LIMIT
+from teletape_server.hosts.protocols import HostGone, Reply
+from teletape_server.hosts.watchdog import Ending
+from teletape_server.ipc.leases import Reason, Terms
+from teletape_server.models.published.contract import Published
+from teletape_server.problems import Problem, overloaded, shutting_down
+from teletape_server.published.batching import MOST_CALLS, Calls, Waiting
+from teletape_server.published.process import Process, joined
+from teletape_server.published.store import Catalogue
+from teletape_server.sessions.record import SessionLimits, SessionRecord, new_uid
+from teletape_server.sessions.starts import Starts
+
+_MOST_WAITING: Final = 10_000  # calls of one owner
+_GROW_SECONDS: Final = 0.02  # that a call has to wait before another process starts
+_IDLE_SECONDS: Final = 60.0  # after which a process ends that is not the last one
+_SWEEP_SECONDS: Final = 1.0
+_LOADED_FIRST: Final = 8  # functions that a process loads when the server starts
+_COPIED: Final = 64 << 10  # bytes of the longest answer that does not keep those of its batch in memory
+#: Questions that several calls can be computed together for.
+TOGETHER: Final = frozenset({"call", "value_and_gradient", "gradient", "vjp", "jvp", "hvp"})
+
+log = logging.getLogger("teletape")
+
+
+class Part(NamedTuple):
+    """The answer to a call.
+
+    Attributes:
+        body: Its body.
+        content_type: Of the body.
+    """
+
+    body: bytes | memoryview
+    content_type: str
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of a published function.
+
+    Attributes:
+        owner: Whose it is.
+        name: The function's.
+        published: The version.
+        question: What is asked of it.
+        params: Of the method: the type of the answer, and what the query says.
+        content_type, body: Its body.
+        time_limit: Seconds from its arrival that its caller gives it; None: it does not say.
+        reply: Resolves to the answer, or raises a Problem.
+    """
+
+    owner: str
+    name: str
+    published: Published
+    question: str
+    params: Mapping[str, Any]
+    content_type: str
+    body: bytes | bytearray | memoryview
+    time_limit: float | None
+    reply: asyncio.Future[Part]
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for calls that may be computed together."""
+        return self.published.version, self.question
+
+
+@dataclass
+class Counts:
+    """What is counted for a function.
+
+    Attributes:
+        calls: By question.
+        problems: Calls that were answered with a problem.
+        sizes: Batches by their number of calls.
+        queue_seconds: That calls have waited.
+        compute_seconds: That batches have taken.
+    """
+
+    calls: Counter[str] = field(default_factory=Counter)
+    problems: int = 0
+    sizes: Counter[int] = field(default_factory=Counter)
+    queue_seconds: float = 0.0
+    compute_seconds: float = 0.0
+
+
+class Pool:
+    """Computes calls of published functions.
+
+    Args:
+        starts: Starts processes.
+        catalogue: Has the functions and their weights.
+        device: Where they compute.
+        memory_limit: Bytes of arrays that a version may take in a process.
+        most: Processes.
+
+    Attributes:
+        counts: By the function's name.
+    """
+
+    def __init__(self, starts: Starts, catalogue: Catalogue, *, device: str, memory_limit: int, most: int) -> None:
+        self._starts, self._catalogue = starts, catalogue
+        self._device, self._limits = device, SessionLimits(memory_limit)
+        self._most = max(min(most, len(os.sched_getaffinity(0))), 1)
+        self._calls: Calls[Call] = Calls()
+        self._processes: list[Process] = []
+        self._starting: asyncio.Task[Problem | None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopping = False
+        self.counts: defaultdict[str, Counts] = defaultdict(Counts)
+
+    @property
+    def processes(self) -> int:
+        """How many processes there are."""
+        return len(self._processes)
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for one."""
+        return len(self._calls)
+
+    # ---------------------------------------------------------------------------------------------------------- calls
+    def submit(self, call: Call) -> Callable[[], None]:
+        """Takes a call; its reply comes later. Returns what ends it if its caller leaves.
+
+        Raises:
+            Problem: busy, shutting_down.
+        """
+        if self._stopping:
+            raise shutting_down()
+        if self._calls.of(call.owner) >= _MOST_WAITING:
+            text = f"{_MOST_WAITING} of your calls wait, the limit: send the next one after an answer"
+            raise Problem("busy", text, headers={"Retry-After": "1"})
+        self.counts[call.name].calls[call.question] += 1
+        waiting = Waiting(call, call.owner, len(call.body), _now())
+        together = call.question in TOGETHER and not call.published.rows
+        self._calls.add(call.key, waiting, most=MOST_CALLS if together else 1)
+        self._work()
+        return lambda: self._leave(call, waiting)
+
+    def _leave(self, call: Call, waiting: Waiting[Call]) -> None:
+        call.reply.cancel()
+        self._calls.remove(call.key, waiting)
+
+    def _work(self) -> None:
+        """Gives free processes what waits."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for process in [*self._processes]:
+            if process.busy:
+                continue
+            batch = self._calls.next(_now())
+            if isinstance(batch, float):
+                self._timer = asyncio.get_running_loop().call_later(batch, self._work)
+                return
+            if batch is None:
+                return
+            self._begin(process, *batch)
+        self._grow()
+
+    def _begin(self, process: Process, key: Hashable, batch: Sequence[Waiting[Call]]) -> None:
+        """Submits a batch to a process."""
+        began = _now()
+        live = [waiting for waiting in batch if not self._is_late(waiting, began)]
+        if not live:
+            asyncio.get_running_loop().call_soon(self._work)
+            return
+        published, question = live[0].item.published, live[0].item.question
+        process.busy = True
+        try:
+            process.load(published, self._catalogue)
+            params = {"version": published.version, "question": question, **_limit_of(live, began)}
+            params["calls"] = [_described(waiting, began) for waiting in live]
+            body = joined(process.host, [waiting.item.body for waiting in live])
+            running = process.host.submit("published-ask", params, body=body)
+        except HostGone:  # nothing of it has run
+            for waiting in live:
+                self._calls.add(key, waiting, most=len(live))
+            self._end_work(process, is_gone=True)
+            return
+        except OSError as error:
+            for waiting in live:
+                _refuse(waiting.item, overloaded(f"no process can compute it ({error})"))
+            self._end_work(process, is_gone=False)
+            return
+        counts = self.counts[live[0].item.name]
+        counts.queue_seconds += sum(began - waiting.since for waiting in live)
+        running.reply.add_done_callback(partial(self._on_reply, process, key, live, began))
+
+    def _is_late(self, waiting: Waiting[Call], now: float) -> bool:
+        """Returns whether a call has no caller any more, or not enough time."""
+        call = waiting.item
+        if call.reply.done():
+            return True
+        if call.time_limit is None or now - waiting.since <= call.time_limit:
+            return False
+        text = f"not begun within {call.time_limit:g} s, the time that its caller gives it"
+        _refuse(call, Problem("deadline_exceeded", text, limit=call.time_limit))
+        return True
+
+    def _on_reply(
+        self,
+        process: Process,
+        key: Hashable,
+        batch: Sequence[Waiting[Call]],
+        began: float,
+        future: asyncio.Future[Reply],
+    ) -> None:
+        """Answers the calls of a batch."""
+        calls = [waiting.item for waiting in batch]
+        counts, version = self.counts[calls[0].name], calls[0].published.version
+        counts.sizes[len(calls)] += 1
+        counts.compute_seconds += _now() - began
+        problem: Problem | None = None
+        try:
+            reply = future.result()
+            if reply.code is None:
+                self._calls.note(key, len(calls), _now() - began)
+                self._answer(calls, reply, counts)
+            else:
+                problem = Problem(reply.code, reply.facts["message"], **reply.facts["details"])
+        except HostGone as error:
+            problem = Problem("internal", f"the process that computed it has ended: {error}")
+        if problem is not None and len(calls) > 1 and version not in process.refused:  # one of them may be the reason
+            for waiting in batch:
+                self._calls.add((key, id(waiting.item)), waiting, most=1)
+        elif problem is not None:
+            counts.problems += len(calls)
+            for call in calls:
+                _refuse(call, process.refused.get(version, problem))
+        self._end_work(process, is_gone=process.host.ended.done())
+
+    def _answer(self, calls: Sequence[Call], reply: Reply, counts: Counts) -> None:
+        position = 0
+        for call, (length, content_type, problem) in zip(calls, reply.facts["parts"], strict=True):
+            if problem is not None:
+                counts.problems += 1
+                code, message, details = problem
+                _refuse(call, Problem(code, message, **details))
+                continue
+            body = reply.body[position : position + length]
+            position += length
+            if not call.reply.done():
+                call.reply.set_result(Part(bytes(body) if length <= _COPIED else body, content_type))
+
+    def _end_work(self, process: Process, *, is_gone: bool) -> None:
+        process.busy, process.idle_since = False, _now()
+        if is_gone and process in self._processes:
+            self._processes.remove(process)
+        self._work()
+
+    # ------------------------------------------------------------------------------------------------------ processes
+    async def ready(self, published: Published) -> int:
+        """Waits until a process has loaded a version; returns how many processes there are.
+
+        Raises:
+            Problem: None could be started, or the version could not be loaded.
+        """
+        while not (self._processes or self._stopping):
+            self._grow(at_once=True)
+            if self._starting is not None and (problem := await asyncio.shield(self._starting)) is not None:
+                raise Problem(problem.code, problem.detail, headers=problem.headers, **problem.details)
+        if self._stopping:
+            raise shutting_down()
+        process = self._processes[0]
+        try:
+            process.load(published, self._catalogue)
+            waited = process.host.submit("published-loaded", {"version": published.version})
+            reply = await asyncio.shield(waited.reply)
+        except (HostGone, OSError) as error:
+            raise overloaded(f"the function cannot be loaded ({error})") from None
+        if reply.code is not None:
+            raise process.refused.get(published.version) or Problem(reply.code, reply.facts["message"])
+        return len(self._processes)
+
+    def warm(self) -> None:
+        """Starts a process if a function is published, which loads those that were published last."""
+        if self._catalogue.newest(1):
+            self._grow(at_once=True)
+
+    def _grow(self, *, at_once: bool = False) -> None:
+        """Starts a process if calls have waited for one for a while."""
+        if self._stopping or self._starting is not None or len(self._processes) >= self._most:
+            return
+        oldest = self._calls.oldest()
+        if self._processes and oldest is None:
+            return
+        wait = 0.0 if oldest is None or not self._processes else _GROW_SECONDS - (_now() - oldest)
+        if wait > 0 and not at_once:
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(wait, self._work)
+            return
+        self._starting = asyncio.get_running_loop().create_task(self._start())
+
+    async def _start(self) -> Problem | None:
+        """Starts a process; returns why none could be started."""
+        problem: Problem | None = None
+        try:
+            limits, forever = self._limits, Terms(float("inf"), float("inf"))
+            record = SessionRecord(new_uid(), "published", "published", self._device, limits, time.time(), forever)
+            host, _ = await self._starts.host(record, dict)
+            host.name, host.log_facts = "a process of published functions", {}
+            process = Process(host, idle_since=_now())
+            self._processes.append(process)
+            host.ended.add_done_callback(partial(self._on_ended, process))
+            for published in self._catalogue.newest(_LOADED_FIRST):
+                with suppress(HostGone, OSError):
+                    process.load(published, self._catalogue)
+        except Problem as error:
+            problem = error
+        finally:
+            self._starting = None
+        if problem is not None and not self._processes:
+            for waiting in self._calls.take_all():
+                _refuse(waiting.item, problem)
+        self._work()
+        return problem
+
+    def _on_ended(self, process: Process, ended: asyncio.Future[Ending]) -> None:
+        if process in self._processes:
+            self._processes.remove(process)
+            log.warning("a process of published functions has ended: %s", ended.result().text)
+            if not self._stopping:
+                self.warm()
+                self._work()
+
+    async def sweep(self) -> None:
+        """Ends processes that idle, but for the last one, until it is cancelled."""
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            needed = 1 if self._catalogue.names else 0
+            for process in self._processes[needed:]:
+                if not process.busy and _now() - process.idle_since > _IDLE_SECONDS:
+                    self._processes.remove(process)
+                    await process.host.end(Ending(Reason.IDLE, "it was not needed any more"))
+
+    async def drain(self, grace: float) -> None:
+        """Takes no more calls, and lets those that wait and run finish for `grace` seconds."""
+        self._stopping = True
+        for waiting in self._calls.take_all():
+            _refuse(waiting.item, shutting_down())
+        running = [running.reply for process in self._processes for running in process.host.running]
+        if running:
+            await asyncio.wait(running, timeout=grace)
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends all processes."""
+        self._stopping = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._starting is not None:
+            self._starting.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._starting
+        processes, self._processes = self._processes, []
+        await asyncio.gather(
+            *[process.host.end(Ending(Reason.SHUTDOWN, "the server shut down")) for process in processes]
+        )
+
+
+def _now() -> float:
+    return time.monotonic()
+
+
+def _refuse(call: Call, problem: Problem) -> None:
+    if not call.reply.done():
+        call.reply.set_exception(Problem(problem.code, problem.detail, headers=problem.headers, **problem.details))
+
+
+def _described(waiting: Waiting[Call], began: float) -> tuple[int, str, Mapping[str, Any], int]:
+    call = waiting.item
+    return len(call.body), call.content_type, call.params, round((began - waiting.since) * 1e6)
+
+
+def _limit_of(batch: Sequence[Waiting[Call]], now: float) -> dict[str, float]:
+    """Returns the time limit of a batch: that of the caller who gives most, if all give one."""
+    limits = [call.item.time_limit for call in batch]
+    left = [limit - (now - call.since) for limit, call in zip(limits, batch, strict=True) if limit is not None]
+    return {TIME_LIMIT: max(max(left), 0.001)} if len(left) == len(batch) else {}
