@@ -1,7 +1,4 @@
-"""The ops of `tf.raw_ops` that are more than one call of a public function; their arguments are TensorFlow's.
-
-Long because it has a function for each op.
-"""
+"""The ops of `tf.raw_ops` that are more than one call of a public function; their arguments are TensorFlow's."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from teletape._generated import sorting as ordered
 from teletape._generated.elementwise import arithmetic, complex, logic, math
 from teletape._generated.linalg import eigen
 from teletape._generated.linalg import einsum as sums_of_products
@@ -22,7 +18,7 @@ from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
 from teletape.tf.ops.arrays import counting, create
 from teletape.tf.ops.linalg import decompositions
-from teletape.tf.ops.nn import convolutions, pools, windows
+from teletape.tf.ops.nn import convolutions, windows
 from teletape.tf.ops.random import stateless
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
@@ -173,63 +169,22 @@ def bincount(arr: Any, size: Any, weights: Any) -> Tensor:
     return counting.bincount(arr, chosen, size, size, dtype)
 
 
-def lower_bound(sorted_inputs: Any, values: Any, out_type: Any) -> Tensor:
-    """For each value the first index at which it can be inserted into the sorted row."""
-    return ordered.searchsorted(sorted_inputs, values, "left", out_type)
-
-
-def upper_bound(sorted_inputs: Any, values: Any, out_type: Any) -> Tensor:
-    """For each value the last index at which it can be inserted into the sorted row."""
-    return ordered.searchsorted(sorted_inputs, values, "right", out_type)
-
-
 def stateless_uniform_int(shape: Any, seed: Any, minval: Any, maxval: Any) -> Tensor:
     """Integers evenly distributed in [minval, maxval), of the dtype of the bounds."""
     return stateless.stateless_uniform(shape, seed, minval, maxval, convert_to_tensor(minval).dtype)
-
-
-def _pairs(padding: str, explicit_paddings: Sequence[int]) -> Any:
-    """The padding for a public function: the raw op's "EXPLICIT" has its numbers in a list, two for each axis."""
-    if padding != "EXPLICIT":
-        return padding
-    return list(zip(explicit_paddings[::2], explicit_paddings[1::2], strict=True))
-
-
-def conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: str,
-    use_cudnn_on_gpu: bool,
-    explicit_paddings: Sequence[int],
-    data_format: str,
-    dilations: Any,
-) -> Tensor:
-    """A convolution of images."""
-    return convolutions.conv2d(input, filter, strides, _pairs(padding, explicit_paddings), data_format, dilations)
 
 
 def depthwise_conv2d(
     input: Any,
     filter: Any,
     strides: Any,
-    padding: str,
-    explicit_paddings: Sequence[int],
+    padding: Any,
     data_format: str,
     dilations: Sequence[int],
 ) -> Tensor:
     """A convolution of each channel by itself; `dilations` has four numbers here."""
     lengths = dilations[2:] if data_format == "NCHW" else dilations[1:3]
-    return convolutions.depthwise_conv2d(
-        input, filter, strides, _pairs(padding, explicit_paddings), data_format, lengths
-    )
-
-
-def max_pool(
-    input: Any, ksize: Any, strides: Any, padding: str, explicit_paddings: Sequence[int], data_format: str
-) -> Tensor:
-    """The largest element of each window."""
-    return pools.max_pool2d(input, ksize, strides, _pairs(padding, explicit_paddings), data_format)
+    return convolutions.depthwise_conv2d(input, filter, strides, padding, data_format, lengths)
 
 
 # ------------------------------------------------------------------------------------ gradients by images and filters
@@ -249,85 +204,24 @@ def _as_format(images: Tensor, data_format: str) -> Tensor:
     return shape.transpose(images, [0, 3, 1, 2]) if data_format == "NCHW" else images
 
 
-def conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: str,
-    use_cudnn_on_gpu: bool,
-    explicit_paddings: Sequence[int],
-    data_format: str,
-    dilations: Any,
-) -> Tensor:
-    """The gradient of Conv2D by its images, of shape `input_sizes`."""
-    pairs = _pairs(padding, explicit_paddings)
-    return convolutions.conv2d_transpose(out_backprop, filter, input_sizes, strides, pairs, data_format, dilations)
-
-
 def conv2d_backprop_filter(
     input: Any,
     filter_sizes: Any,
     out_backprop: Any,
     strides: Any,
-    padding: str,
-    use_cudnn_on_gpu: bool,
-    explicit_paddings: Sequence[int],
+    padding: Any,
     data_format: str,
     dilations: Any,
 ) -> Tensor:
     """The gradient of Conv2D by its filters, of shape `filter_sizes`."""
-    attrs = _windows(_pairs(padding, explicit_paddings), data_format, strides=strides, dilations=dilations)
+    attrs = _windows(padding, data_format, strides=strides, dilations=dilations)
     images, grads = (_channels_last(x, data_format) for x in (input, out_backprop))
     return call(ops.conv2d_backprop_filter, (images, grads), shape=to.ints(filter_sizes, "filter_sizes"), **attrs)
 
 
-def depthwise_conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: str,
-    explicit_paddings: Sequence[int],
-    data_format: str,
-    dilations: Any,
-) -> Tensor:
-    """The gradient of DepthwiseConv2dNative by its images, of shape `input_sizes`."""
-    pairs = _pairs(padding, explicit_paddings)
-    return convolutions.depthwise_conv2d_backprop_input(
-        input_sizes, filter, out_backprop, strides, pairs, data_format, dilations
-    )
-
-
-def depthwise_conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: str,
-    explicit_paddings: Sequence[int],
-    data_format: str,
-    dilations: Any,
-) -> Tensor:
-    """The gradient of DepthwiseConv2dNative by its filters, of shape `filter_sizes`."""
-    pairs = _pairs(padding, explicit_paddings)
-    return convolutions.depthwise_conv2d_backprop_filter(
-        input, filter_sizes, out_backprop, strides, pairs, data_format, dilations
-    )
-
-
-def max_pool_grad(
-    orig_input: Any,
-    orig_output: Any,
-    grad: Any,
-    ksize: Any,
-    strides: Any,
-    padding: str,
-    explicit_paddings: Sequence[int],
-    data_format: str,
-) -> Tensor:
+def max_pool_grad(orig_input: Any, grad: Any, ksize: Any, strides: Any, padding: Any, data_format: str) -> Tensor:
     """The gradient of MaxPool: `grad` at the largest element of each window."""
-    attrs = _windows(_pairs(padding, explicit_paddings), data_format, ksize=ksize, strides=strides)
+    attrs = _windows(padding, data_format, ksize=ksize, strides=strides)
     images, grads = (_channels_last(x, data_format) for x in (orig_input, grad))
     return _as_format(call(ops.max_pool_backprop, (grads, images), **attrs), data_format)
 
