@@ -60,16 +60,19 @@ _OPS = {name: op for op in CATALOGUE.values() for function in op.functions for n
 HOMES = tuple(
     f"teletape.{name}."
     for name in (
-        "control_flow",
-        "derivatives",
-        "files",
-        "linear_operators",
-        "ops",
-        "ragged_tensors.forms",
-        "ragged_tensors.functions",
-        "sparse_tensors",
-        "text",
-        "variables.generator",
+        "_generated",
+        "core.calls",
+        "core.derivatives",
+        "extras.audio",
+        "extras.linear_operators",
+        "extras.ragged_tensors.forms",
+        "extras.ragged_tensors.functions",
+        "extras.sparse_tensors",
+        "extras.text",
+        "tf.control_flow",
+        "tf.files",
+        "tf.ops",
+        "tf.sessions.reading",
     )
 )
 

@@ -17,7 +17,7 @@ PLAIN = {
     "locks.py": "they are in a ReentrantLock",
     "sealed_batch.py": "a latch, which another thread releases",
     "sender.py": "a latch of the sender's thread, which waits for a short time",
-    "session_functions.py": "a latch of a block that waits for a session, which the block before it releases",
+    "pool.py": "a latch of a block that waits for a session, which the block before it releases",
     "uploader.py": "a dataset's thread has it, and a child has no session",
     "cache.py": "who does not get it goes on without a plan",
     "gpu.py": "no handler copies to a GPU, and a child cannot use one",
