@@ -114,7 +114,8 @@ def subjects() -> list[Subject]:
     modules = public_surface.by_module()
     for path in (*list(MODULES)[1:], ""):
         for name, value in modules.get(path, {}).items():
-            if isinstance(value, FunctionType | type) and f"{value.__module__}.".startswith(HOMES) and not _raw(value):
+            at_home = isinstance(value, FunctionType | type) and f"{value.__module__}.".startswith(HOMES)
+            if at_home and not _raw(value) and not inspect.iscoroutinefunction(value):  # its example takes a loop
                 names.setdefault(value, []).append(f"{path}.{name}".lstrip("."))
     listed = [Subject(value, own[0].rpartition(".")[0], tuple(own)) for value, own in names.items()]
     return sorted(listed, key=lambda subject: subject.names[0].lower())
