@@ -27,10 +27,15 @@ F32 = np.float32
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
-def test_op_obeys_law(name, law):
-    check_op(CATALOGUE[name], law=law)
+def test_op_obeys_every_law(name):
+    broken = []
+    for law in LAWS:
+        try:
+            check_op(CATALOGUE[name], law=law)
+        except LawError as error:
+            broken.append(str(error))
+    assert not broken, "\n".join(broken)
 
 
 @pytest.mark.parametrize("name", sorted(CATALOGUE))

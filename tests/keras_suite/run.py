@@ -143,7 +143,9 @@ def run(
         if http:
             command = [sys.executable, str(ROOT / "scripts" / "with_server.py"), *command]
         # Processes of xdist must collect the same tests in one order; Keras draws some of them from sets.
-        variables = os.environ | environment | {OUTCOMES: str(file), "PYTHONHASHSEED": "0"}
+        # Test processes share the cores: threads of small matrix products would wait for each other.
+        fixed = {OUTCOMES: str(file), "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
+        variables = os.environ | environment | fixed
         # pytest runs away from the sources: a process of xdist has the current folder on its path.
         subprocess.run(command, cwd=folder, env=variables, check=False)
         if not file.exists():
