@@ -1,12 +1,20 @@
-"""A client of the shared server, and a session of the test's own in it."""
+"""A client of the shared server, a session of the test's own in it, and a browser."""
 
+import os
+import shutil
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 from rest_client import Rest
 
 from serving import ok
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 
 @pytest.fixture(scope="module")
@@ -22,3 +30,17 @@ def rest(http: httpx.Client) -> Iterator[Rest]:
     session = Rest(http, ok(http.post("/v1/sessions", json={})).json()["id"])
     yield session
     http.delete(session.path)
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """Debian's Chromium, for a module: Playwright's loop, in which no other can start, ends with it."""
+    from playwright.sync_api import sync_playwright
+
+    environment: dict[str, str | float | bool] = {
+        name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
+    }
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, env=environment)
+        yield chromium
+        chromium.close()

@@ -1,9 +1,7 @@
 """The API page in a real browser: tried as a person tries it, and asking no host but its own for anything."""
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -11,11 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PATIENCE = 30_000  # milliseconds: the browser may be busy with itself
 
 
@@ -33,28 +30,17 @@ def seen() -> Seen:
 
 
 @pytest.fixture
-def page(server_url: str, seen: Seen) -> "Iterator[Page]":
+def page(browser: "Browser", server_url: str, seen: Seen) -> "Iterator[Page]":
     """The API page, filled."""
-    from playwright.sync_api import sync_playwright
-
-    environment: dict[str, str | float | bool] = {
-        k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")
-    }
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, env=environment)
-        try:
-            api_page = browser.new_page()
-            api_page.set_default_timeout(PATIENCE)
-            api_page.on("request", lambda request: seen.requests.append(request.url))
-            api_page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-            api_page.on(
-                "console", lambda message: seen.complaints.append(message.text) if message.type == "error" else None
-            )
-            api_page.goto(f"{server_url}/docs")
-            api_page.locator(".opblock").first.wait_for()
-            yield api_page
-        finally:
-            browser.close()
+    api_page = browser.new_page()
+    api_page.set_default_timeout(PATIENCE)
+    api_page.on("request", lambda request: seen.requests.append(request.url))
+    api_page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    api_page.on("console", lambda message: seen.complaints.append(message.text) if message.type == "error" else None)
+    api_page.goto(f"{server_url}/docs")
+    api_page.locator(".opblock").first.wait_for()
+    yield api_page
+    api_page.close()
 
 
 def execute(page: "Page", operation: str) -> Any:

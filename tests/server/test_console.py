@@ -1,8 +1,6 @@
 """The console in a real browser: watch sessions, cancel, extend and end them; look into tapes, also long ones."""
 
-import os
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PATIENCE = 30_000  # milliseconds: the browser may be busy with itself
 MOST_BYTES = 200_000
 LOOP = {
@@ -42,19 +39,6 @@ def console_server() -> Iterator[Server]:
     settings = Settings(sessions=200, sessions_per_key=200, max_iterations=1 << 40, time_limit=200.0, log_level="error")
     with Server(settings).running() as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    from playwright.sync_api import sync_playwright
-
-    environment: dict[str, str | float | bool] = {
-        k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")
-    }
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, env=environment)
-        yield chromium
-        chromium.close()
 
 
 Opener = Callable[..., "Page"]

@@ -1,8 +1,6 @@
 """A page on another origin in a real browser: an allowed one computes, a refused one changes and reads nothing."""
 
 import http.server
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,11 +11,10 @@ from serving import KEYS, Server, ok
 from teletape_server.settings import Settings
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 #: What an application does: a gradient, a session with a binary tensor, a refusal, the progress of a request.
 PROGRAM = """
 async ([server, key]) => {
@@ -87,21 +84,12 @@ def origin() -> Iterator[str]:
 
 
 @pytest.fixture
-def page() -> "Iterator[Page]":
+def page(browser: "Browser") -> "Iterator[Page]":
     """An empty tab."""
-    from playwright.sync_api import sync_playwright
-
-    environment: dict[str, str | float | bool] = {
-        name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
-    }
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, env=environment)
-        try:
-            tab = browser.new_page()
-            tab.set_default_timeout(60_000)
-            yield tab
-        finally:
-            browser.close()
+    tab = browser.new_page()
+    tab.set_default_timeout(60_000)
+    yield tab
+    tab.close()
 
 
 @pytest.mark.parametrize("keys", [{}, KEYS], ids=["without keys", "with keys"])

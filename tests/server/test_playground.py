@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PATIENCE = 30_000  # milliseconds: the browser may be busy with itself
 MOST_BYTES = 700_000
 #: What a preset shows: results by title, and the codes of its explanations.
@@ -37,19 +35,6 @@ PRESETS = {
     "classifier": ({"loss": "0.5596"}, []),
     "loop": ({}, []),
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    from playwright.sync_api import sync_playwright
-
-    environment: dict[str, str | float | bool] = {
-        k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")
-    }
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, env=environment)
-        yield chromium
-        chromium.close()
 
 
 Opener = Callable[..., "Page"]
