@@ -144,3 +144,19 @@ def test_an_unexpected_keyword_argument_is_answered_with_the_nearest(call: Any, 
 def test_of_a_function_of_the_program_the_message_stays() -> None:
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'b'$"):
         tf.map_fn(lambda x: (lambda a: a)(b=x), tf.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: tf.experimental.numpy.moveaxis(tf.ones([2, 3]), 5, 0), "axis=5"),
+        (lambda: tf.experimental.numpy.take_along_axis(tf.ones([2, 3]), tf.zeros([2, 3], tf.int64), 5), "axis=5"),
+        (lambda: tf.experimental.numpy.linspace(0, 1, 3, endpoint=False, axis=5), "axis=5"),
+        (lambda: tf.sparse.transpose(tf.sparse.from_dense([[1.0, 2.0]]), [2, 3]), "perm=2"),
+        (lambda: tf.ragged.constant([[1], []]).merge_dims(0, 5), "inner_axis=5"),
+        (lambda: tf.concat([tf.ragged.constant([[1], []])] * 2, 5), "axis=5"),
+    ],
+)
+def test_an_axis_out_of_range_is_refused(call: Any, name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} out of bounds: expected -"):
+        call()

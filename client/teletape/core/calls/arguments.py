@@ -233,6 +233,14 @@ def axis(x: Any, default: Any) -> int:
     return whole(default if x is None else x)
 
 
+def axis_within(axis: Any, rank: int, name: str = "axis") -> int:
+    """One axis of `rank`, counted from the front; ValueError if it is out of range."""
+    number = whole(axis)
+    if not -rank <= number < rank:
+        raise ValueError(f"{name}={number} out of bounds: expected -{rank}<={name}<{rank}")
+    return number % rank
+
+
 def pairs(x: Any) -> tuple[tuple[int, int], ...]:
     """Pairs [before, after] from lists, an array or a tensor (whose values are read).
 

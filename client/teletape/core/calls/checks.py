@@ -16,14 +16,13 @@ from teletape.core.calls.dispatch import call, convert_to_tensor
 from teletape.core.errors import FailedPreconditionError
 from teletape.core.sessions.current import current
 from teletape.core.tensors import dtypes
-from teletape.core.tensors.convert import c_name
 from teletape.core.tensors.indexed_slices import IndexedSlices, SparseValue
 from teletape.core.tensors.tensor import Tensor, TensorLike
 from teletape.core.tensors.tensor_shape import TensorShape, as_shape
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 from teletape_engine.ops.linalg.einsum import terms
-from teletape_engine.spec import shape_text
+from teletape_engine.spec import KERNEL_NAMES, shape_text
 
 
 # ------------------------------------------------------------------------------------------------------------- checks
@@ -177,7 +176,9 @@ def itself_if_dtype(x: Tensor, dtype: Any) -> Tensor | None:
     if x.dtype is wanted:
         return x
     if dtypes.string in (x.dtype, wanted):
-        raise UnimplementedError(f"Cast {c_name(x.dtype)} to {c_name(wanted)} is not supported [Op:Cast]")
+        raise UnimplementedError(
+            f"Cast {KERNEL_NAMES[x.dtype.np]} to {KERNEL_NAMES[wanted.np]} is not supported [Op:Cast]"
+        )
     return None
 
 

@@ -24,7 +24,7 @@ from teletape.core.variables.variable import Variable
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.recording.custom import VariableReadLog
-from teletape_engine.spec import Spec
+from teletape_engine.spec import KERNEL_NAMES, Spec
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -183,7 +183,7 @@ def as_cotangent(gradient: Any, spec: Spec) -> Any:
     try:
         return dispatch.convert_to_tensor(gradient, dtype).operand()
     except (TypeError, ValueError) as error:
-        kind = {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+        kind = KERNEL_NAMES[dtype.np]
         raise TypeError(f"Cannot convert {gradient!r} to EagerTensor of dtype {kind}") from error
 
 

@@ -91,11 +91,11 @@ def paused(
             if isinstance(context, VariableReadLog):
                 recorder.context.open(context)
             elif isinstance(context, Tape):
-                owner.resume_tape(context)
+                owner.open_tape(context)
             else:
                 for value, tangent in pairs.get(context, ()):
                     context.watch(value, tangent)
-                owner.resume_accumulator(context, pairs.get(context, ()))
+                owner.open_accumulator(context, pairs.get(context, ()))
 
 
 def _pause(owner: Session, context: Any) -> None:

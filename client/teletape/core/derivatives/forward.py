@@ -84,12 +84,9 @@ class ForwardAccumulator:
     def __enter__(self) -> ForwardAccumulator:
         if self._recording:
             raise ValueError("Accumulator is already recording.")
-        if self._opened:
-            self._session.resume_accumulator(self._accumulator)
-        else:
-            self._session.open_accumulator(self._accumulator, list(self._pairs.values()))
-            self._opened = True
-            self._pairs.clear()
+        self._session.open_accumulator(self._accumulator, list(self._pairs.values()))
+        self._opened = True
+        self._pairs.clear()
         self._recording = True
         return self
 

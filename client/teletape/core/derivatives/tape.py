@@ -107,9 +107,7 @@ class GradientTape(Jacobians, SparseDerivatives, TapeInspection):
                 watch_accessed=bool(self._watch_accessed_variables),
                 replayable=bool(self._replayable),
             )
-            self._session.open_tape(self._tape)
-        else:
-            self._of_session().resume_tape(self._tape)
+        self._of_session().open_tape(self._tape)
         self._recording = True
 
     def _pop(self) -> None:

@@ -242,6 +242,10 @@ class RemoteSession(Session):
 
     # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
+        if tape.name is not None:
+            super().open_tape(tape)
+            self.recorder().emit(commands.TapeResume(tape.name.id))
+            return
         self._thread.enter_task()
         recorder = self.recorder()
         if not recorder.context.tapes:
@@ -263,10 +267,6 @@ class RemoteSession(Session):
     def pause_tape(self, tape: Tape) -> None:
         super().pause_tape(tape)
         self.recorder().emit(commands.TapePause(tape.name.id))
-
-    def resume_tape(self, tape: Tape) -> None:
-        super().resume_tape(tape)
-        self.recorder().emit(commands.TapeResume(tape.name.id))
 
     def reset_tape(self, tape: Tape) -> None:
         super().reset_tape(tape)
@@ -384,19 +384,16 @@ class RemoteSession(Session):
         return parts, facts
 
     # --------------------------------------------------------------------------------------------------- accumulators
-    def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]]) -> None:
+    def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
         super().open_accumulator(accumulator, pairs)
-        recorder = self.recorder()
-        accumulator.name = recorder.new_name()
-        recorder.emit(commands.AccumulatorOpen(accumulator.name.id, *_pair_ids(pairs)))
+        recorder, command = self.recorder(), commands.AccumulatorResume
+        if accumulator.name is None:
+            accumulator.name, command = recorder.new_name(), commands.AccumulatorOpen
+        recorder.emit(command(accumulator.name.id, *_pair_ids(pairs)))
 
     def close_accumulator(self, accumulator: Accumulator) -> None:
         super().close_accumulator(accumulator)
         self.recorder().emit(commands.AccumulatorClose(accumulator.name.id))
-
-    def resume_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
-        super().resume_accumulator(accumulator, pairs)
-        self.recorder().emit(commands.AccumulatorResume(accumulator.name.id, *_pair_ids(pairs)))
 
     def jvp(self, accumulator: Accumulator, targets: Sequence[Any]) -> list[Any]:
         recorder = self.recorder()

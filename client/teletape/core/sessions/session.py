@@ -288,7 +288,7 @@ class Session(ABC):
 
     # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
-        """Makes a new tape active in this thread, or in this async task."""
+        """Makes a tape active in this thread, or in this async task: a new one, or one that was paused."""
         self._thread.enter_task()
         self.recorder().context.open(tape)
 
@@ -300,11 +300,6 @@ class Session(ABC):
         """Stops the tape's recording; its record stays."""
         self.recorder().context.pause(tape)
         self._thread.leave_task()
-
-    def resume_tape(self, tape: Tape) -> None:
-        """Makes a paused tape active in this thread, or in this async task, again."""
-        self._thread.enter_task()
-        self.recorder().context.open(tape)
 
     def reset_tape(self, tape: Tape) -> None:
         """Removes everything that the tape has recorded and tracks."""
@@ -357,8 +352,13 @@ class Session(ABC):
         raise NotImplementedError  # pragma: no cover - not of a trace
 
     # --------------------------------------------------------------------------------------------------- accumulators
-    def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]]) -> None:
-        """Makes a new accumulator active in this thread or task; it already has these (primal, tangent)."""
+    def open_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
+        """Makes an accumulator active in this thread or task: a new one, or one that was closed.
+
+        Args:
+            accumulator: The accumulator.
+            pairs: The (primal, tangent) that it got since it was closed, or before it was opened.
+        """
         self._thread.enter_task()
         self.recorder().context.open_accumulator(accumulator)
 
@@ -366,11 +366,6 @@ class Session(ABC):
         """Stops the accumulator's recording."""
         self.recorder().context.close_accumulator(accumulator)
         self._thread.leave_task()
-
-    def resume_accumulator(self, accumulator: Accumulator, pairs: Sequence[tuple[Any, Any]] = ()) -> None:
-        """Makes the accumulator active in this thread or task again; it already has these (primal, tangent) as well."""
-        self._thread.enter_task()
-        self.recorder().context.open_accumulator(accumulator)
 
     def jvp(self, accumulator: Accumulator, targets: Sequence[Any]) -> list[Any]:
         """Returns the tangents of recorded values and variables, None for a target without one."""

@@ -15,7 +15,7 @@ from teletape.core.tensors.composite import RaggedValue
 from teletape.core.tensors.dtypes import DType
 from teletape.core.tensors.tensor_shape import TensorShape
 from teletape_engine.arrays import HostArray
-from teletape_engine.spec import INTEGER
+from teletape_engine.spec import INTEGER, KERNEL_NAMES
 
 _TEXT: Final = (str, bytes, np.str_, np.bytes_)
 _INT32: Final = np.iinfo(np.int32)
@@ -165,7 +165,7 @@ def _from_python(value: Any, dtype: DType | None) -> HostArray:
     if dtype is None or not kinds <= _TAKES.get(dtype, _NOTHING):
         own = _inferred(leaves, kinds)
         if dtype is not None and not _holds(dtype, own, empty=not leaves):
-            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(dtype)}")
+            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {KERNEL_NAMES[dtype.np]}")
         wanted = dtype or own
     assert wanted is not None
     if wanted is dtypes.string:
@@ -178,7 +178,7 @@ def _from_python(value: Any, dtype: DType | None) -> HostArray:
                 return np.array(leaves, dtype=np.int64).astype(wanted.np).reshape(shape)
             array = np.array(leaves, dtype=wanted.np).reshape(shape)
     except OverflowError:
-        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {c_name(wanted)}") from None
+        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {KERNEL_NAMES[wanted.np]}") from None
     if dtype is None and wanted is dtypes.float32 and np.isinf(array).any() and not all(np.isinf(leaves)):
         finite = np.isfinite(np.array(leaves, np.float64)).reshape(shape)
         if (np.isinf(array) & finite).any():
@@ -266,8 +266,3 @@ def wrapped(number: int, dtype: np.dtype[Any]) -> int:
     """The number modulo the range of an integer dtype, as TensorFlow's arithmetic wraps one that does not fit."""
     low, high = _BOUNDS[dtype]
     return (number - low) % (high - low + 1) + low
-
-
-def c_name(dtype: DType) -> str:
-    """The name of a dtype in messages of TensorFlow's runtime."""
-    return {"float32": "float", "float64": "double", "float16": "half"}.get(dtype.name, dtype.name)

@@ -14,6 +14,7 @@ from teletape._generated import sorting as ordered
 from teletape._generated.elementwise import arithmetic, logic
 from teletape._generated.shapes import cast, index, rearrange
 from teletape._generated.shapes import shape as shapes
+from teletape.core.calls import arguments as to
 from teletape.core.calls.dispatch import constant
 from teletape.core.errors import InvalidArgumentError
 from teletape.core.tensors import dtypes
@@ -97,7 +98,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
     a = array(a)
     count = len(a.shape)
     sources, targets = (
-        [at % count for at in np.atleast_1d(np.asarray(axes)).tolist()] for axes in (source, destination)
+        [to.axis_within(at, count) for at in np.atleast_1d(np.asarray(axes)).tolist()] for axes in (source, destination)
     )
     order = [axis for axis in range(count) if axis not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
@@ -374,7 +375,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
     if axis is None:
         return take_along_axis(_reshape(a, [-1]), positions, 0)
     count = len(a.shape)
-    at = axis % count
+    at = to.axis_within(axis, count)
     length = array(a.shape[at], positions.dtype)
     positions = tf_arrays.where(logic.less(positions, array(0, positions.dtype)), positions + length, positions)
     common = [

@@ -10,6 +10,7 @@ from teletape._generated.elementwise import arithmetic
 from teletape._generated.elementwise import math as functions
 from teletape._generated.shapes import cast
 from teletape._generated.shapes import shape as shapes
+from teletape.core.calls import arguments as to
 from teletape.core.calls.dispatch import constant
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
@@ -171,7 +172,7 @@ def linspace(
     else:
         counts = tensor_of(np.arange(num), kind)
         shape = [1] * len(step.shape)
-        at = axis if axis >= 0 else axis + len(shape) + 1
+        at = to.axis_within(axis, len(shape) + 1)
         counts = shapes.reshape(counts, [*shape[:at], num, *shape[at:]])
         numbers = shapes.expand_dims(first, at) + shapes.expand_dims(step, at) * counts
     return (numbers, step) if retstep else numbers

@@ -13,6 +13,7 @@ from teletape._generated.elementwise import logic
 from teletape._generated.elementwise import math as functions
 from teletape._generated.shapes import cast
 from teletape._generated.shapes import shape as shapes
+from teletape.core.calls import arguments as to
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
 from teletape.extras.numpy_api.promotion import Preference, array, common_dtype, dtype_of, inexact
@@ -176,7 +177,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if values.shape != scale.shape:
         if axis is None or len(scale.shape) != 1 or scale.shape[0] != values.shape[axis]:
             raise ValueError(f"weights of shape {scale.shape} do not fit an array of shape {values.shape}, axis {axis}")
-        at = axis % len(values.shape)
+        at = to.axis_within(axis, len(values.shape))
         scale = shapes.reshape(scale, [-1 if i == at else 1 for i in range(len(values.shape))])
         scale = shapes.broadcast_to(scale, values.shape)
     total = reduce.reduce_sum(scale, axis)

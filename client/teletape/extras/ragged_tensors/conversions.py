@@ -226,7 +226,7 @@ def merge_dims(self: RaggedTensor, outer_axis: int, inner_axis: int) -> Any:
         ValueError: Axes out of range, or in the wrong order.
     """
     rank = len(self.shape)
-    outer, inner = _axis(outer_axis, rank, "outer_axis"), _axis(inner_axis, rank, "inner_axis")
+    outer, inner = to.axis_within(outer_axis, rank, "outer_axis"), to.axis_within(inner_axis, rank, "inner_axis")
     if not outer < inner:
         if outer == inner:
             return self
@@ -252,9 +252,3 @@ def _merged(value: Any, outer: int, inner: int) -> Any:
         splits = values.partition.numbers()[partition.numbers()]
         partition, values = RowPartition.of_numbers(splits, partition.dtype, whole), values.values
     return RaggedTensor.of(values, partition)
-
-
-def _axis(axis: int, rank: int, name: str) -> int:
-    if not -rank <= axis < rank:
-        raise ValueError(f"{name}={axis} out of bounds: expected -{rank}<={name}<{rank}")
-    return axis % rank

@@ -17,6 +17,7 @@ from teletape.extras.sparse_tensors.tensor import SparseTensor, sparse
 from teletape.tf.ops.arrays.places import entries_at
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
+from teletape_engine.spec import axis_in
 
 __all__ = [
     "expand_dims",
@@ -162,10 +163,7 @@ def expand_dims(sp_input: SparseTensor, axis: to.IntInput | None = None, name: s
     """
     value = sparse(sp_input)
     rank = len(value.shape)
-    at = rank if axis is None else to.whole(axis)
-    if not -rank - 1 <= at <= rank:
-        raise InvalidArgumentError(f"Axis {at} is out of range for a tensor of rank {rank}: [{-rank - 1}, {rank}]")
-    at = at + rank + 1 if at < 0 else at
+    at = axis_in(rank if axis is None else to.whole(axis), rank + 1)
     lengths = value.shape.as_list()
     zeros = (
         call(ops.zeros_like, (value.indices[:, :1],)) if rank else constant(np.zeros([value.places().shape[0], 1], int))
@@ -191,7 +189,9 @@ def transpose(sp_input: SparseTensor, perm: to.IntsInput | None = None, name: st
     value = sparse(sp_input)
     rank = len(value.shape)
     axes = (
-        list(range(rank))[::-1] if perm is None else [axis % rank if rank else axis for axis in to.ints(perm, "perm")]
+        list(range(rank))[::-1]
+        if perm is None
+        else [to.axis_within(axis, rank, "perm") for axis in to.ints(perm, "perm")]
     )
     if sorted(axes) != list(range(rank)):
         raise ValueError(f"perm must be a permutation of the {rank} axes, found {axes}")

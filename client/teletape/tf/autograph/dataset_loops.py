@@ -229,4 +229,4 @@ def _not_recorded(owner: Session) -> Iterator[None]:
         yield
     finally:
         for tape in tapes:
-            owner.resume_tape(tape)
+            owner.open_tape(tape)

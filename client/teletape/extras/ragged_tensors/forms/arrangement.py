@@ -17,14 +17,6 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
 
-def positive(axis: Any, rank: int) -> int:
-    """Returns an axis as a nonnegative number; ValueError if it is out of range."""
-    at = to.whole(axis)
-    if not -rank <= at < rank:
-        raise ValueError(f"axis={at} out of bounds: expected -{rank}<=axis<{rank}")
-    return at % rank
-
-
 # ------------------------------------------------------------------------------------------------------------ joining
 def concat(values: Any, axis: Any) -> Any:
     """Joins ragged tensors and tensors of one rank along an axis; along an inner axis row by row.
@@ -56,7 +48,7 @@ def _joined(values: list[Any], axis: int, *, stacks: bool) -> Any:
     if len(values) == 1 and not stacks:
         return values[0]
     rank = len(values[0].shape)
-    at = positive(axis, rank + stacks)
+    at = to.axis_within(axis, rank + stacks)
     dtype: Any = next((each.partition.dtype for each in values if isinstance(each, RaggedTensor)), np.dtype(np.int64))
     if stacks and rank == 1 and at == 0:
         lengths = np.array([each.shape.as_list()[0] for each in values])
@@ -124,7 +116,7 @@ def _row_by_row(values: list[RaggedTensor], stacks: bool) -> RaggedTensor:
 # --------------------------------------------------------------------------------------------------- axes of length 1
 def expand_dims(value: RaggedTensor, axis: Any) -> RaggedTensor:
     """Adds an axis of length 1."""
-    at, dtype = positive(axis, len(value.shape) + 1), value.partition.dtype
+    at, dtype = to.axis_within(axis, len(value.shape) + 1), value.partition.dtype
     if at == 0:
         return RaggedTensor.of(value, RowPartition.of_length(value.partition.rows, 1, dtype))
     if at == 1:
@@ -145,7 +137,7 @@ def squeeze(value: RaggedTensor, axis: Any) -> Any:
     """
     if axis is None or axis == ():
         raise ValueError("Ragged.squeeze must have an axis argument.")
-    named = {positive(each, len(value.shape)) for each in ([axis] if isinstance(axis, int) else list(axis))}
+    named = {to.axis_within(each, len(value.shape)) for each in ([axis] if isinstance(axis, int) else list(axis))}
     divisions = value.ragged_rank
     inner = sorted(at - divisions for at in named if at > divisions)
     flat = call(ops.squeeze, (value.flat_values,), axis=tuple(inner)) if inner else value.flat_values
@@ -197,7 +189,7 @@ def reverse(value: RaggedTensor, axis: Any) -> Any:
     """
     result: Any = value
     for each in to.ints(axis, "axis"):
-        result = _reversed(result, positive(each, len(value.shape)))
+        result = _reversed(result, to.axis_within(each, len(value.shape)))
     return result
 
 
@@ -220,7 +212,7 @@ def split(value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: Any 
         ValueError: An axis whose length differs from row to row.
         InvalidArgumentError: Pieces that do not fit.
     """
-    at, shape = positive(axis, len(value.shape)), value.shape.as_list()
+    at, shape = to.axis_within(axis, len(value.shape)), value.shape.as_list()
     length = shape[at]
     if length is None:
         raise ValueError(f"tf.split of a RaggedTensor along axis {at}: its length differs from row to row")

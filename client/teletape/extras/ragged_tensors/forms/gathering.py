@@ -11,7 +11,6 @@ from teletape.core.calls import arguments as to
 from teletape.core.calls.dispatch import call, constant, convert_to_tensor, tensor_or_ragged
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor_shape import TensorShape
-from teletape.extras.ragged_tensors.forms.arrangement import positive
 from teletape.extras.ragged_tensors.partition import RowPartition
 from teletape.extras.ragged_tensors.rows import columns, take, uniform
 from teletape.extras.ragged_tensors.tensor import RaggedTensor, common_splits
@@ -37,7 +36,7 @@ def gather(params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any
         ValueError: An axis that is not supported or does not exist.
     """
     values, index = common_splits(tensor_or_ragged(params), tensor_or_ragged(indices))
-    at, batch = positive(axis, len(values.shape)), to.whole(batch_dims)
+    at, batch = to.axis_within(axis, len(values.shape)), to.whole(batch_dims)
     batch = batch + len(index.shape) if batch < 0 else batch
     if at < batch:
         raise ValueError(f"axis={at} must be at least batch_dims={batch}")

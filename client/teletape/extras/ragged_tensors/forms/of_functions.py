@@ -50,7 +50,7 @@ def _one_hot(
     dtype: Any = None,
     name: Any = None,
 ) -> Any:
-    at = None if axis is None or to.whole(axis) == -1 else arrangement.positive(axis, len(indices.shape) + 1)
+    at = None if axis is None or to.whole(axis) == -1 else to.axis_within(axis, len(indices.shape) + 1)
     if at is not None and at <= indices.ragged_rank:
         raise ValueError(f"axis (={at}) must be greater than indices.ragged_rank (={indices.ragged_rank}).")
     within = -1 if at is None else at - indices.ragged_rank

@@ -29,18 +29,6 @@ SEGMENT_OPS: Final[Mapping[Op, Op]] = {
 }
 
 
-def axis_of(value: Any, axis: int) -> int:
-    """Returns an axis as a nonnegative number.
-
-    Raises:
-        ValueError: There is no such axis.
-    """
-    rank = len(value.shape)
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis={axis} out of bounds: expected -{rank}<=axis<{rank}")
-    return axis % rank
-
-
 def reduce(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Reduces by a sum, product, maximum or minimum over all axes, one, or several."""
     (value,), axis, keepdims = args, attrs.get("axis"), bool(attrs.get("keepdims"))
@@ -72,7 +60,7 @@ def reduced(value: Any, axes: Sequence[int], dense: Any, segments: Any, *, keepd
     Raises:
         ValueError: There is no such axis.
     """
-    for each in sorted([axis_of(value, each) for each in axes], reverse=True):
+    for each in sorted([to.axis_within(each, len(value.shape)) for each in axes], reverse=True):
         value = _reduced(value, each, dense, segments, keepdims)
     return value
 
@@ -154,7 +142,7 @@ def softmax(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 def cumsum(op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Running sums along an axis; along an outer one of the rows padded with zeros."""
-    (value,), axis = args, axis_of(args[0], to.whole(attrs.get("axis", 0)))
+    (value,), axis = args, to.axis_within(attrs.get("axis", 0), len(args[0].shape))
     flat, exclusive, backward = value.flat_values, bool(attrs.get("exclusive")), bool(attrs.get("reverse"))
     if axis > value.ragged_rank:
         return value.with_flat_values(call(op, (flat,), **{**attrs, "axis": axis - value.ragged_rank}))

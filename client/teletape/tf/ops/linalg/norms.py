@@ -70,10 +70,7 @@ def _contracted(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
 def _as_matrix(tensor: Any, over: list[int], *, last: bool) -> tuple[Tensor, list[int]]:
     """The tensor as a matrix with the axes in `over` as its columns or its rows; and the lengths of the other axes."""
     shape = tensor.shape.as_list()
-    for axis in over:
-        if not -len(shape) <= axis < len(shape):
-            raise ValueError(f"axis {axis} is out of range for a tensor of {len(shape)} dimensions")
-    over = [axis % len(shape) for axis in over]
+    over = [to.axis_within(axis, len(shape)) for axis in over]
     others = [axis for axis in builtins.range(len(shape)) if axis not in over]
     order = [*others, *over] if last else [*over, *others]
     moved = tensor if order == list(range(len(shape))) else transpose(tensor, order)
