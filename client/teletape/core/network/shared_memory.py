@@ -126,15 +126,7 @@ def _keep(file: File) -> None:
     """Adds an idle file, and drops others until all are within the bound."""
     if file.lost or file.forks != _forks[0]:  # another process has its arrays too, because it shares the memory
         return
-    _idle.setdefault(len(file.memory), []).append(file)
-    excess = sum(size * len(files) for size, files in list(_idle.items())) - _MOST_IDLE
-    while excess > 0:
-        size = max([size for size, files in list(_idle.items()) if files], default=0)
-        if not size:
-            return
-        with suppress(IndexError):  # another thread has taken it meanwhile
-            _idle[size].pop(0)
-        excess -= size
+    host_memory.keep(_idle, len(file.memory), file, _MOST_IDLE)
 
 
 def _after_fork() -> None:

@@ -61,13 +61,17 @@ def copy(array: HostArray) -> HostArray:
 
 
 def _keep(block: HostArray) -> None:
-    """Adds an idle block, and drops others until all are within the bound."""
-    _idle.setdefault(block.nbytes, []).append(block)
-    excess = sum(size * len(blocks) for size, blocks in list(_idle.items())) - _MOST_IDLE
+    keep(_idle, block.nbytes, block, _MOST_IDLE)
+
+
+def keep(idle: dict[int, list[Any]], size: int, block: Any, most: int) -> None:
+    """Adds an idle block to others by their size, and drops the largest until all are within `most` bytes."""
+    idle.setdefault(size, []).append(block)
+    excess = sum(size * len(blocks) for size, blocks in list(idle.items())) - most
     while excess > 0:
-        size = max([size for size, blocks in list(_idle.items()) if blocks], default=0)
+        size = max([size for size, blocks in list(idle.items()) if blocks], default=0)
         if not size:
             return
         with suppress(IndexError):  # another thread has taken it meanwhile
-            _idle[size].pop(0)
+            idle[size].pop(0)
         excess -= size

@@ -19,7 +19,7 @@ from teletape.core.sessions.session import Session
 from teletape.core.tensors import dtypes, nest
 from teletape.core.tensors.tensor import EagerTensor, Tensor
 from teletape.tf.autograph.conditionals import condition_of
-from teletape.tf.autograph.loop_state import GetState, Loop, SetState, check_before
+from teletape.tf.autograph.loop_state import Loop, Variables, check_before
 from teletape.tf.ops.arrays.create import zeros
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.tape import Tape
@@ -46,13 +46,7 @@ class Element(NamedTuple):
 
 
 def over_dataset(
-    dataset: Any,
-    extra_test: Callable[[], Any] | None,
-    body: Callable[[Any], None],
-    get_state: GetState,
-    set_state: SetState,
-    names: Sequence[str],
-    opts: dict[str, Any],
+    dataset: Any, extra_test: Callable[[], Any] | None, body: Callable[[Any], None], variables: Variables
 ) -> None:
     """Runs a `for` over a dataset while a function is traced; the arguments are `loops.for_stmt`'s.
 
@@ -62,7 +56,7 @@ def over_dataset(
         NotImplementedError: There is a `return` in the loop.
         NotTraceable: The trace is of another loop or a branch; or the body cannot be traced.
     """
-    check_before(get_state(), names)
+    check_before(variables.get(), variables.names)
     owner: Any = current()
     if not owner.may_have_stages:
         owner.add_host_step(None, [], [])  # raises
@@ -70,7 +64,7 @@ def over_dataset(
     if first is None:
         return
     element: Any = nest.pack_sequence_as(first.structure, [zeros(spec.shape, spec.dtype.name) for spec in first.specs])
-    loop = Loop(lambda: body(element), get_state, set_state, names, opts)
+    loop = Loop(lambda: body(element), variables)
     loop.begin()
 
     def step(*values: Tensor) -> list[Tensor]:
@@ -105,7 +99,7 @@ def reduced(dataset: Any, initial_state: Any, function: Callable[..., Any]) -> A
         nonlocal state
         (state,) = values
 
-    over_dataset(dataset, None, body, lambda: (state,), set_state, ("state",), {})
+    over_dataset(dataset, None, body, Variables(lambda: (state,), set_state, ("state",), {}))
     return state
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from teletape.core.calls.dispatch import as_tensor
 from teletape.core.functions.trace import NotTraceable, trace
@@ -27,31 +27,37 @@ _RETURN: Final = (
 )
 
 
+class Variables(NamedTuple):
+    """The variables of a loop.
+
+    Attributes:
+        get: Returns them.
+        set: Sets them.
+        names: Their names.
+        opts: The options of `set_loop_options`, and for a `for` the name of the element.
+    """
+
+    get: GetState
+    set: SetState
+    names: Sequence[str]
+    opts: dict[str, Any]
+
+
 class Loop:
     """A loop that becomes one command.
 
     Args:
         body: Runs an iteration.
-        get_state: Returns the loop variables.
-        set_state: Sets them.
-        names: Their names.
-        opts: The options of `set_loop_options`.
+        variables: The loop variables.
 
     Attributes:
         tensors: The tensors of the loop variables before the loop.
     """
 
-    def __init__(
-        self,
-        body: Callable[[], None],
-        get_state: GetState,
-        set_state: SetState,
-        names: Sequence[str],
-        opts: dict[str, Any],
-    ) -> None:
-        self._body, self._get_state, self._set_state, self._names = body, get_state, set_state, names
-        self._before = get_state()
-        self._invariants = _invariants(opts, self._before)
+    def __init__(self, body: Callable[[], None], variables: Variables) -> None:
+        self._body, self._variables = body, variables
+        self._before = variables.get()
+        self._invariants = _invariants(variables.opts, self._before)
         self._undefined = [is_undefined(value) for value in self._before]
         self.tensors: list[Tensor] = []
 
@@ -69,20 +75,20 @@ class Loop:
         except (UnboundLocalError, TypeError, ValueError, KeyError):
             state = self._before  # it is raised again, with the names of the variables
         finally:
-            self._set_state(self._before)
+            self._variables.set(self._before)
         if any(self._undefined) or has_unknown_elements(state):
-            state = _placeholders(self._body, self._get_state, self._set_state, state, self._undefined, self._names)
+            state = _placeholders(self._body, self._variables, state, self._undefined)
         self.tensors, self._packing = tensors_of(([False] if any(self._undefined) else [], state))
 
     def _following(self, state: Any) -> Any:
-        self._set_state(state)
+        self._variables.set(state)
         self._body()
-        return tuple(self._get_state())
+        return tuple(self._variables.get())
 
     def set(self, values: Sequence[Tensor]) -> Any:
         """Sets the loop variables from their tensors, and returns them."""
         state = self._packing.state(values)[1]
-        self._set_state(state)
+        self._variables.set(state)
         return state
 
     def step(self, *values: Tensor) -> list[Tensor]:
@@ -93,8 +99,8 @@ class Loop:
         """
         entry = self.set(values)
         self._body()
-        after = tuple(self._get_state())
-        for name, first, last, invariant in zip(self._names, entry, after, self._invariants, strict=True):
+        after = tuple(self._variables.get())
+        for name, first, last, invariant in zip(self._variables.names, entry, after, self._invariants, strict=True):
             _check_variable(name, first, last, invariant)
         return tensors_of(([True] if any(self._undefined) else [], after))[0]
 
@@ -104,11 +110,11 @@ class Loop:
         if flag:
             missing = ", ".join(
                 "the function return value" if isinstance(value, UndefinedReturnValue) else name
-                for name, value, absent in zip(self._names, self._before, self._undefined, strict=True)
+                for name, value, absent in zip(self._variables.names, self._before, self._undefined, strict=True)
                 if absent
             )
             debugging.Assert(flag[0], [f"loop must iterate at least once to initialize {missing}"])
-        self._set_state(state)
+        self._variables.set(state)
 
 
 def check_before(before: Sequence[Any], names: Sequence[str]) -> None:
@@ -168,12 +174,7 @@ def _check_variable(name: str, entry: Any, last: Any, invariant: TensorShape | N
 
 # ------------------------------------------------------------------------------------------------- undefined variables
 def _placeholders(
-    body: Callable[[], None],
-    get_state: GetState,
-    set_state: SetState,
-    before: tuple[Any, ...],
-    undefined: Sequence[bool],
-    names: Sequence[str],
+    body: Callable[[], None], variables: Variables, before: tuple[Any, ...], undefined: Sequence[bool]
 ) -> tuple[Any, ...]:
     """Returns the loop variables, with zeros for those without a value; one iteration shows their kind.
 
@@ -187,24 +188,24 @@ def _placeholders(
 
     def iteration(*tensors: Tensor) -> None:
         nonlocal first
-        set_state(packing.state(tensors))
+        variables.set(packing.state(tensors))
         body()
-        first = tuple([nest.map_structure(_shape_of, value) for value in get_state()])
+        first = tuple([nest.map_structure(_shape_of, value) for value in variables.get()])
 
     try:
         trace(iteration, [value.recorded.spec for value in values])
     except (UnboundLocalError, TypeError, ValueError, KeyError) as error:
         note = f"\nNote: AutoGraph tried to define it automatically, but ran into a {type(error).__name__}: {error}"
     finally:
-        set_state(before)
-    after = first if first is not None else (None,) * len(names)
+        variables.set(before)
+    after = first if first is not None else (None,) * len(variables.names)
     filled = list(before)
     for i, absent in enumerate(undefined):
         if absent and not is_undefined(after[i]):
             filled[i] = nest.map_structure(_zero, after[i])
         elif first is not None and has_unknown_elements(filled[i]):
             filled[i] = nest.map_structure(_with_shape, filled[i], after[i])
-    for name, value, last in zip(names, filled, after, strict=True):
+    for name, value, last in zip(variables.names, filled, after, strict=True):
         if isinstance(value, UndefinedReturnValue):
             if last is not None and not isinstance(last, UndefinedReturnValue):
                 raise ValueError(f"the return value from a TensorFlow loop may only be a {_LEGAL}; got {type(last)}")

@@ -16,7 +16,7 @@ from teletape.core.tensors import nest
 from teletape.core.tensors.tensor import Tensor
 from teletape.tf.autograph import dataset_loops
 from teletape.tf.autograph.conditionals import condition_of, known, lazily, staged
-from teletape.tf.autograph.loop_state import GetState, Loop, SetState
+from teletape.tf.autograph.loop_state import GetState, Loop, SetState, Variables
 from teletape.tf.autograph.ranges import Numbers, Range, numbers_of
 from teletape.tf.autograph.state import Undefined
 from teletape.tf.control_flow import loop_commands
@@ -56,7 +56,7 @@ def while_stmt(
     if staged(condition):
         before = get_state()
         try:
-            _staged_while(test, body, get_state, set_state, symbol_names, opts)
+            _staged_while(test, body, Variables(get_state, set_state, symbol_names, opts))
         except Unbounded as error:
             set_state(before)
             unrolled(test, body, _limit(opts, None), error)
@@ -82,16 +82,10 @@ def _truth(condition: Any, what: str) -> bool:
 
 
 def _staged_while(
-    test: Callable[[], Any],
-    body: Callable[[], None],
-    get_state: GetState,
-    set_state: SetState,
-    names: Sequence[str],
-    opts: dict[str, Any],
-    most: int | None = None,
+    test: Callable[[], Any], body: Callable[[], None], variables: Variables, most: int | None = None
 ) -> None:
     """Runs a loop as one command; raises as `Loop`."""
-    loop, limit = Loop(body, get_state, set_state, names, opts), _limit(opts, most)
+    loop, limit = Loop(body, variables), _limit(variables.opts, most)
     loop.begin(limit)
 
     def cond(*values: Tensor) -> Tensor:
@@ -130,13 +124,14 @@ def for_stmt(
         symbol_names: Their names.
         opts: The options of `set_loop_options`, and the name of the element.
     """
+    variables = Variables(get_state, set_state, symbol_names, opts)
     if current().tracing and (is_dataset(iter_) or is_iterator(iter_)):
-        dataset_loops.over_dataset(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
+        dataset_loops.over_dataset(iter_, extra_test, body, variables)
         return
     if isinstance(iter_, Range):
-        _for_range(iter_, extra_test, body, get_state, set_state, symbol_names, opts)
+        _for_range(iter_, extra_test, body, variables)
     elif staged(iter_):
-        _for_elements(as_tensor(iter_), extra_test, body, get_state, set_state, symbol_names, opts)
+        _for_elements(as_tensor(iter_), extra_test, body, variables)
     elif extra_test is None:
         for element in iter_:
             body(element)
@@ -163,58 +158,36 @@ def _is_of_data(value: Any) -> bool:
     return any(kind.__module__.startswith(_DATA) for kind in type(value).__mro__)
 
 
-def _must_be_unrolled(count: int, state: Sequence[Any], opts: dict[str, Any]) -> bool:
+def _must_be_unrolled(count: int, variables: Variables) -> bool:
     """Whether a loop of known length cannot be one command: a TensorArray grows in it, or a shape changes."""
-    grows = any(isinstance(leaf, TensorArray) and leaf.dynamic_size for leaf in nest.flatten(list(state)))
-    return count <= MOST_UNROLLED and (grows or "shape_invariants" in opts)
+    grows = any(isinstance(leaf, TensorArray) and leaf.dynamic_size for leaf in nest.flatten(list(variables.get())))
+    return count <= MOST_UNROLLED and (grows or "shape_invariants" in variables.opts)
 
 
 def _for_range(
-    over: Range,
-    extra_test: Callable[[], Any] | None,
-    body: Callable[[Any], None],
-    get_state: GetState,
-    set_state: SetState,
-    names: Sequence[str],
-    opts: dict[str, Any],
+    over: Range, extra_test: Callable[[], Any] | None, body: Callable[[Any], None], variables: Variables
 ) -> None:
     start, limit, delta = over.start, over.limit, over.delta
     count = over.count()
-    if count is not None and extra_test is None and _must_be_unrolled(count, get_state(), opts):
+    if count is not None and extra_test is None and _must_be_unrolled(count, variables):
         for number in numbers_of(over):
             body(constant(number, over.start.dtype))
         return
-    before = get_state()
-    at: Any = start
+    before = variables.get()
 
-    def state() -> tuple[Any, ...]:
-        own = [
-            at if name == opts.get("iterate_names") and isinstance(value, Undefined) else value
-            for name, value in zip(names, get_state(), strict=True)
-        ]
-        return (at, *own)
-
-    def assign(values: Sequence[Any]) -> None:
-        nonlocal at
-        at = values[0]
-        set_state(values[1:])
-
-    def iteration() -> None:
-        nonlocal at
-        body(at)
-        at = at + delta
-
-    def test() -> Any:
+    def goes_on(at: Any) -> Any:
         step = known_number(delta)
-        if step is None:
-            upward = call(ops.logical_and, (delta >= 0, at < limit))
-            goes_on = call(ops.logical_or, (upward, call(ops.logical_and, (delta < 0, at > limit))))
-        else:
-            goes_on = at < limit if step >= 0 else at > limit
-        return goes_on if extra_test is None else lazily(goes_on, extra_test, stops=False)
+        if step is not None:
+            return at < limit if step >= 0 else at > limit
+        upward = call(ops.logical_and, (delta >= 0, at < limit))
+        return call(ops.logical_or, (upward, call(ops.logical_and, (delta < 0, at > limit))))
+
+    def advance(at: Any) -> Any:
+        body(at)
+        return at + delta
 
     try:
-        _staged_while(test, iteration, state, assign, ("<internal iterate>", *names), opts, count)
+        _counted(start, goes_on, advance, extra_test, variables, count, element=variables.opts.get("iterate_names"))
     except NotTraceable as error:
         if count is None and isinstance(error, Unbounded) and (extra_test is None or not error.unrolled):
             for part in (start, limit, delta):
@@ -223,8 +196,50 @@ def _for_range(
         if error.why != GOES_OVER_A_DATASET or count is None or not owner.may_have_stages:
             raise
         error.withdraw()
-        set_state(before)
-        dataset_loops.over_dataset(Numbers(over), extra_test, body, get_state, set_state, names, opts)
+        variables.set(before)
+        dataset_loops.over_dataset(Numbers(over), extra_test, body, variables)
+
+
+def _counted(
+    at: Any,
+    goes_on: Callable[[Any], Any],
+    advance: Callable[[Any], Any],
+    extra_test: Callable[[], Any] | None,
+    variables: Variables,
+    most: int | None,
+    element: str | None = None,
+) -> None:
+    """Runs a loop that has a position before its other variables; raises as `Loop`.
+
+    Args:
+        at: The first position.
+        goes_on: Returns whether there is an iteration at a position.
+        advance: Runs the iteration at a position, and returns the next position.
+        extra_test: Returns whether it goes on, if there is a `break` or `return` inside.
+        variables: The other variables.
+        most: The largest number of iterations; None: not known.
+        element: The name of the variable that is the position, if it has no value before the loop.
+    """
+
+    def state() -> tuple[Any, ...]:
+        pairs = zip(variables.names, variables.get(), strict=True)
+        return (at, *[at if name == element and isinstance(value, Undefined) else value for name, value in pairs])
+
+    def assign(values: Sequence[Any]) -> None:
+        nonlocal at
+        at = values[0]
+        variables.set(values[1:])
+
+    def iteration() -> None:
+        nonlocal at
+        at = advance(at)
+
+    def test() -> Any:
+        within = goes_on(at)
+        return within if extra_test is None else lazily(within, extra_test, stops=False)
+
+    names = ("<internal iterate>", *variables.names)
+    _staged_while(test, iteration, Variables(state, assign, names, variables.opts), most)
 
 
 def known_number(tensor: Tensor) -> Any:
@@ -233,20 +248,13 @@ def known_number(tensor: Tensor) -> Any:
     return None if host is None else np.asarray(host).item()
 
 
-def _for_all(
-    elements: Tensor,
-    body: Callable[[Any], None],
-    get_state: GetState,
-    set_state: SetState,
-    names: Sequence[str],
-    opts: dict[str, Any],
-) -> None:
+def _for_all(elements: Tensor, body: Callable[[Any], None], variables: Variables) -> None:
     """Runs a loop over all elements as one scan, whose gradient by the elements takes time n log n.
 
     Raises:
         NotTraceable: The body assigns to a variable.
     """
-    loop = Loop(lambda: body(element), get_state, set_state, names, opts)
+    loop = Loop(lambda: body(element), variables)
     element: Any = call(ops.strided_slice, (elements,), index=(0,))
     loop.begin()
 
@@ -259,49 +267,29 @@ def _for_all(
 
 
 def _for_elements(
-    elements: Tensor,
-    extra_test: Callable[[], Any] | None,
-    body: Callable[[Any], None],
-    get_state: GetState,
-    set_state: SetState,
-    names: Sequence[str],
-    opts: dict[str, Any],
+    elements: Tensor, extra_test: Callable[[], Any] | None, body: Callable[[Any], None], variables: Variables
 ) -> None:
     if not elements.ndim:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {elements.shape}")
     length = elements.shape.as_list()[0]
-    if extra_test is None and _must_be_unrolled(length, get_state(), opts):
+    if extra_test is None and _must_be_unrolled(length, variables):
         for element in elements_of(elements) if length else ():
             body(element)
         return
-    if extra_test is None and length and _limit(opts, None) is None:
-        before = get_state()
+    if extra_test is None and length and _limit(variables.opts, None) is None:
+        before = variables.get()
         try:
-            _for_all(elements, body, get_state, set_state, names, opts)
+            _for_all(elements, body, variables)
         except NotTraceable as error:
             if error.why != ASSIGNS_IN_SCAN:
                 raise
             error.withdraw()
-            set_state(before)
+            variables.set(before)
         else:
             return
-    at: Any = constant(0)
 
-    def state() -> tuple[Any, ...]:
-        return (at, *get_state())
-
-    def assign(values: Sequence[Any]) -> None:
-        nonlocal at
-        at = values[0]
-        set_state(values[1:])
-
-    def iteration() -> None:
-        nonlocal at
+    def advance(at: Any) -> Any:
         body(element_at(elements, at))
-        at = at + 1
+        return at + 1
 
-    def test() -> Any:
-        goes_on = at < length
-        return goes_on if extra_test is None else lazily(goes_on, extra_test, stops=False)
-
-    _staged_while(test, iteration, state, assign, ("<internal iterate>", *names), opts, length)
+    _counted(constant(0), lambda at: at < length, advance, extra_test, variables, length)
