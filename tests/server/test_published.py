@@ -18,7 +18,8 @@ import pytest
 from rest_client import Rest
 
 import teletape_wire as wire
-from serving import KEYS, Server, ok
+from serving import KEYS, Server, needs_exchange, ok
+from teletape_server.connections import frames
 from teletape_server.models.published.questions import QUESTIONS
 from teletape_server.settings import Settings
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
@@ -348,6 +349,50 @@ def test_who_may_call_and_change_a_function() -> None:
             problem(bob.put(f"{path}/aliases/mine", json={"version": "latest"}), 409, "id_in_use")
             problem(bob.delete(path), 409, "id_in_use")
         ok(ann.delete(path))
+
+
+# ------------------------------------------------------------------------------------------------- past the framework
+@needs_exchange
+def test_plain_questions_are_answered_past_the_framework(alone: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = list[str]()
+    respond = frames.Frames.respond
+
+    def noted(self: frames.Frames, exchange: Any, response: Any) -> None:
+        answered.append(exchange.head.path)
+        respond(self, exchange, response)
+
+    monkeypatch.setattr(frames.Frames, "respond", noted)
+    path = "/v1/published/line@latest/call"
+    with alone.client() as http:
+        for accept in ("*/*", SAFETENSORS_TYPE, f"{SAFETENSORS_TYPE}, application/json"):
+            ok(http.post(path, json={"inputs": INPUTS}, headers={"Accept": accept}))
+            ok(http.post(f"{path}?full=true", json={"inputs": INPUTS}, headers={"Accept": accept}))
+        problem(http.post(path, json={"inputs": 1}), 422, "invalid_request")
+        assert answered == [path] * 7
+        problem(http.post("/v1/published/none/call", json={}), 404, "unknown_id")
+        problem(http.post("/v1/published/line/fly", json={}), 404, "not_found")
+        problem(http.post(f"{path}?fully=true", json={}), 422, "invalid_request")
+        problem(http.post(path, json={}, headers={"Accept": "text/html"}), 406, "not_acceptable")
+        assert answered == [path] * 7
+
+
+@pytest.mark.parametrize("body", [{"inputs": INPUTS}, {"inputs": {"x": 1}}, {}])
+def test_an_answer_past_the_framework_is_the_framework_s(alone: Server, body: Any) -> None:
+    with alone.client() as http:
+        plain, framework = (
+            http.post("/v1/published/line/call", json=body, headers=headers) for headers in ({}, {"Origin": alone.url})
+        )
+    assert plain.status_code == framework.status_code
+    own = ("date", "x-request-id", "content-length", "access-control-allow-origin", "vary")
+    pairs = [
+        {name: value for name, value in answer.headers.items() if name not in own} for answer in (plain, framework)
+    ]
+    assert pairs[0] == pairs[1]
+    bodies = [
+        {name: value for name, value in answer.json().items() if name not in ("batch", "instance")}
+        for answer in (plain, framework)
+    ]
+    assert bodies[0] == bodies[1]
 
 
 # ------------------------------------------------------------------------------------------------------- calls together

@@ -14,7 +14,8 @@ from teletape_wire.errors import MalformedJsonError
 
 _LARGE: Final = 512  #: Bytes of a text from which another parser is faster.
 _FEW: Final = 64  #: Members of a list that are all looked at.
-_LONG_INTEGER: Final = re.compile(rb"(?<![.\d])\d{19,}(?![.\deE])")  #: One that may have more than 64 bits.
+_LONG: Final = b"1" * 19  #: Digits of an integer that may have more than 64 bits, each as 1.
+_ONES: Final = re.compile(rb"1+")
 _HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")  #: Half of a surrogate pair; alone it is not a character.
 
 
@@ -45,13 +46,29 @@ def _fast(content: bytes) -> Any:
         import orjson  # the server's; a client parses no large texts
     except ImportError:
         return None
-    if b"1" * 19 in content.translate(_DIGITS) and _LONG_INTEGER.search(content):
+    if _has_long_integer(content.translate(_DIGITS)):
         return None
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError:
         return None
     return value if _members(value) == content.count(b":") else None
+
+
+def _has_long_integer(digits: bytes) -> bool:
+    """Whether a text whose digits are all 1 has an integer that may have more than 64 bits.
+
+    A float in full precision may have as many digits: only these places are looked at, and not the whole text.
+    """
+    begin = digits.find(_LONG)
+    while begin >= 0:
+        match = _ONES.match(digits, begin)
+        assert match is not None
+        end = match.end()
+        if digits[begin - 1 : begin] != b"." and digits[end : end + 1] not in (b".", b"e", b"E"):
+            return True
+        begin = digits.find(_LONG, end)
+    return False
 
 
 def _members(value: Any) -> int:

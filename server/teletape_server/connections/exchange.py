@@ -18,15 +18,18 @@ import teletape_wire as wire
 from teletape_server.connections.caller_memory import ANSWER_HEADER, FrameMemory
 from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.guard import new_request_id
+from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.loans import LentRequest
 from teletape_server.hosts.protocols import Running
 from teletape_server.hosts.running import REQUEST_ID, Joinable
-from teletape_server.http.answers import answer, still_running
+from teletape_server.http.answers import LargeResponse, answer, still_running
 from teletape_server.http.frames import FrameBatch
 from teletape_server.http.plain_requests import PlainRequest
 from teletape_server.http.schemas import Health
 from teletape_server.middleware.compression import INLINE, compressed
+from teletape_server.models.published.contract import Name, Published
 from teletape_server.problems import error_response
+from teletape_server.published.pool import Call, Part
 from teletape_server.sessions.counted_bodies import CountedBody, EarlyBody
 from teletape_server.sessions.registry import SessionEntry
 
@@ -289,6 +292,64 @@ class HealthExchange(FrameExchange):
     def end_of_body(self) -> None:
         """Answers at once."""
         self._answer(Response(_HEALTH, media_type=wire.JSON_TYPE))
+
+
+class PublishedExchange(FrameExchange):
+    """A plain question to a published function: its body waits here with those that are computed with it.
+
+    Args:
+        heads, head, length, respond: As of `FrameExchange`.
+        name, published: The function, and its version.
+    """
+
+    def __init__(
+        self,
+        heads: FrameHeads,
+        head: FrameHead,
+        name: Name,
+        published: Published,
+        length: int,
+        respond: Callable[[FrameExchange, Response], None],
+    ) -> None:
+        super().__init__(heads, head, None, length, respond)
+        self._name, self._published = name, published
+        self._leave: Callable[[], None] | None = None
+
+    def _room_for_body(self) -> EarlyBody:
+        return EarlyBody(self._length, self._heads.registry.bodies.admit(self.head.owner, self._length))
+
+    def _submit(self) -> None:
+        head, plain, body = self.head, self.head.plain, self._body
+        assert plain is not None
+        assert body is not None
+        reply: asyncio.Future[Part] = self._loop.create_future()
+        limit = plain.params.get(TIME_LIMIT)
+        content_type = head.params["content_type"]
+        name, version, question = self._name.name, self._published, plain.operation
+        call = Call(head.owner, name, version, question, plain.params, content_type, body.view, limit, reply)
+        try:
+            self._leave = self._heads.pool.submit(call)
+        except Exception as error:
+            self._fail(error)
+        else:
+            reply.add_done_callback(self._on_part)
+
+    def _on_part(self, reply: asyncio.Future[Part]) -> None:
+        self._leave = None
+        if self.disconnected:
+            return
+        try:
+            part = reply.result()
+        except Exception as error:
+            self._fail(error)
+        else:
+            self._answer(LargeResponse(part.body, 200, media_type=part.content_type))
+
+    def abandon(self) -> None:
+        """Ends the exchange of a caller that has left; see `FrameExchange`."""
+        super().abandon()
+        if self._leave is not None:
+            self._leave()
 
 
 class RunExchange(FrameExchange):

@@ -23,7 +23,7 @@ from teletape_server.connections.caller_memory import (
     MemoryRefusedError,
 )
 from teletape_server.connections.cycle import Caller
-from teletape_server.connections.exchange import FrameExchange, HealthExchange, RunExchange
+from teletape_server.connections.exchange import FrameExchange, HealthExchange, PublishedExchange, RunExchange
 from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
 from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import AnswerWriter, answer_head
@@ -110,6 +110,9 @@ class Frames:
             return HealthExchange(self.heads, head, None, length, self.respond)
         if head.is_run:
             return RunExchange(self.heads, head, None, length, self.respond)
+        if head.published:
+            named = self.heads.published(head)
+            return None if named is None else PublishedExchange(self.heads, head, *named, length, self.respond)
         session = self.heads.session(head)
         return None if session is None else self.exchange(head, session, length, memory)
 

@@ -21,23 +21,29 @@ from teletape_server.guard import Guard, sent_request_id
 from teletape_server.http.access import owner_of
 from teletape_server.http.bodies import check_length, declared_length
 from teletape_server.http.frames import TYPES, batch_params
-from teletape_server.http.negotiation import body_type, wants_events
+from teletape_server.http.negotiation import answer_type, body_type, wants_events
 from teletape_server.http.parameters import time_limit
-from teletape_server.http.plain_requests import HEALTH, RUN, PlainRequest, plain_request
+from teletape_server.http.plain_requests import HEALTH, PUBLISHED, RUN, PlainRequest, plain_question, plain_request
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.long_requests import LongRequests
 from teletape_server.middleware.compression import SMALLEST, accepts_gzip
 from teletape_server.middleware.metrics import Metrics
 from teletape_server.middleware.rate_limits import add_rate_limits
+from teletape_server.models.published.contract import Name, Published
 from teletape_server.problems import Problem
+from teletape_server.published.pool import Pool
+from teletape_server.published.store import Catalogue
 from teletape_server.sessions.counted_bodies import MOST_EARLY
 from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 #: The URL of a plain frame: no query, nothing that would have to be decoded.
 _URL: Final = re.compile(rb"/v1/sessions/([A-Za-z0-9._~-]+)/batch")
 _SESSIONS: Final = b"/v1/sessions/"
 _RUN: Final = RUN.encode()
+_PUBLISHED: Final = PUBLISHED.encode()
+_FILES: Final = (SAFETENSORS_TYPE, wire.JSON_TYPE)  # types of questions to published functions, and of their answers
 #: A request with one of these is not plain.
 _SPECIAL: Final = ("expect", "idempotency-key", "origin", "prefer", "transfer-encoding", "upgrade")
 
@@ -71,6 +77,11 @@ class FrameHead:
     def is_run(self) -> bool:
         """Whether it is a request without a session."""
         return self.plain is not None and self.plain.is_run
+
+    @property
+    def published(self) -> str:
+        """The published function that it asks; empty: it asks none."""
+        return "" if self.plain is None else self.plain.published
 
     @property
     def uncompressed(self) -> float:
@@ -107,6 +118,18 @@ class FrameHeads:
         return settings
 
     @property
+    def catalogue(self) -> Catalogue:
+        """The published functions."""
+        catalogue: Catalogue = self._state.catalogue
+        return catalogue
+
+    @property
+    def pool(self) -> Pool:
+        """The processes that compute them."""
+        pool: Pool = self._state.pool
+        return pool
+
+    @property
     def metrics(self) -> Metrics:
         """What is counted."""
         metrics: Metrics = self._state.metrics
@@ -130,20 +153,25 @@ class FrameHeads:
             return self._health(request)
         if request.method != b"POST" or request.version != "1.1":
             return None
-        if not request.url.startswith(_SESSIONS) and request.url != _RUN:
+        is_published = request.url.startswith(_PUBLISHED)
+        if not (is_published or request.url.startswith(_SESSIONS) or request.url == _RUN):
             return None
         named = Headers(raw=request.headers)
         if any(name in named for name in _SPECIAL) or wants_events(named):
             return None
-        path, plain, params = request.url.decode("latin-1"), None, {}
+        url, plain, params = request.url.decode("latin-1"), None, {}
+        path = url.partition("?")[0]
         try:
             self.guard.check(path, named)
             owner = owner_of(named, self.keys)
-            content_type = body_type(named, TYPES)
+            content_type = body_type(named, _FILES if is_published else TYPES)
             length = declared_length(named, self.settings.max_body, content_type)
             match = _URL.fullmatch(request.url)
-            if match is None:
-                plain = plain_request(path, named.get("accept", "*/*")) if content_type == wire.JSON_TYPE else None
+            if is_published:
+                plain = plain_question(url, answer_type(named, _FILES, wire.JSON_TYPE))
+                params = {"content_type": content_type}
+            elif match is None:
+                plain = plain_request(url, named.get("accept", "*/*")) if content_type == wire.JSON_TYPE else None
             elif content_type == wire.FRAME_TYPE:
                 params = batch_params(named, wire.FRAME_TYPE)
             if plain is not None:
@@ -207,13 +235,21 @@ class FrameHeads:
             return True
         if length < (wire.PREFIX_LENGTH if head.plain is None else 1):
             return False
-        if head.is_run and length > MOST_EARLY:
+        if (head.is_run or head.published) and length > MOST_EARLY:
             return False
         try:
             check_length(length, self.settings.max_body, wire.FRAME_TYPE if head.plain is None else wire.JSON_TYPE)
         except Problem:
             return False
         return True
+
+    def published(self, head: FrameHead) -> tuple[Name, Published] | None:
+        """Returns the published function that a question is for; None if the framework has to answer."""
+        sees_all = not self.settings.api_keys or head.owner in self.settings.admins
+        try:
+            return self.catalogue.find(head.owner, head.published, sees_all=sees_all)
+        except Problem:
+            return None
 
     def session(self, head: FrameHead) -> SessionEntry | None:
         """Returns the session of a request; None if the framework has to answer."""

@@ -14,6 +14,7 @@ from teletape_server import handlers  # noqa: F401  # it registers the endpoints
 from teletape_server.handlers.endpoints import ENDPOINTS, PREFIX, Endpoint
 from teletape_server.hosts.protocols import Running
 from teletape_server.hosts.running import Joinable
+from teletape_server.models.published.questions import QUESTIONS
 from teletape_server.sessions.counted_bodies import CountedBody
 from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.tensor_files.metadata import REQUEST
@@ -32,6 +33,7 @@ class PlainRequest(NamedTuple):
         params: Of the method.
         status: Of a successful answer.
         verb: Of HTTP.
+        published: The published function that it asks, as its path names it; empty: it asks none.
     """
 
     session: str
@@ -40,6 +42,7 @@ class PlainRequest(NamedTuple):
     params: dict[str, Any]
     status: int
     verb: str = "POST"
+    published: str = ""
 
     @property
     def is_run(self) -> bool:
@@ -90,8 +93,24 @@ def _routes() -> dict[str, list[_Route]]:
 
 _ROUTES: Final = _routes()
 RUN: Final = "/v1/run"  #: The path of requests without a session.
+PUBLISHED: Final = "/v1/published/"  #: The beginning of the paths of published functions.
+_QUESTION: Final = re.compile(rf"{PUBLISHED}([A-Za-z0-9._-]+(?:@[A-Za-z0-9._-]+)?)/(\w+)(\?full=true)?")
 HEALTH: Final = PlainRequest("", "/v1/health", "", {}, 200, "GET")  #: The server answers by itself.
 _RUN_PARAMS: Final = {"full": False, "accept": wire.JSON_TYPE, REQUEST: None, "idempotency_key": None}
+
+
+def plain_question(url: str, accept: str) -> PlainRequest | None:
+    """Returns what a POST request asks of a published function; None: it is not plain.
+
+    Args:
+        url: Its path, and no query but for `full=true`.
+        accept: The type of the answer.
+    """
+    match = _QUESTION.fullmatch(url)
+    if match is None or match[2] not in QUESTIONS:
+        return None
+    params = {"full": match[3] is not None, "accept": accept, REQUEST: None}
+    return PlainRequest("", f"{PUBLISHED}{{name}}/{match[2]}", match[2], params, 200, published=match[1])
 
 
 def plain_request(path: str, accept: str) -> PlainRequest | None:

@@ -18,7 +18,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from teletape_server.models.published.contract import LATEST, Name, Published
+from teletape_engine.suggestions import with_nearest
+from teletape_server.models.published.contract import LATEST, Name, Published, split_reference
+from teletape_server.problems import Problem
 
 _PIECE: Final = 16 << 20  # bytes that are written at once
 _TEMPORARY: Final = ".part"  # the end of the name of a file that is being written
@@ -204,6 +206,33 @@ class Catalogue:
     def visible(self, owner: str) -> list[Name]:
         """Returns those that the owner of a key may see, by name."""
         return [self.names[name] for name in sorted(self.names) if self.names[name].is_visible(owner)]
+
+    def find(self, owner: str, reference: str, *, sees_all: bool = False) -> tuple[Name, Published]:
+        """Returns the published function and the version that a reference names.
+
+        Args:
+            owner: Who asks for it.
+            reference: Its name, or name@version, or name@alias.
+            sees_all: Whether it need not be visible to the owner.
+
+        Raises:
+            Problem: unknown_id: there is none that the owner may see. internal: it cannot be read.
+        """
+        text, version = split_reference(reference)
+        name = self.names.get(text)
+        if name is None or not (sees_all or name.is_visible(owner)):
+            message = f"no function is published as {text!r:.140}, or it is not for your key (GET /v1/published)"
+            raise Problem(
+                "unknown_id", with_nearest(message, text, [item.name for item in self.visible(owner)]), id=text[:140]
+            )
+        published = name.version(version)
+        if published is None:
+            if version == LATEST and name.damage:
+                raise Problem("internal", f"the published function {text} cannot be read: {name.damage}")
+            known = [*name.aliases, *name.versions]
+            message = f"the published function {text} has no version or alias {version!r:.140}"
+            raise Problem("unknown_id", with_nearest(message, version, known), id=reference[:280], known=known[:20])
+        return name, published
 
     def put(self, name: Name) -> None:
         """Keeps a name; it may wait for a disk."""

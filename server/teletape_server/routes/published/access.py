@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import Path, Request
 
-from teletape_engine.suggestions import with_nearest
 from teletape_server.http.access import is_admin
-from teletape_server.models.published.contract import LATEST, Name, Published, split_reference
+from teletape_server.models.published.contract import Name, Published
 from teletape_server.problems import Problem
 from teletape_server.published.pool import Pool
 from teletape_server.published.store import Catalogue
@@ -43,25 +42,7 @@ def find(request: Request, owner: str, reference: str) -> tuple[Name, Published]
     Raises:
         Problem: unknown_id: there is none that the caller may see.
     """
-    return found_in(catalogue_of(request.app.state), owner, reference, sees_all=is_admin(request, owner))
-
-
-def found_in(catalogue: Catalogue, owner: str, reference: str, *, sees_all: bool = False) -> tuple[Name, Published]:
-    """Returns what a reference names; see `find`."""
-    text, version = split_reference(reference)
-    name = catalogue.names.get(text)
-    if name is None or not (sees_all or name.is_visible(owner)):
-        names = [item.name for item in catalogue.visible(owner)]
-        message = f"no function is published as {text!r:.140}, or it is not for your key (GET /v1/published)"
-        raise Problem("unknown_id", with_nearest(message, text, names), id=text[:140])
-    published = name.version(version)
-    if published is None:
-        if version == LATEST and name.damage:
-            raise Problem("internal", f"the published function {text} cannot be read: {name.damage}")
-        known = [*name.aliases, *name.versions]
-        message = f"the published function {text} has no version or alias {version!r:.140}"
-        raise Problem("unknown_id", with_nearest(message, version, known), id=reference[:280], known=known[:20])
-    return name, published
+    return catalogue_of(request.app.state).find(owner, reference, sees_all=is_admin(request, owner))
 
 
 def find_own(request: Request, owner: str, text: str) -> Name:
