@@ -78,12 +78,8 @@ def as_untyped(array: Any) -> Any:
     return array
 
 
-SAMPLES = [
-    pytest.param(op, sample, id=f"{name}-{number}")
-    for name, op in CATALOGUE.items()
-    for number, sample in enumerate(op.samples())
-    if sample.inputs
-]
+#: The samples that have inputs, by the name of their op.
+SAMPLES = {name: [sample for sample in op.samples() if sample.inputs] for name, op in CATALOGUE.items()}
 
 
 def result(op: Op, sample: Sample, inputs: Sequence[Any]) -> Any:
@@ -94,41 +90,51 @@ def result(op: Op, sample: Sample, inputs: Sequence[Any]) -> Any:
     return next(each.array for each in answer.results if isinstance(each, Fetched))
 
 
-@pytest.mark.parametrize(("op", "sample"), SAMPLES)
-def test_an_op_of_untyped_numbers_is_that_of_float32(op: Op, sample: Sample) -> None:
-    arrays = whole(op, sample, F32)
-    expected = result(op, sample, arrays)
-    actual = result(op, sample, [as_untyped(array) for array in arrays])
-    assert actual == expected if isinstance(expected, str) else same(actual, expected)
+@pytest.mark.parametrize("name", [name for name, samples in SAMPLES.items() if samples])
+def test_an_op_of_untyped_numbers_is_that_of_float32(name: str) -> None:
+    for number, sample in enumerate(SAMPLES[name]):
+        arrays = whole(CATALOGUE[name], sample, F32)
+        expected = result(CATALOGUE[name], sample, arrays)
+        actual = result(CATALOGUE[name], sample, [as_untyped(array) for array in arrays])
+        assert actual == expected if isinstance(expected, str) else same(actual, expected), f"sample {number}"
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=["float32", "float64"])
 @pytest.mark.parametrize(
-    ("op", "sample"), [case for case in SAMPLES if len(case.values[1].inputs) > 1 and case.values[0].registered]
+    "name",
+    [
+        name
+        for name, samples in SAMPLES.items()
+        if CATALOGUE[name].registered and any(len(sample.inputs) > 1 for sample in samples)
+    ],
 )
-def test_untyped_numbers_next_to_a_variable_are_of_its_dtype(op: Op, sample: Sample, dtype: Any) -> None:
-    arrays = whole(op, sample, dtype)
-    for source, array in enumerate(arrays):
-        if array.dtype != dtype:
-            continue
-        others = [i for i, other in enumerate(arrays) if i != source and other.dtype.kind in "fiu"]
-        answers = []
-        for inputs in (arrays, [as_untyped(other) if i in others else other for i, other in enumerate(arrays)]):
-            operands = tuple(["x" if i == source else value for i, value in enumerate(inputs)])
-            answer = run(
-                MakeVariable("x", array),
-                TapeOpen("t"),
-                Call(op.name, operands, ("y",), sample.attrs),
-                Gradient("t", ("y",), ("x",), ("dx",)),
-                Fetch("y"),
-                Fetch("dx", optional=True),
-            )
-            numbers = [each.array for each in answer.results if isinstance(each, Fetched)]
-            answers.append((None if answer.failure is None else answer.failure.code, numbers))
-        (code, expected), (actual_code, actual) = answers
-        assert actual_code == code
-        for a, b in zip(actual, expected, strict=True):
-            assert same(a, b) if isinstance(b, np.ndarray) else same(a.values, b.values)
+def test_untyped_numbers_next_to_a_variable_are_of_its_dtype(name: str, dtype: Any) -> None:
+    for number, sample in enumerate(SAMPLES[name]):
+        arrays = whole(CATALOGUE[name], sample, dtype)
+        for source, array in enumerate(arrays):
+            if len(arrays) > 1 and array.dtype == dtype:
+                untyped_next_to_a_variable(name, sample, arrays, source, f"sample {number}, variable {source}")
+
+
+def untyped_next_to_a_variable(name: str, sample: Sample, arrays: list[Any], source: int, case: str) -> None:
+    others = [i for i, other in enumerate(arrays) if i != source and other.dtype.kind in "fiu"]
+    answers = []
+    for inputs in (arrays, [as_untyped(other) if i in others else other for i, other in enumerate(arrays)]):
+        operands = tuple(["x" if i == source else value for i, value in enumerate(inputs)])
+        answer = run(
+            MakeVariable("x", arrays[source]),
+            TapeOpen("t"),
+            Call(name, operands, ("y",), sample.attrs),
+            Gradient("t", ("y",), ("x",), ("dx",)),
+            Fetch("y"),
+            Fetch("dx", optional=True),
+        )
+        numbers = [each.array for each in answer.results if isinstance(each, Fetched)]
+        answers.append((None if answer.failure is None else answer.failure.code, numbers))
+    (code, expected), (actual_code, actual) = answers
+    assert actual_code == code, case
+    for a, b in zip(actual, expected, strict=True):
+        assert same(a, b) if isinstance(b, np.ndarray) else same(a.values, b.values), case
 
 
 def infers(op: Op, specs: list[Spec], attrs: dict[str, Any]) -> bool:
