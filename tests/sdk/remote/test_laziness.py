@@ -8,6 +8,7 @@ import pytest
 from loopback import Loopback, session_on
 
 import teletape as tf
+from serving import until
 from teletape.core.program.read_counts import ReadCounts
 from teletape.core.sessions.current import use
 from teletape.core.sessions.local import LocalSession
@@ -229,6 +230,7 @@ def test_many_bytes_leave_by_themselves(remote, loopback, monkeypatch):
 
 def test_a_well_filled_buffer_leaves_where_a_step_begins(remote, loopback, pair, monkeypatch):
     monkeypatch.setattr(module, "_STEP_COMMANDS", 14)
+    until(lambda: remote.channel._sender.idle)  # a reader goes on before the thread that answered it has ended its turn
     loopback.arrived.clear()
     for _ in range(4):
         step(*pair)
