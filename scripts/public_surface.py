@@ -22,13 +22,13 @@ from functions import derived, formatted
 from teletape.core import errors
 from teletape.core.calls import arguments as to
 from teletape.core.calls import dispatch
-from teletape.core.derivatives import arguments, custom_gradient, registered_gradient
+from teletape.core.derivatives import arguments, check_gradients, custom_gradient, registered_gradient
 from teletape.core.derivatives.forward import ForwardAccumulator
 from teletape.core.derivatives.tape import GradientTape, gradients
 from teletape.core.functions import function as functions
 from teletape.core.functions.tensor_spec import TensorSpec
 from teletape.core.profiling.annotations import Trace
-from teletape.core.program import logs, registered_conversions
+from teletape.core.program import logs, registered_conversions, tracebacks
 from teletape.core.sessions import current as sessions
 from teletape.core.sessions.session import Session
 from teletape.core.tensors import dlpack, dtypes, indexing, nest, tensor_shape
@@ -54,7 +54,7 @@ from teletape.extras.sparse_tensors.tensor import SparseTensor, SparseTensorSpec
 from teletape.extras.text import buckets, ngrams, ragged_strings, strings
 from teletape.tf import autograph, checkpoints, data, debugging, print_op, python_calls, summary
 from teletape.tf.checkpoints import saved_model
-from teletape.tf.configuration import devices
+from teletape.tf.configuration import devices, execution
 from teletape.tf.configuration import public as configuration
 from teletape.tf.control_flow import compat_v1, eager, folds, maps, ordering, tensor_array
 from teletape.tf.data import type_specs
@@ -182,9 +182,13 @@ def by_hand() -> dict[str, Callable[..., Any]]:
 
 
 def _public(module: ModuleType) -> list[str]:
-    """Returns the public names of a module: its `__all__`, or the functions and classes that it defines itself."""
-    own = (name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__)
-    return getattr(module, "__all__", None) or [name for name in own if not name.startswith("_")]
+    """Returns the public names of a module: its `__all__`, or the functions and classes that it defines itself.
+
+    Named tuples, which some functions return, are not public.
+    """
+    own = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+    hidden = {name for name in own if name.startswith("_") or hasattr(vars(module)[name], "_fields")}
+    return getattr(module, "__all__", None) or [name for name in own if name not in hidden]
 
 
 @functools.cache
@@ -276,6 +280,12 @@ def names() -> dict[str, Any]:
         "constant": dispatch.constant,
         "convert_to_tensor": dispatch.convert_to_tensor,
         "custom_gradient": custom_gradient.custom_gradient,
+        "debugging.check_gradients": check_gradients.check_gradients,
+        "debugging.disable_traceback_filtering": tracebacks.disable_traceback_filtering,
+        "debugging.enable_traceback_filtering": tracebacks.enable_traceback_filtering,
+        "debugging.get_log_device_placement": execution.get_log_device_placement,
+        "debugging.is_traceback_filtering_enabled": tracebacks.is_traceback_filtering_enabled,
+        "debugging.set_log_device_placement": execution.set_log_device_placement,
         "experimental.Optional": Optional,
         "fingerprint": buckets.fingerprint,
         "function": functions.function,

@@ -13,8 +13,6 @@ from teletape.core.errors import InvalidArgumentError
 from teletape.core.tensors.tensor import Tensor
 from teletape.tf.files.host import array_of, bytes_of
 
-__all__ = ["decode_wav", "encode_wav"]
-
 
 class DecodeWav(NamedTuple):
     """Samples from -1 to 1, [samples, channels], and the number of samples a second."""

@@ -13,56 +13,16 @@ import numpy as np
 
 from teletape.core.calls import arguments as to
 from teletape.core.calls.dispatch import call, convert_to_tensor, tensor_or_ragged
-from teletape.core.derivatives.check_gradients import check_gradients
-from teletape.core.program.tracebacks import (
-    disable_traceback_filtering,
-    enable_traceback_filtering,
-    is_traceback_filtering_enabled,
-)
 from teletape.core.sessions.current import current
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.composite import Composite
 from teletape.core.tensors.tensor import Tensor, TensorLike
 from teletape.core.tensors.tensor_shape import as_shape
-from teletape.tf.configuration.execution import get_log_device_placement, set_log_device_placement
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import FLOATING, KERNEL_NAMES
-
-__all__ = [
-    "Assert",
-    "assert_all_finite",
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_integer",
-    "assert_less",
-    "assert_less_equal",
-    "assert_near",
-    "assert_negative",
-    "assert_non_negative",
-    "assert_non_positive",
-    "assert_none_equal",
-    "assert_positive",
-    "assert_proper_iterable",
-    "assert_rank",
-    "assert_rank_at_least",
-    "assert_rank_in",
-    "assert_same_float_dtype",
-    "assert_scalar",
-    "assert_shapes",
-    "assert_type",
-    "check_gradients",
-    "check_numerics",
-    "disable_traceback_filtering",
-    "enable_traceback_filtering",
-    "get_log_device_placement",
-    "is_numeric_tensor",
-    "is_traceback_filtering_enabled",
-    "set_log_device_placement",
-]
 
 
 # --------------------------------------------------------------------------------------------------------- finiteness
@@ -132,18 +92,35 @@ def _summary(tensor: Tensor, count: int) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------- comparisons
-def assert_equal(
-    x: to.TensorInput,
-    y: to.TensorInput,
-    message: str | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
-) -> None:
-    """Raises InvalidArgumentError unless x == y in every element.
+def _comparison(called: str, compare: Callable[[Any, Any], Any], sign: str) -> Callable[..., None]:
+    """Returns an assertion about pairs of elements, with this name."""
 
-    `message` begins the error's text; `summarize` is how many elements of each it shows.
-    """
-    _check_pairs(operator.eq, "==", x, y, message, summarize)
+    def function(
+        x: to.TensorInput,
+        y: to.TensorInput,
+        message: str | None = None,
+        summarize: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        _check_pairs(compare, sign, x, y, message, summarize)
+
+    return _named(function, called, f"x {sign} y in every element", "elements of each")
+
+
+def _named(function: Callable[..., None], name: str, condition: str, shown: str) -> Callable[..., None]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"Raises InvalidArgumentError unless {condition}.\n\n"
+        f"`message` begins the error's text; `summarize` is how many {shown} it shows."
+    )
+    return function
+
+
+assert_equal = _comparison("assert_equal", operator.eq, "==")
+assert_less = _comparison("assert_less", operator.lt, "<")
+assert_less_equal = _comparison("assert_less_equal", operator.le, "<=")
+assert_greater = _comparison("assert_greater", operator.gt, ">")
+assert_greater_equal = _comparison("assert_greater_equal", operator.ge, ">=")
 
 
 def assert_none_equal(
@@ -158,62 +135,6 @@ def assert_none_equal(
     `message` begins the error's text; `summarize` is how many elements of each it shows.
     """
     _check_pairs(operator.ne, "!=", x, y, message, summarize)
-
-
-def assert_less(
-    x: to.TensorInput,
-    y: to.TensorInput,
-    message: str | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
-) -> None:
-    """Raises InvalidArgumentError unless x < y in every element.
-
-    `message` begins the error's text; `summarize` is how many elements of each it shows.
-    """
-    _check_pairs(operator.lt, "<", x, y, message, summarize)
-
-
-def assert_less_equal(
-    x: to.TensorInput,
-    y: to.TensorInput,
-    message: str | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
-) -> None:
-    """Raises InvalidArgumentError unless x <= y in every element.
-
-    `message` begins the error's text; `summarize` is how many elements of each it shows.
-    """
-    _check_pairs(operator.le, "<=", x, y, message, summarize)
-
-
-def assert_greater(
-    x: to.TensorInput,
-    y: to.TensorInput,
-    message: str | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
-) -> None:
-    """Raises InvalidArgumentError unless x > y in every element.
-
-    `message` begins the error's text; `summarize` is how many elements of each it shows.
-    """
-    _check_pairs(operator.gt, ">", x, y, message, summarize)
-
-
-def assert_greater_equal(
-    x: to.TensorInput,
-    y: to.TensorInput,
-    message: str | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
-) -> None:
-    """Raises InvalidArgumentError unless x >= y in every element.
-
-    `message` begins the error's text; `summarize` is how many elements of each it shows.
-    """
-    _check_pairs(operator.ge, ">=", x, y, message, summarize)
 
 
 def _check_pairs(
@@ -252,44 +173,21 @@ def _pairs_text(x: Tensor, y: Tensor, holds: HostArray, sign: str, message: str 
 
 
 # --------------------------------------------------------------------------------------------------------------- signs
-def assert_positive(
-    x: to.TensorInput, message: str | None = None, summarize: int | None = None, name: str | None = None
-) -> None:
-    """Raises InvalidArgumentError unless every element is above zero.
+def _sign_check(called: str, compare: Callable[[Any, Any], Any], sign: str, condition: str) -> Callable[..., None]:
+    """Returns an assertion about the sign of elements, with this name."""
 
-    `message` begins the error's text; `summarize` is how many elements it shows.
-    """
-    _check_sign(operator.gt, ">", x, message, summarize)
+    def function(
+        x: to.TensorInput, message: str | None = None, summarize: int | None = None, name: str | None = None
+    ) -> None:
+        _check_sign(compare, sign, x, message, summarize)
 
-
-def assert_negative(
-    x: to.TensorInput, message: str | None = None, summarize: int | None = None, name: str | None = None
-) -> None:
-    """Raises InvalidArgumentError unless every element is below zero.
-
-    `message` begins the error's text; `summarize` is how many elements it shows.
-    """
-    _check_sign(operator.lt, "<", x, message, summarize)
+    return _named(function, called, condition, "elements")
 
 
-def assert_non_negative(
-    x: to.TensorInput, message: str | None = None, summarize: int | None = None, name: str | None = None
-) -> None:
-    """Raises InvalidArgumentError unless no element is below zero.
-
-    `message` begins the error's text; `summarize` is how many elements it shows.
-    """
-    _check_sign(operator.ge, ">=", x, message, summarize)
-
-
-def assert_non_positive(
-    x: to.TensorInput, message: str | None = None, summarize: int | None = None, name: str | None = None
-) -> None:
-    """Raises InvalidArgumentError unless no element is above zero.
-
-    `message` begins the error's text; `summarize` is how many elements it shows.
-    """
-    _check_sign(operator.le, "<=", x, message, summarize)
+assert_positive = _sign_check("assert_positive", operator.gt, ">", "every element is above zero")
+assert_negative = _sign_check("assert_negative", operator.lt, "<", "every element is below zero")
+assert_non_negative = _sign_check("assert_non_negative", operator.ge, ">=", "no element is below zero")
+assert_non_positive = _sign_check("assert_non_positive", operator.le, "<=", "no element is above zero")
 
 
 def _check_sign(

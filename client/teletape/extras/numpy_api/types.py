@@ -40,8 +40,6 @@ NAMES: Final[dict[str, Any]] = {
     "unicode_": np.str_,
 }
 
-__all__ = ["finfo", "iinfo", "issubdtype", "promote_types", "result_type"]
-
 
 def finfo(dtype: Any) -> Any:
     """Returns the limits of a floating dtype, as `numpy.finfo` does."""

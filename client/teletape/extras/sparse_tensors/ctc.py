@@ -23,8 +23,6 @@ from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss", "ctc_unique_labels"]
-
 _NEVER = -math.inf
 
 Labels = tuple[int, ...]

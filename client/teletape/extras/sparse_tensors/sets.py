@@ -13,8 +13,6 @@ from teletape.core.tensors.tensor import Tensor
 from teletape.extras.sparse_tensors.tensor import SparseTensor
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["difference", "intersection", "size", "union"]
-
 _DTYPES = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.string)
 
 

@@ -24,17 +24,6 @@ from teletape.extras.ragged_tensors.tensor import RaggedTensor
 from teletape.extras.text import buckets, ngrams, strings
 from teletape.tf.files.host import array_of, bytes_of, each_string, strings_of
 
-__all__ = [
-    "bytes_split",
-    "split",
-    "unicode_decode",
-    "unicode_decode_with_offsets",
-    "unicode_encode",
-    "unicode_split",
-    "unicode_split_with_offsets",
-    "unicode_transcode",
-]
-
 _OUTPUT_ENCODINGS: Final = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
 _POLICIES: Final = ("strict", "replace", "ignore")
 

@@ -19,24 +19,6 @@ from teletape.core.errors import (
 )
 from teletape.tf.files.host import errors_of, text_of
 
-__all__ = [
-    "GFile",
-    "copy",
-    "exists",
-    "get_registered_schemes",
-    "glob",
-    "isdir",
-    "join",
-    "listdir",
-    "makedirs",
-    "mkdir",
-    "remove",
-    "rename",
-    "rmtree",
-    "stat",
-    "walk",
-]
-
 _MODES: Final = ("r", "w", "a", "r+", "w+", "a+")
 
 

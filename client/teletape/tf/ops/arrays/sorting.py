@@ -20,9 +20,6 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES, axis_in
 
-__all__ = ["approx_max_k", "approx_min_k", "repeat", "top_k", "unique", "unique_with_counts"]
-
-
 _APPROXIMATED: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
 
 

@@ -18,17 +18,6 @@ from teletape.tf.ops.random.stateful import OpSeed, fractions, normal
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = [
-    "combined_non_max_suppression",
-    "crop_and_resize",
-    "draw_bounding_boxes",
-    "extract_glimpse",
-    "non_max_suppression",
-    "non_max_suppression_overlaps",
-    "non_max_suppression_padded",
-    "non_max_suppression_with_scores",
-]
-
 _LOWEST: Final = -math.inf
 _ALL: Final = (None, None, None)
 #: Colors of frames, in turn, if none are passed: yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia.

@@ -14,8 +14,6 @@ from teletape.tf.ops.random.stateless import state
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = ["sample_distorted_bounding_box", "stateless_sample_distorted_bounding_box"]
-
 
 class SampleDistortedBoundingBox(NamedTuple):
     """The result of sample_distorted_bounding_box, for tf.slice and for draw_bounding_boxes."""

@@ -19,22 +19,6 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import INDEX, finfo
 
-__all__ = [
-    "eig",
-    "eigh",
-    "eigvals",
-    "expm",
-    "lstsq",
-    "lu",
-    "lu_matrix_inverse",
-    "lu_reconstruct",
-    "lu_solve",
-    "matrix_rank",
-    "pinv",
-    "qr",
-    "svd",
-]
-
 
 # ---------------------------------------------------------------------------------------------------------- QR and LU
 class Qr(NamedTuple):

@@ -14,8 +14,6 @@ from teletape.core.tensors.tensor import Tensor, TensorLike
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
 
-__all__ = ["norm", "normalize", "slogdet", "tensordot"]
-
 
 # --------------------------------------------------------------------------------------------------------- tensordot
 def tensordot(a: to.TensorInput, b: to.TensorInput, axes: Any, name: str | None = None) -> Tensor:

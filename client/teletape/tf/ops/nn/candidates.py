@@ -22,16 +22,6 @@ from teletape.tf.ops.random.stateful import next_state
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = [
-    "all_candidate_sampler",
-    "compute_accidental_hits",
-    "fixed_unigram_candidate_sampler",
-    "log_uniform_candidate_sampler",
-    "nce_loss",
-    "sampled_softmax_loss",
-    "uniform_candidate_sampler",
-]
-
 _LOWEST: Final = float(np.finfo(np.float32).min)
 _WORDS_OF_A_CANDIDATE: Final = 2048  #: The name that TensorFlow reserves.
 

@@ -13,8 +13,6 @@ from teletape.core.tensors.tensor import Tensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.spec import axis_in
 
-__all__ = ["isotonic_regression"]
-
 
 class IsotonicRegression(NamedTuple):
     """The result of isotonic_regression."""

@@ -19,21 +19,6 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 
-__all__ = [
-    "avg_pool",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "fractional_avg_pool",
-    "fractional_max_pool",
-    "max_pool",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "max_pool_with_argmax",
-    "pool",
-]
-
 
 class MaxPoolWithArgmax(NamedTuple):
     """The result of max_pool_with_argmax."""

@@ -20,22 +20,6 @@ from teletape.tf.ops.signal.windows import hann_window
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 
-__all__ = [
-    "fftshift",
-    "frame",
-    "ifftshift",
-    "inverse_stft",
-    "inverse_stft_window_fn",
-    "irfft",
-    "irfft2d",
-    "irfft3d",
-    "overlap_and_add",
-    "rfft",
-    "rfft2d",
-    "rfft3d",
-    "stft",
-]
-
 
 # --------------------------------------------------------------------------------------------------------- transforms
 def rfft(input_tensor: to.TensorInput, fft_length: to.IntsInput | None = None, name: str | None = None) -> Tensor:
