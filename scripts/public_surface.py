@@ -80,7 +80,7 @@ from teletape.tf.ops.nn import (
 from teletape.tf.ops.random import generator, stateful, stateless, truncated
 from teletape.tf.ops.signal import short_time, spectral, windows
 from teletape.tf.sessions import functions as session_functions
-from teletape.tf.sessions import pool, reading, session_list
+from teletape.tf.sessions import pool, publishing, reading, session_list
 
 
 # ------------------------------------------------------------------------------------------- TensorFlow's functions
@@ -252,7 +252,7 @@ def names() -> dict[str, Any]:
     ):
         values = {path + name: getattr(module, name) for name in _public(module)}
         entries |= {dotted: value for dotted, value in values.items() if not isinstance(value, ModuleType)}
-    for module in (dtypes, registered_conversions, session_functions, pool, reading, session_list):
+    for module in (dtypes, registered_conversions, session_functions, pool, publishing, reading, session_list):
         entries |= {name: getattr(module, name) for name in _public(module)}
     entries |= configuration.NAMES | distribution.NAMES | ragged_methods.NAMES
     return entries | {

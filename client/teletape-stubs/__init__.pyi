@@ -276,6 +276,8 @@ from teletape.tf.sessions.functions import session as session
 from teletape.tf.sessions.functions import sync as sync
 from teletape.tf.sessions.functions import sync_async as sync_async
 from teletape.tf.sessions.pool import SessionPool as SessionPool
+from teletape.tf.sessions.publishing import Published as Published
+from teletape.tf.sessions.publishing import publish as publish
 from teletape.tf.sessions.reading import fetch as fetch
 from teletape.tf.sessions.reading import gather_values as gather_values
 from teletape.tf.sessions.reading import get_static_value as get_static_value
@@ -293,6 +295,7 @@ __all__ = [
     "IndexedSlices",
     "IndexedSlicesSpec",
     "Module",
+    "Published",
     "RaggedTensor",
     "RaggedTensorSpec",
     "RegisterGradient",
@@ -461,6 +464,7 @@ __all__ = [
     "pow",
     "print",
     "profiler",
+    "publish",
     "py_function",
     "ragged",
     "random",

@@ -16,6 +16,7 @@ NAMES: Final = {
     "IndexedSlices": "core.tensors.indexed_slices:IndexedSlices",
     "IndexedSlicesSpec": "core.tensors.indexed_slices:IndexedSlicesSpec",
     "Module": "core.variables.module:Module",
+    "Published": "tf.sessions.publishing:Published",
     "RaggedTensor": "extras.ragged_tensors.tensor:RaggedTensor",
     "RaggedTensorSpec": "extras.ragged_tensors.spec:RaggedTensorSpec",
     "RegisterGradient": "core.derivatives.registered_gradient:RegisterGradient",
@@ -1105,6 +1106,7 @@ NAMES: Final = {
     "pow": "_generated.elementwise.arithmetic:pow",
     "print": "tf.print_op:tf_print",
     "profiler.experimental.Trace": "core.profiling.annotations:Trace",
+    "publish": "tf.sessions.publishing:publish",
     "py_function": "tf.python_calls:py_function",
     "ragged.boolean_mask": "extras.ragged_tensors.forms.gathering:boolean_mask",
     "ragged.constant": "extras.ragged_tensors.functions:constant",
@@ -1849,6 +1851,7 @@ CLASSES: Final = {
     "tf.ops.random.algorithms": ["Algorithm"],
     "tf.ops.random.generator": ["Generator"],
     "tf.sessions.pool": ["SessionPool"],
+    "tf.sessions.publishing": ["Published"],
     "tf.summary.writer": ["SummaryWriter"],
 }
 #: Functions that have a form for ragged tensors.

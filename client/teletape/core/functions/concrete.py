@@ -66,7 +66,7 @@ class ConcreteFunction:
         if self._only is not None:
             return self._only.packed_specs()
         try:
-            results = [self._tried(size).packed_specs() for size in _TRIALS]
+            results = [self.traced_with(size).packed_specs() for size in _TRIALS]
         except Exception:
             return nest.map_structure(_without_sizes, self._traced.packed_specs())
         return nest.map_structure(_common_spec, *results)
@@ -132,13 +132,13 @@ class ConcreteFunction:
         if self._only is not None:
             return self._only
         try:
-            return self._tried(_TRIALS[0])
+            return self.traced_with(_TRIALS[0])
         except Exception as error:
             with contextlib.suppress(Exception):
-                return self._tried(_LAST_TRIAL)
+                return self.traced_with(_LAST_TRIAL)
             raise error
 
-    def _tried(self, size: int) -> Traced:
+    def traced_with(self, size: int) -> Traced:
         """Returns the function traced with this size for unknown ones."""
         return self._function.traced_for(nest.map_structure(functools.partial(_sized, size=size), self._arguments))  # type: ignore[no-any-return]  # of a Function
 

@@ -467,6 +467,11 @@ class Function(Generic[P, R]):
             raise self._has_no_concrete()
         return traced
 
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of the Python function's parameters."""
+        return self._names
+
     def _has_no_concrete(self) -> TypeError:
         return TypeError(
             f"{self.python_function} needs values while it is traced, so that it has no concrete function: call it"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from teletape.core.program.call_site import call_site_text
 from teletape.core.sessions.recorder import Handle, RemoteRecorder, id_of
@@ -128,6 +129,33 @@ class RemoteFunctions:
         if any(function.checks for function in functions):
             self._channel.sync()  # a failed assertion is raised on the function's own line
         return results
+
+    def publish(
+        self,
+        recorder: RemoteRecorder,
+        name: str,
+        function: Function,
+        inputs: Sequence[str],
+        weights: Mapping[str, Any],
+        outputs: Mapping[str, int],
+        facts: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """See `Session.publish`. The server gets a function with these names, which calls the other one."""
+        results = [f"result_{position}" for position in range(len(function.outputs))]
+        for label, position in outputs.items():
+            results[position] = label
+        names, named = (*inputs, *weights), f"published_{self._channel.new_name().id}"
+        call = commands.CallFunction(self.id(recorder, function), names, tuple(results))
+        recorder.emit(commands.DefineFunction(named, names, (call,), tuple(outputs)))
+        self._channel.sync()
+        ids = {label: {"id": id_of(value)} for label, value in weights.items()}
+        http, path = self._channel.http, f"/v1/sessions/{self._channel.session}/functions/{named}"
+        try:
+            published = f"/v1/published/{quote(name, safe='')}?session={quote(self._channel.session)}"
+            answer: dict[str, Any] = http.json("PUT", published, {"function": named, "weights": ids, **facts})
+        finally:
+            http.json("DELETE", path)
+        return answer
 
 
 def _inferred(

@@ -7,7 +7,7 @@ commands. Long because it has one method for each kind of command.
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -241,6 +241,17 @@ class RemoteSession(Session):
         return self._functions.run(self.recorder(), command, functions, inputs, fields)
 
     # ---------------------------------------------------------------------------------------------------------- tapes
+    def publish(
+        self,
+        name: str,
+        function: Function,
+        inputs: Sequence[str],
+        weights: Mapping[str, Any],
+        outputs: Mapping[str, int],
+        facts: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        return self._functions.publish(self.recorder(), name, function, inputs, weights, outputs, facts)
+
     def open_tape(self, tape: Tape) -> None:
         if tape.name is not None:
             super().open_tape(tape)

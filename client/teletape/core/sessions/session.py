@@ -14,7 +14,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
 
@@ -287,6 +287,30 @@ class Session(ABC):
         return self.run_command(commands.CallFunction, [function], inputs)
 
     # ---------------------------------------------------------------------------------------------------------- tapes
+    def publish(
+        self,
+        name: str,
+        function: Function,
+        inputs: Sequence[str],
+        weights: Mapping[str, Any],
+        outputs: Mapping[str, int],
+        facts: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Publishes a function on the server; see `tf.publish`.
+
+        Args:
+            name: Its name.
+            function: Its inputs are the callers', and then the weights.
+            inputs: The names of the callers' inputs.
+            weights: The recorded values and variables whose values it takes along, by name.
+            outputs: The positions of the function's results that are outputs, by name.
+            facts: The rest of the request.
+
+        Returns:
+            The server's answer.
+        """
+        raise NotImplementedError  # pragma: no cover - there is no server
+
     def open_tape(self, tape: Tape) -> None:
         """Makes a tape active in this thread, or in this async task: a new one, or one that was paused."""
         self._thread.enter_task()

@@ -1,4 +1,4 @@
-"""The command `python -m teletape`: doctor, ping, sessions, --version. `teletape serve` is the server's command."""
+"""The command `python -m teletape`: doctor, ping, publish, sessions. `teletape serve` is the server's command."""
 
 from __future__ import annotations
 
@@ -20,11 +20,23 @@ def main(arguments: Sequence[str]) -> int:
     for name, text in (
         ("doctor", "check this environment, and a server if there is an address of one"),
         ("ping", "measure the time of a round trip to a server, and the bytes that pass in a second"),
+        ("publish", "publish a function under a name, so that others call it without a session"),
         ("sessions", "list your sessions on a server, cancel the work of some, or end some"),
     ):
         command = commands.add_parser(name, help=text, description=text)
+        if name == "publish":
+            command.add_argument("name", help="the name under which others call it")
         command.add_argument("url", nargs="?", default=environment.url(), help="the server; without it TELETAPE_URL")
         command.add_argument("--api-key", default=environment.api_key(), help="your key; without it TELETAPE_API_KEY")
+        if name == "publish":
+            source = command.add_mutually_exclusive_group(required=True)
+            source.add_argument("--function", metavar="MODULE:NAME", help="a function, a tf.function or a Keras model")
+            source.add_argument("--text", metavar="FORMULA", help="such as 'y = tanh(x @ w)'")
+            command.add_argument(
+                "--input", action="append", default=[], metavar="NAME=DTYPE[LENGTHS]", help="x=float32[batch,784]"
+            )
+            command.add_argument("--visibility", choices=("me", "group", "everybody"), default="me")
+            command.add_argument("--description", default="", help="for people")
         if name == "sessions":
             command.add_argument(
                 "--cancel", nargs="+", metavar="ID", default=(), help="stop what these compute; their values stay"
@@ -39,6 +51,15 @@ def main(arguments: Sequence[str]) -> int:
             return doctor.run(options.url, options.api_key)
         if options.command == "ping":
             print(ping.measure(options.url, options.api_key))
+            return 0
+        if options.command == "publish":
+            from teletape.extras.terminal import publication  # HTTP takes 0.1 s to import
+
+            of = publication.of_text if options.text else publication.of_module
+            facts = {"visibility": options.visibility, "description": options.description}
+            print(
+                of(options.url, options.api_key, options.text or options.function, options.name, options.input, **facts)
+            )
             return 0
         listing = sessions(options.url, options.api_key)
         if options.cancel:

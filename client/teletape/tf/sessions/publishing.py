@@ -1,0 +1,241 @@
+"""`tf.publish`: a function or a Keras model becomes a function of the server that others call without a session."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from teletape.core.errors import FailedPreconditionError, InvalidArgumentError
+from teletape.core.functions.function import Function, function
+from teletape.core.functions.tensor_spec import TensorSpec
+from teletape.core.functions.trace import Traced
+from teletape.core.sessions.current import current
+from teletape.core.tensors import nest
+from teletape.core.tensors.tensor import TensorLike
+from teletape_engine.commands import Call
+from teletape_engine.functions.function import Function as EngineFunction
+
+__all__ = ["Published", "publish"]
+
+_TENSORS: Final = ("inputs", "outputs")
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]")
+_SIZES: Final = (2, 3)  #: A function whose steps are the same for both is taken to be the same for every size.
+
+
+class Published(NamedTuple):
+    """A version of a published function.
+
+    Attributes:
+        name: Its name: `POST /v1/published/{name}/value_and_gradient` calls the latest version.
+        version: The hash of its content, which names this version for ever.
+        inputs: For each input that a caller gives its name, dtype and shape; an axis of any size has a name.
+        outputs: The same for each output.
+        weights: The names of the variables and tensors that it took along.
+        batched: Whether calls of several callers can be computed together.
+        why_not_batched: Empty if they can.
+    """
+
+    name: str
+    version: str
+    inputs: tuple[tuple[str, str, tuple[int | str, ...]], ...]
+    outputs: tuple[tuple[str, str, tuple[int | str, ...]], ...]
+    weights: tuple[str, ...]
+    batched: bool
+    why_not_batched: str
+
+
+def publish(
+    fn: Callable[..., Any],
+    name: str,
+    input_signature: Sequence[Any] | None = None,
+    *,
+    visibility: str = "me",
+    group: Sequence[str] = (),
+    description: str = "",
+    examples: Sequence[Mapping[str, Any]] = (),
+) -> Published:
+    """Publishes a function on the server of the program's session; whoever may see it calls it without a session.
+
+    Variables and tensors that the function uses are its weights, with the values that they have now. What is published
+    never changes: a later call publishes another version under the name.
+
+    Args:
+        fn: A function of tensors, a tf.function, or a Keras model, which is called with `training=False`. It assigns to
+            nothing and draws no random numbers.
+        name: Letters, digits, `-`, `_`, `.`.
+        input_signature: For each argument its tf.TensorSpec, or a structure of them; None: that of the tf.function or
+            of the model. A size None is any size; the first axis is named `batch` then.
+        visibility: `me` (your key), `group` (also the keys in `group`), or `everybody` with a key.
+        group: Names of keys.
+        description: For people.
+        examples: Inputs by name, for each call that is to be tried; the gradients at the first are compared with finite
+            differences.
+
+    Returns:
+        The version.
+
+    Raises:
+        FailedPreconditionError: There is no server: connect first.
+        InvalidArgumentError: The function needs values while it is traced, depends on a size that its signature leaves
+            open, draws random numbers, or returns something else than dense tensors.
+    """
+    owner = current()
+    if owner.local:
+        raise FailedPreconditionError(f"tf.publish({name!r}): there is no server. Connect first: tf.connect(url)")
+    traceable, signature = _signature(fn, input_signature, name)
+    concrete = traceable.get_concrete_function(*signature)
+    traced = concrete.traced_with(_SIZES[0])
+    declared = _declared(traceable, signature)
+    if any(isinstance(length, str) for _, _, shape in declared.values() for length in shape):
+        _check_sizes(traced, concrete.traced_with(_SIZES[1]), name)
+    weights = dict(zip(_weight_names(traced, declared), traced.bound(), strict=True))
+    facts = {
+        "inputs": {label: {"dtype": dtype, "shape": list(shape)} for label, (_, dtype, shape) in declared.items()},
+        "visibility": visibility,
+        "group": list(group),
+        "description": description,
+        "examples": [{"inputs": {key: _as_json(value) for key, value in example.items()}} for example in examples],
+    }
+    version = owner.publish(name, traced.function, tuple(declared), weights, _outputs(traced, name), facts)["version"]
+    return Published(
+        name,
+        version["version"],
+        *(tuple([(row["name"], row["dtype"], tuple(row["shape"])) for row in version[key]]) for key in _TENSORS),
+        tuple([row["name"] for row in version["weights"]]),
+        version["batched"],
+        version["why_not_batched"],
+    )
+
+
+def _signature(
+    fn: Callable[..., Any], input_signature: Sequence[Any] | None, name: str
+) -> tuple[Function[..., Any], list[Any]]:
+    """Returns what is traced, and the specs of its arguments."""
+    inputs = getattr(fn, "inputs", None)
+    if input_signature is None and inputs and hasattr(fn, "call"):  # a Keras model
+        specs = [TensorSpec(value.shape, value.dtype, value.name) for value in inputs]
+        parameters = [inspect.Parameter(spec.name or "x", inspect.Parameter.POSITIONAL_ONLY) for spec in specs]
+
+        def model(*tensors: Any) -> Any:
+            return fn(tensors[0] if len(tensors) == 1 else list(tensors), training=False)
+
+        model.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return function(model), specs
+    traceable = fn if isinstance(fn, Function) else function(fn)
+    specs = traceable.input_signature if input_signature is None else input_signature
+    if specs is None:
+        raise InvalidArgumentError(
+            f"tf.publish({name!r}): callers have to know what to send: give input_signature, a tf.TensorSpec for each "
+            "argument"
+        )
+    return traceable, list(specs)
+
+
+def _declared(traceable: Function[..., Any], signature: Sequence[Any]) -> dict[str, tuple[Any, str, tuple[Any, ...]]]:
+    """Returns spec, dtype and shape of each input, by name; sizes that are any have names."""
+    declared = {}
+    parameters = list(traceable.parameter_names)
+    for parameter, argument in zip(parameters, signature, strict=False):
+        for label, spec in _labelled(argument, parameter):
+            if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
+                raise InvalidArgumentError(
+                    f"tf.publish: input {label}: expected a tf.TensorSpec of a known rank, got {spec!r}"
+                )
+            lengths = [
+                ("batch" if axis == 0 else f"{label}_{axis}") if length is None else length
+                for axis, length in enumerate(spec.shape.as_list())
+            ]
+            declared[label] = (spec, spec.dtype.name, tuple(lengths))
+    return declared
+
+
+def _labelled(structure: Any, label: str) -> Iterator[tuple[str, Any]]:
+    """Yields the leaves of a structure with their paths: keys and positions, joined by dots."""
+    if not nest.is_nested(structure):
+        yield _NOT_IN_NAMES.sub("_", label), structure
+        return
+    children = structure.items() if isinstance(structure, Mapping) else enumerate(structure)
+    for key, child in children:
+        yield from _labelled(child, f"{label}.{key}" if label else str(key))
+
+
+def _check_sizes(traced: Traced, other: Traced, name: str) -> None:
+    """Raises InvalidArgumentError if two traces for different sizes are not the same program."""
+    for ours, theirs in zip(_steps(traced.function), _steps(other.function), strict=False):
+        if ours != theirs:
+            raise InvalidArgumentError(
+                f"tf.publish({name!r}): input_signature leaves a size open, and the function uses it: for the sizes 2 "
+                f"and 3 it has the steps {_words(ours)} and {_words(theirs)}. Use -1 in place of a size (tf.reshape), "
+                "or give the size in input_signature"
+            )
+    if len(list(_steps(traced.function))) != len(list(_steps(other.function))):
+        raise InvalidArgumentError(
+            f"tf.publish({name!r}): input_signature leaves a size open, and the number of the function's steps depends "
+            "on it. Give the size in input_signature"
+        )
+
+
+def _steps(function: EngineFunction) -> Iterator[Any]:
+    """Yields the steps of a function, and of those within it, without their lines in the program."""
+    for step in function.steps:
+        command = step.command
+        yield replace(command, where=None) if isinstance(command, Call) else type(command).__name__, step.inputs
+        for inner in step.functions:
+            yield from _steps(inner)
+
+
+def _words(step: Any) -> str:
+    command = step[0]
+    return f"{command.op} {dict(command.attrs)}" if isinstance(command, Call) else str(command)
+
+
+def _weight_names(traced: Traced, declared: Mapping[str, Any]) -> list[str]:
+    """Returns a name for each capture: that of the variable, as far as the server allows it.
+
+    Raises:
+        InvalidArgumentError: The function draws random numbers, or captures strings.
+    """
+    names: list[str] = []
+    for number, capture in enumerate(traced.captures):
+        if capture.kind == "state":
+            raise InvalidArgumentError("tf.publish: the function draws random numbers: make them an input")
+        if capture.symbol.spec.dtype == object:
+            raise InvalidArgumentError("tf.publish: the function uses a tensor of strings, which no server has")
+        label = (capture.value.name or "") if capture.kind == "variable" else ""
+        label = _NOT_IN_NAMES.sub("_", label.partition(":")[0].replace("/", ".")).lstrip("._-0123456789")
+        label = label or f"constant_{number}"
+        while label in names or label in declared:
+            label += f"_{number}"
+        names.append(label)
+    return names
+
+
+def _outputs(traced: Traced, name: str) -> dict[str, int]:
+    """Returns the names of the outputs, and their positions among the engine function's results.
+
+    Raises:
+        InvalidArgumentError: A result is no dense tensor of numbers, or there is none.
+    """
+    outputs = {}
+    is_named = isinstance(traced.structure, Mapping)
+    for label, leaf in _labelled(traced.structure, "" if is_named else "output"):
+        if leaf.index is None:
+            raise InvalidArgumentError(
+                f"tf.publish({name!r}): {label} is no dense tensor of numbers: return such tensors alone"
+            )
+        outputs[label] = leaf.index
+    if not outputs:
+        raise InvalidArgumentError(f"tf.publish({name!r}): the function returns no tensor")
+    return outputs
+
+
+def _as_json(value: Any) -> dict[str, Any]:
+    array = np.asarray(value.numpy() if isinstance(value, TensorLike) else value)
+    if array.dtype == np.float64 and not isinstance(value, np.ndarray | np.generic | TensorLike):
+        array = array.astype(np.float32)  # Python's numbers
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": array.tolist()}
