@@ -273,6 +273,7 @@ def names() -> dict[str, Any]:
         "AggregationMethod": arguments.AggregationMethod,
         "UnconnectedGradients": arguments.UnconnectedGradients,
         "Variable": Variable,
+        **{f"errors.{name}": number for name, number in errors.NUMBERS.items()},
         "compat.v1.set_random_seed": stateful.set_seed,
         "config.experimental_functions_run_eagerly": functions.functions_run_eagerly,
         "config.experimental_run_functions_eagerly": functions.run_functions_eagerly,
@@ -342,6 +343,7 @@ from typing import Final
 #: Tables of names that no statement defines, and what their keys lack of the public name.
 _TABLES: Final = (
     (configuration, "NAMES", ""),
+    (errors, "NUMBERS", "errors."),
     (distribution, "NAMES", ""),
     (ragged_methods, "NAMES", ""),
     (numpy_types, "NAMES", "experimental.numpy."),

@@ -189,42 +189,15 @@ def error_for(code: str, message: str, **details: Any) -> TeletapeError:
 
 
 #: TensorFlow's numbers, which errors have as `error_code`.
-OK: Final = 0
-ABORTED: Final = AbortedError.error_code
-ALREADY_EXISTS: Final = AlreadyExistsError.error_code
-CANCELLED: Final = CancelledError.error_code
-DATA_LOSS: Final = DataLossError.error_code
-DEADLINE_EXCEEDED: Final = DeadlineExceededError.error_code
-FAILED_PRECONDITION: Final = FailedPreconditionError.error_code
-INTERNAL: Final = InternalError.error_code
-INVALID_ARGUMENT: Final = InvalidArgumentError.error_code
-NOT_FOUND: Final = NotFoundError.error_code
-OUT_OF_RANGE: Final = OutOfRangeError.error_code
-PERMISSION_DENIED: Final = PermissionDeniedError.error_code
-RESOURCE_EXHAUSTED: Final = ResourceExhaustedError.error_code
-UNAUTHENTICATED: Final = UnauthenticatedError.error_code
-UNAVAILABLE: Final = UnavailableError.error_code
-UNIMPLEMENTED: Final = UnimplementedError.error_code
-UNKNOWN: Final = UnknownError.error_code
+_NAMES: Final = """
+    Aborted AlreadyExists Cancelled DataLoss DeadlineExceeded FailedPrecondition Internal InvalidArgument NotFound
+    OutOfRange PermissionDenied ResourceExhausted Unauthenticated Unavailable Unimplemented Unknown
+    """.split()
+NUMBERS: Final[dict[str, int]] = {"OK": 0} | {
+    re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper(): globals()[f"{name}Error"].error_code for name in _NAMES
+}
 
 __all__ = [
-    "ABORTED",
-    "ALREADY_EXISTS",
-    "CANCELLED",
-    "DATA_LOSS",
-    "DEADLINE_EXCEEDED",
-    "FAILED_PRECONDITION",
-    "INTERNAL",
-    "INVALID_ARGUMENT",
-    "NOT_FOUND",
-    "OK",
-    "OUT_OF_RANGE",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "UNAUTHENTICATED",
-    "UNAVAILABLE",
-    "UNIMPLEMENTED",
-    "UNKNOWN",
     "AbortedError",
     "AlreadyExistsError",
     "AuthenticationError",

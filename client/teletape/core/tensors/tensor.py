@@ -74,12 +74,12 @@ class TensorLike:
     @property
     def shape(self) -> TensorShape:
         """Static shape."""
-        raise NotImplementedError  # pragma: no cover - abstract
+        return shape_of(self.recorded.spec.shape)
 
     @property
     def dtype(self) -> DType:
         """Element type."""
-        raise NotImplementedError  # pragma: no cover - abstract
+        return dtypes.as_dtype(self.recorded.spec.dtype)
 
     def numpy(self) -> Any:
         """The values: a new NumPy array, a NumPy scalar for rank 0, bytes for a string."""
@@ -190,16 +190,6 @@ class EagerTensor(Tensor):
             return self.recorded
         adopted = owner.adopt(self.recorded, self.session)
         return _foreign(self) if adopted is None else adopted
-
-    @property
-    def shape(self) -> TensorShape:
-        """Static shape."""
-        return shape_of(self.recorded.spec.shape)
-
-    @property
-    def dtype(self) -> DType:
-        """Element type."""
-        return dtypes.as_dtype(self.recorded.spec.dtype)
 
     @property
     def ndim(self) -> int:

@@ -19,9 +19,8 @@ from teletape.core.program.tracebacks import report, reports, reports_conversion
 from teletape.core.sessions.current import current
 from teletape.core.sessions.session import Session
 from teletape.core.tensors import dtypes, printing
-from teletape.core.tensors.dtypes import DType
 from teletape.core.tensors.tensor import EagerTensor, Tensor, TensorLike, copied, elsewhere, own_copy
-from teletape.core.tensors.tensor_shape import TensorShape, shape_of
+from teletape.core.tensors.tensor_shape import TensorShape
 from teletape.core.variables import name_scope
 from teletape.core.variables.scatter import ScatterMethods
 from teletape_engine.arrays import HostArray
@@ -159,16 +158,6 @@ class Variable(ScatterMethods):
     def name(self) -> str:
         """The name with TensorFlow's ":0"."""
         return self._name + ":0"
-
-    @property
-    def shape(self) -> TensorShape:
-        """Static shape."""
-        return shape_of(self.recorded.spec.shape)
-
-    @property
-    def dtype(self) -> DType:
-        """Element type."""
-        return dtypes.as_dtype(self.recorded.spec.dtype)
 
     @property
     def trainable(self) -> bool:

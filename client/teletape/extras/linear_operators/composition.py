@@ -148,6 +148,34 @@ class LinearOperatorComposition(LinearOperator):
         return result
 
 
+class _OfOperator(LinearOperator):
+    """The base class of the adjoint and the inverse, whose hints are those of the operator."""
+
+    def __init__(self, parameters: dict[str, Any], noun: str, suffix: str) -> None:
+        operator: LinearOperator = parameters["operator"]
+        hints = _inherited_hints(operator, parameters, noun)
+        name = f"{operator.name}_{suffix}" if parameters["name"] is None else parameters["name"]
+        super().__init__(operator.dtype, **hints, name=name, parameters=parameters)
+        self._operator = operator
+
+    @property
+    def operator(self) -> LinearOperator:
+        """The operator whose adjoint or inverse this is."""
+        return self._operator
+
+    def _assert_non_singular(self) -> None:
+        self._operator.assert_non_singular()
+
+    def _assert_positive_definite(self) -> None:
+        self._operator.assert_positive_definite()
+
+    def _assert_self_adjoint(self) -> None:
+        self._operator.assert_self_adjoint()
+
+    def _cond(self) -> Any:
+        return self._operator.cond()
+
+
 def _inherited_hints(operator: LinearOperator, hints: dict[str, Any], noun: str) -> dict[str, bool | None]:
     properties = {
         "is_square": "square",
@@ -166,7 +194,7 @@ def _inherited_hints(operator: LinearOperator, hints: dict[str, Any], noun: str)
     }
 
 
-class LinearOperatorAdjoint(LinearOperator):
+class LinearOperatorAdjoint(_OfOperator):
     """The adjoint of an operator, for structures whose `operator.adjoint()` has no better form.
 
     Args:
@@ -191,28 +219,11 @@ class LinearOperatorAdjoint(LinearOperator):
         name: str | None = None,
     ) -> None:
         parameters = parameters_of(locals())
-        hints = _inherited_hints(operator, parameters, "adjoint")
-        name = f"{operator.name}_adjoint" if name is None else name
-        super().__init__(operator.dtype, **hints, name=name, parameters=parameters)
-        self._operator = operator
-
-    @property
-    def operator(self) -> LinearOperator:
-        """The operator whose adjoint this is."""
-        return self._operator
+        super().__init__(parameters, "adjoint", "adjoint")
 
     def _shape(self) -> TensorShape:
         shape = self._operator.shape
         return shape[:-2].concatenate([shape[-1], shape[-2]])
-
-    def _assert_non_singular(self) -> None:
-        self._operator.assert_non_singular()
-
-    def _assert_positive_definite(self) -> None:
-        self._operator.assert_positive_definite()
-
-    def _assert_self_adjoint(self) -> None:
-        self._operator.assert_self_adjoint()
 
     def _linop_adjoint(self) -> LinearOperator:
         return self._operator
@@ -247,11 +258,8 @@ class LinearOperatorAdjoint(LinearOperator):
     def _eigvals(self) -> Any:
         return self._operator.eigvals()
 
-    def _cond(self) -> Any:
-        return self._operator.cond()
 
-
-class LinearOperatorInversion(LinearOperator):
+class LinearOperatorInversion(_OfOperator):
     """The inverse of an operator, for structures whose `operator.inverse()` has no better form.
 
     Args:
@@ -283,27 +291,10 @@ class LinearOperatorInversion(LinearOperator):
                     f"Argument `{hint}` or argument `operator` must have supplied hint `{hint}` equal to `True` or "
                     f"`None`. Found `operator.{hint}`: {theirs}, `{hint}`: {ours}."
                 )
-        hints = _inherited_hints(operator, parameters, "inverse")
-        name = f"{operator.name}_inv" if name is None else name
-        super().__init__(operator.dtype, **hints, name=name, parameters=parameters)
-        self._operator = operator
-
-    @property
-    def operator(self) -> LinearOperator:
-        """The operator whose inverse this is."""
-        return self._operator
+        super().__init__(parameters, "inverse", "inv")
 
     def _shape(self) -> TensorShape:
         return self._operator.shape
-
-    def _assert_non_singular(self) -> None:
-        self._operator.assert_non_singular()
-
-    def _assert_positive_definite(self) -> None:
-        self._operator.assert_positive_definite()
-
-    def _assert_self_adjoint(self) -> None:
-        self._operator.assert_self_adjoint()
 
     def _linop_inverse(self) -> LinearOperator:
         return self._operator
@@ -322,6 +313,3 @@ class LinearOperatorInversion(LinearOperator):
 
     def _eigvals(self) -> Any:
         return 1.0 / self._operator.eigvals()
-
-    def _cond(self) -> Any:
-        return self._operator.cond()

@@ -20,8 +20,8 @@ __all__ = ["KeyValueTensorInitializer", "TextFileIndex", "TextFileInitializer"]
 KEYS: Final = (dtypes.string, dtypes.int32, dtypes.int64)
 
 
-class Initializer:
-    """The initial keys and values of a table, read when the table is made."""
+class Typed:
+    """The base class of tables and of their initial entries: the dtypes of keys and of values."""
 
     def __init__(self, key_dtype: DType, value_dtype: DType) -> None:
         self._key_dtype, self._value_dtype = key_dtype, value_dtype
@@ -35,6 +35,10 @@ class Initializer:
     def value_dtype(self) -> DType:
         """The dtype of the values."""
         return self._value_dtype
+
+
+class Initializer(Typed):
+    """The initial keys and values of a table, read when the table is made."""
 
     def arrays(self) -> tuple[Any, Any]:
         """The keys [n] and the values [n]."""

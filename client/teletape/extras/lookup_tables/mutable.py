@@ -78,10 +78,6 @@ class MutableHashTable(Table):
             values[place] = self._entries.get(key, defaults[place])
         return convert_to_tensor(values.reshape(shape), self._value_dtype)
 
-    def __getitem__(self, keys: Any) -> Any:
-        """Returns the values of keys; see `lookup`."""
-        return self.lookup(keys)
-
     def insert(self, keys: Any, values: Any, name: str | None = None) -> None:
         """Sets the values of keys; if a key occurs twice, the last value counts.
 

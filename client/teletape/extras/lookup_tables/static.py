@@ -80,10 +80,6 @@ class StaticHashTable(Table):
         choices = np.append(self._entries, self._default_value.reshape(1)).astype(self._entries.dtype, copy=False)
         return convert_to_tensor(choices[places].reshape(array.shape), self._value_dtype)
 
-    def __getitem__(self, keys: Any) -> Any:
-        """Returns the values of keys; see `lookup`."""
-        return self.lookup(keys)
-
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of keys, int64."""
         return convert_to_tensor(np.int64(len(self._places)))

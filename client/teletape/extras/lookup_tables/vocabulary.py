@@ -79,10 +79,6 @@ class StaticVocabularyTable(Table):
         text = key if isinstance(key, bytes) else str(key).encode()
         return len(self._words) + farmhash64(text) % self._buckets if number is None else number
 
-    def __getitem__(self, keys: Any) -> Any:
-        """Returns the numbers of words; see `lookup`."""
-        return self.lookup(keys)
-
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of numbers, int64."""
         return convert_to_tensor(np.int64(len(self._words) + self._buckets))
