@@ -149,6 +149,25 @@ def test_tensors_travel_as_safetensors(http: httpx.Client, path: str) -> None:
     assert wire.parse_json(file.metadata["answer"].encode())["batch"]["size"] == 1
 
 
+def test_a_large_body_is_received_by_the_process_that_computes(alone: Server) -> None:
+    rows = (1 << 20) // 12 + 1
+    x, y = np.full((rows, 2), 0.5, np.float32), np.zeros(rows, np.float32)
+    content = b"".join(write_file({"x": x, "y": y}, {}))
+    assert len(content) > 1 << 20
+    headers = {"Content-Type": SAFETENSORS_TYPE, "Accept": SAFETENSORS_TYPE}
+    with alone.client() as http:
+        for _ in range(2):
+            response = ok(http.post("/v1/published/line/value_and_gradient", content=content, headers=headers))
+        file = read_file(memoryview(response.content), copy_below=1 << 20)
+        assert file.tensors["values/error"] == pytest.approx(0.25)
+        assert file.tensors["derivatives/x"].shape == (rows, 2)
+        text = problem(
+            http.post("/v1/published/line/call", content=content[:-4], headers=headers), 400, "malformed_safetensors"
+        )
+        assert text
+    assert alone.app.state.registry.bodies.counts[None] == 0
+
+
 # --------------------------------------------------------------------------------------------------------- publication
 def test_what_is_published_says_what_it_takes_and_returns(http: httpx.Client, name: str) -> None:
     body = LINE | {"examples": [{"inputs": INPUTS}], "description": "a line"}

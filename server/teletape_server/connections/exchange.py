@@ -29,7 +29,7 @@ from teletape_server.http.schemas import Health
 from teletape_server.middleware.compression import INLINE, compressed
 from teletape_server.models.published.contract import Name, Published
 from teletape_server.problems import error_response
-from teletape_server.published.pool import Call, Part
+from teletape_server.published.calls import Call, Part
 from teletape_server.sessions.counted_bodies import CountedBody, EarlyBody
 from teletape_server.sessions.registry import SessionEntry
 

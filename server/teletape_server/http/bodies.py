@@ -213,7 +213,7 @@ async def read_body(
     position = len(beginning)
     try:
         buffer.view[:position] = beginning
-        await _fill(request, buffer, position, length, rest=rest, hasher=hasher)
+        await fill(request, buffer, position, length, rest=rest, hasher=hasher)
     except BaseException:
         buffer.discard()
         raise
@@ -234,14 +234,14 @@ async def read_early_body(request: Request, owner: str, length: int, hasher: has
     """
     body = EarlyBody(length, registry_of(request).bodies.admit(owner, length))
     try:
-        await _fill(request, body, 0, length, hasher=hasher)
+        await fill(request, body, 0, length, hasher=hasher)
     except BaseException:
         body.discard()
         raise
     return body
 
 
-async def _fill(
+async def fill(
     request: Request,
     body: CountedBody | EarlyBody,
     position: int,
@@ -250,7 +250,11 @@ async def _fill(
     rest: AsyncIterator[bytes] | None = None,
     hasher: hashlib.blake2b | None = None,
 ) -> None:
-    """Writes a body from a position on as it arrives."""
+    """Writes a body from a position on as it arrives.
+
+    Raises:
+        Problem: incomplete_body.
+    """
     try:
         async for chunk in rest or request.stream():
             body.write(position, chunk)

@@ -10,12 +10,11 @@ import asyncio
 import logging
 import os
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.protocols import HostGone, Reply
@@ -24,8 +23,10 @@ from teletape_server.ipc.leases import Reason, Terms
 from teletape_server.models.published.contract import Published
 from teletape_server.problems import Problem, overloaded, shutting_down
 from teletape_server.published.batching import MOST_CALLS, Calls, Waiting
+from teletape_server.published.calls import Call, Counts, Part, Receiver
 from teletape_server.published.process import Process, joined
 from teletape_server.published.store import Catalogue
+from teletape_server.sessions.counted_bodies import CountedBody
 from teletape_server.sessions.record import SessionLimits, SessionRecord, new_uid
 from teletape_server.sessions.starts import Starts
 
@@ -39,68 +40,6 @@ _COPIED: Final = 64 << 10  # bytes of the longest answer that does not keep thos
 TOGETHER: Final = frozenset({"call", "value_and_gradient", "gradient", "vjp", "jvp", "hvp"})
 
 log = logging.getLogger("teletape")
-
-
-class Part(NamedTuple):
-    """The answer to a call.
-
-    Attributes:
-        body: Its body.
-        content_type: Of the body.
-    """
-
-    body: bytes | memoryview
-    content_type: str
-
-
-@dataclass(eq=False)
-class Call:
-    """A call of a published function.
-
-    Attributes:
-        owner: Whose it is.
-        name: The function's.
-        published: The version.
-        question: What is asked of it.
-        params: Of the method: the type of the answer, and what the query says.
-        content_type, body: Its body.
-        time_limit: Seconds from its arrival that its caller gives it; None: it does not say.
-        reply: Resolves to the answer, or raises a Problem.
-    """
-
-    owner: str
-    name: str
-    published: Published
-    question: str
-    params: Mapping[str, Any]
-    content_type: str
-    body: bytes | bytearray | memoryview
-    time_limit: float | None
-    reply: asyncio.Future[Part]
-
-    @property
-    def key(self) -> Hashable:
-        """Equal for calls that may be computed together."""
-        return self.published.version, self.question
-
-
-@dataclass
-class Counts:
-    """What is counted for a function.
-
-    Attributes:
-        calls: By question.
-        problems: Calls that were answered with a problem.
-        sizes: Batches by their number of calls.
-        queue_seconds: That calls have waited.
-        compute_seconds: That batches have taken.
-    """
-
-    calls: Counter[str] = field(default_factory=Counter)
-    problems: int = 0
-    sizes: Counter[int] = field(default_factory=Counter)
-    queue_seconds: float = 0.0
-    compute_seconds: float = 0.0
 
 
 class Pool:
@@ -157,6 +96,29 @@ class Pool:
         self._work()
         return lambda: self._leave(call, waiting)
 
+    async def receiver(self, owner: str) -> tuple[Process, Receiver]:
+        """Returns a process for a body that is too large to wait here, and what receives it there.
+
+        Raises:
+            Problem: overloaded, shutting_down.
+        """
+        await self._any()
+        process = min(self._processes, key=lambda item: (item.receiving + len(item.pinned), item.busy))
+        return process, Receiver(owner, process.host)
+
+    def submit_pinned(self, process: Process, call: Call, body: CountedBody) -> None:
+        """Takes a call whose body is in a process's memory; its reply comes later.
+
+        Raises:
+            Problem: shutting_down.
+        """
+        if self._stopping:
+            raise shutting_down()
+        self.counts[call.name].calls[call.question] += 1
+        call.received = body
+        process.pinned.append(Waiting(call, call.owner, 0, _now()))
+        self._work()
+
     def _leave(self, call: Call, waiting: Waiting[Call]) -> None:
         call.reply.cancel()
         self._calls.remove(call.key, waiting)
@@ -168,6 +130,10 @@ class Pool:
             self._timer = None
         for process in [*self._processes]:
             if process.busy:
+                continue
+            if process.pinned:
+                waiting = process.pinned.popleft()
+                self._begin(process, (waiting.item.key, id(waiting.item)), [waiting])
                 continue
             batch = self._calls.next(_now())
             if isinstance(batch, float):
@@ -191,11 +157,18 @@ class Pool:
             process.load(published, self._catalogue)
             params = {"version": published.version, "question": question, **_limit_of(live, began)}
             params["calls"] = [_described(waiting, began) for waiting in live]
-            body = joined(process.host, [waiting.item.body for waiting in live])
+            received = live[0].item.received
+            bodies = [waiting.item.body for waiting in live]
+            body = joined(process.host, bodies) if received is None else received.buffer
             running = process.host.submit("published-ask", params, body=body)
+            if received is not None:
+                received.submitted(running)
         except HostGone:  # nothing of it has run
             for waiting in live:
-                self._calls.add(key, waiting, most=len(live))
+                if waiting.item.received is None:
+                    self._calls.add(key, waiting, most=len(live))
+                else:
+                    _refuse(waiting.item, overloaded("the process that had the request has ended"))
             self._end_work(process, is_gone=True)
             return
         except OSError as error:
@@ -276,12 +249,7 @@ class Pool:
         Raises:
             Problem: None could be started, or the version could not be loaded.
         """
-        while not (self._processes or self._stopping):
-            self._grow(at_once=True)
-            if self._starting is not None and (problem := await asyncio.shield(self._starting)) is not None:
-                raise Problem(problem.code, problem.detail, headers=problem.headers, **problem.details)
-        if self._stopping:
-            raise shutting_down()
+        await self._any()
         process = self._processes[0]
         try:
             process.load(published, self._catalogue)
@@ -292,6 +260,19 @@ class Pool:
         if reply.code is not None:
             raise process.refused.get(published.version) or Problem(reply.code, reply.facts["message"])
         return len(self._processes)
+
+    async def _any(self) -> None:
+        """Waits until there is a process.
+
+        Raises:
+            Problem: None could be started.
+        """
+        while not (self._processes or self._stopping):
+            self._grow(at_once=True)
+            if self._starting is not None and (problem := await asyncio.shield(self._starting)) is not None:
+                raise Problem(problem.code, problem.detail, headers=problem.headers, **problem.details)
+        if self._stopping:
+            raise shutting_down()
 
     def warm(self) -> None:
         """Starts a process if a function is published, which loads those that were published last."""
@@ -339,6 +320,8 @@ class Pool:
     def _on_ended(self, process: Process, ended: asyncio.Future[Ending]) -> None:
         if process in self._processes:
             self._processes.remove(process)
+            while process.pinned:
+                _refuse(process.pinned.popleft().item, overloaded("the process that had the request has ended"))
             log.warning("a process of published functions has ended: %s", ended.result().text)
             if not self._stopping:
                 self.warm()
@@ -350,7 +333,8 @@ class Pool:
             await asyncio.sleep(_SWEEP_SECONDS)
             needed = 1 if self._catalogue.names else 0
             for process in self._processes[needed:]:
-                if not process.busy and _now() - process.idle_since > _IDLE_SECONDS:
+                is_used = process.busy or process.pinned or process.receiving
+                if not is_used and _now() - process.idle_since > _IDLE_SECONDS:
                     self._processes.remove(process)
                     await process.host.end(Ending(Reason.IDLE, "it was not needed any more"))
 
@@ -390,7 +374,7 @@ def _refuse(call: Call, problem: Problem) -> None:
 
 def _described(waiting: Waiting[Call], began: float) -> tuple[int, str, Mapping[str, Any], int]:
     call = waiting.item
-    return len(call.body), call.content_type, call.params, round((began - waiting.since) * 1e6)
+    return call.length, call.content_type, call.params, round((began - waiting.since) * 1e6)
 
 
 def _limit_of(batch: Sequence[Waiting[Call]], now: float) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from dataclasses import dataclass, field
 from teletape_server.hosts.protocols import BodyBuffer, Host, HostGone, Reply
 from teletape_server.models.published.contract import Published
 from teletape_server.problems import Problem
+from teletape_server.published.batching import Waiting
+from teletape_server.published.calls import Call
 from teletape_server.published.store import Catalogue
 
 log = logging.getLogger("teletape")
@@ -27,6 +30,8 @@ class Process:
         refused: Why it could not load a version.
         busy: Whether it computes.
         idle_since: When it ended its last work, on the monotonic clock.
+        pinned: Calls whose body is in its memory: each is computed by itself, before others.
+        receiving: Bodies that are received into its memory.
     """
 
     host: Host
@@ -34,6 +39,8 @@ class Process:
     refused: dict[str, Problem] = field(default_factory=dict)
     busy: bool = False
     idle_since: float = 0.0
+    pinned: deque[Waiting[Call]] = field(default_factory=deque)
+    receiving: int = 0
 
     def load(self, published: Published, catalogue: Catalogue) -> None:
         """Has it load a version before what is submitted next.

@@ -10,16 +10,19 @@ from fastapi import APIRouter, Request, Response
 import teletape_wire as wire
 from teletape_server.handlers.endpoints import WORK
 from teletape_server.handlers.methods import TIME_LIMIT
+from teletape_server.hosts.protocols import HostGone
 from teletape_server.http.access import Owner, registry_of, settings_of
 from teletape_server.http.answers import LargeResponse
-from teletape_server.http.bodies import declared_length, whole_body
+from teletape_server.http.bodies import declared_length, fill, whole_body
 from teletape_server.http.declarations import BODY, answers, takes
 from teletape_server.http.dispatch import fields_outside
 from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types
 from teletape_server.http.parameters import Full, TimeLimit, time_limit
 from teletape_server.models.published.questions import QUESTIONS
-from teletape_server.published.pool import Call
+from teletape_server.problems import overloaded
+from teletape_server.published.calls import Call, Part
 from teletape_server.routes.published.access import Reference, find, pool_of
+from teletape_server.sessions.counted_bodies import MOST_EARLY
 
 router = APIRouter(prefix="/published", tags=["published"])
 _PROBLEMS: Final = ("unauthenticated", *BODY, "unknown_id", "no_gradient_registered", "busy", "overloaded", *WORK)
@@ -70,27 +73,58 @@ async def _answer(
     length = declared_length(headers, settings_of(request).max_body, content_type)
     params = {"full": is_full, "accept": accept, **fields_outside(request, types)}
     limit = time_limit(headers).get(TIME_LIMIT)
+    reply: asyncio.Future[Part] = asyncio.get_running_loop().create_future()
+    call = Call(owner, name.name, published, question, params, content_type, b"", limit, reply)
+    if length > MOST_EARLY:
+        return await _large(request, call, length)
     with registry_of(request).bodies.admit(owner, length):
-        content = await whole_body(request, length)
-        reply = asyncio.get_running_loop().create_future()
-        call = Call(owner, name.name, published, question, params, content_type, content, limit, reply)
+        call.body = await whole_body(request, length)
         leave = pool_of(request.app.state).submit(call)
         try:
-            part = await _unless_disconnected(request, reply)
-        except asyncio.CancelledError:
+            return await _part(request, reply)
+        finally:
             leave()
+
+
+async def _large(request: Request, call: Call, length: int) -> Response:
+    """Answers a question whose body is received into the memory of the process that computes it.
+
+    Raises:
+        Problem: It is refused.
+    """
+    pool, bodies = pool_of(request.app.state), registry_of(request).bodies
+    process, receiver = await pool.receiver(call.owner)
+    process.receiving += 1
+    try:
+        body = bodies.buffer(receiver, length)
+        try:
+            await fill(request, body, 0, length)
+        except BaseException:
+            body.discard()
             raise
+    except HostGone as error:
+        raise overloaded(f"the process that had the request has ended ({error})") from None
+    finally:
+        process.receiving -= 1
+    pool.submit_pinned(process, call, body)
+    return await _part(request, call.reply)
+
+
+async def _part(request: Request, reply: asyncio.Future[Part]) -> Response:
+    """Returns the answer; its caller may have left before."""
+    part = await _unless_disconnected(request, reply)
     if part is None:
-        leave()
+        reply.cancel()
         return Response(status_code=204)  # the client has gone
     return LargeResponse(part.body, 200, media_type=part.content_type)
 
 
-async def _unless_disconnected(request: Request, reply: asyncio.Future[Any]) -> Any:
+async def _unless_disconnected(request: Request, reply: asyncio.Future[Part]) -> Part | None:
     """Returns the reply; None: the client has disconnected before."""
     gone = asyncio.ensure_future(_disconnected(request))
     try:
-        await asyncio.wait([reply, gone], return_when=asyncio.FIRST_COMPLETED)
+        waited: list[asyncio.Future[Any]] = [reply, gone]
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         return reply.result() if reply.done() else None
     finally:
         gone.cancel()
