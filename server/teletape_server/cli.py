@@ -56,6 +56,10 @@ def serve(settings: Settings, warnings: Sequence[str] = ()) -> int:
     """Logs the warnings, and serves until a signal stops it; returns the exit status."""
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
+        from teletape_server.hosts import forkserver
+
+        with contextlib.suppress(OSError):  # the first start of a process says so
+            forkserver.begin()
         from teletape_server import app, logs, server, tls  # noqa: F401  # what `_serve` needs
         from teletape_server.hosts.forkserver import present_devices
     except ImportError as error:

@@ -189,3 +189,14 @@ def test_the_end_of_a_server_refuses_those_who_wait_for_a_session_at_once(
             for answer in refused:
                 assert "what came now is not executed" in problem(answer, 503, "shutting_down")["detail"]
             until_ended(stuck)  # or it would outlive the server
+
+
+def test_it_can_begin_before_the_first_process_and_serves_that() -> None:
+    forkserver.begin()
+    pid = forkserver._pid()
+    process, sockets = forkserver.start_process(ProcessKind.SESSION)
+    assert forkserver._pid() == pid
+    sockets.close()
+    process.join(30)
+    assert process.exitcode == 0
+    process.close()

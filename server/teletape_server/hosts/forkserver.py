@@ -40,6 +40,27 @@ log = logging.getLogger("teletape")
 _fork_lock = threading.Lock()  # locked while a process starts
 
 
+def begin() -> None:
+    """Starts the forkserver if there is none: it loads its modules while the server loads its own.
+
+    Raises:
+        OSError: There are too many files or processes.
+    """
+    _context()
+    multiprocessing.forkserver.ensure_running()
+
+
+def _context() -> Any:
+    """Returns what starts processes from the forkserver, once its environment and its modules are set."""
+    for name in _SECRET:
+        os.environ.pop(name, None)
+    for name in _ONE_THREAD:
+        os.environ.setdefault(name, "1")  # the forkserver inherits it when it starts
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([ProcessKind.SESSION.module, *_INHERITED])
+    return context
+
+
 def start_process(kind: ProcessKind, *arguments: Any) -> tuple[BaseProcess, Sockets]:
     """Starts a process on its ends of two socket pairs; returns the process and the other ends.
 
@@ -50,12 +71,7 @@ def start_process(kind: ProcessKind, *arguments: Any) -> tuple[BaseProcess, Sock
     Raises:
         OSError: There are too many files or processes, or the forkserver ended or did not answer in time.
     """
-    for name in _SECRET:
-        os.environ.pop(name, None)
-    for name in _ONE_THREAD:
-        os.environ.setdefault(name, "1")  # the forkserver inherits it when it starts
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([ProcessKind.SESSION.module, *_INHERITED])
+    context = _context()
     ours, theirs = socket_pairs()
     with contextlib.closing(theirs), _fork_lock:
         process = context.Process(target=run, args=(kind, theirs, *arguments), daemon=True)
