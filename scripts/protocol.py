@@ -32,7 +32,7 @@ GROUPS = {
         "explain"
     ),
     "Forward mode": "accumulator.open accumulator.close accumulator.resume jvp",
-    "Functions and control flow": "function call value_and_gradient while cond scan check_gradients",
+    "Functions and control flow": "function call value_and_gradient while cond scan map check_gradients",
     "Custom gradients": (
         "custom backward.begin backward.cotangents backward.resume backward.end custom.function custom.call"
     ),
@@ -104,6 +104,7 @@ SESSION: list[dict[str, Any]] = [
      "report_decisions": True},
     {"do": "cond", "branches": ["halve", "is_large"], "inputs": [True, 10.0], "outputs": ["chosen"]},
     {"do": "scan", "body": "add_up", "inputs": [0.0, "x"], "carried": 1, "outputs": ["total", "running_sums"]},
+    {"do": "map", "function": "add_up", "inputs": ["x", 1.0], "mapped": [True, False], "outputs": ["more", "same"]},
     {"do": "check_gradients", "function": "halve", "inputs": [[1.0, 2.0]], "settings": {"seed": 1}},
     # Custom gradients.
     {"do": "tape.open", "id": "t2", "persistent": True},

@@ -1219,6 +1219,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         scratch: bool | None = None,
         keep: Sequence[str] | None = None,
         replace: bool | None = None,
+        map: Mapping[str, int] | None = None,
         outputs: Sequence[str] | None = None,
         tape: Id | None = None,
         fetch: Sequence[Id] | None = None,
@@ -1236,6 +1237,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             keep: Ids of results that stay; the others end with the request.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
                 Default: false.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             outputs: An id for each result; without it the server generates them.
             tape: A tape that records the call, with its parents.
             fetch: Ids, or the function's names of outputs, to return in `values`; without it all results.
@@ -1251,6 +1254,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "scratch": scratch,
                     "keep": keep,
                     "replace": replace,
+                    "map": map,
                     "outputs": outputs,
                     "tape": tape,
                     "fetch": fetch,
@@ -1267,6 +1271,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         output_gradients: Sequence[Input | None] | None = None,
@@ -1284,9 +1289,12 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
-            output_gradients: A weight for each target, of its shape; null: ones.
+            output_gradients: A weight for each target, of its shape; null: ones. In a map one for all entries, or a
+                stack of them.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1301,6 +1309,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 models.FunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "output_gradients": output_gradients,
@@ -1322,6 +1331,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         output_gradients: Sequence[Input | None] | None = None,
@@ -1337,9 +1347,12 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
-            output_gradients: A weight for each target, of its shape; null: ones.
+            output_gradients: A weight for each target, of its shape; null: ones. In a map one for all entries, or a
+                stack of them.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1354,6 +1367,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 models.FunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "output_gradients": output_gradients,
@@ -1375,6 +1389,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -1390,6 +1405,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: The name of the output to differentiate; default: the only one.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1407,6 +1424,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 models.FunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -1428,6 +1446,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -1443,6 +1462,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1460,6 +1481,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 models.FunctionHessian.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -1482,6 +1504,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         /,
         *,
         vectors: Sequence[Input],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -1497,6 +1520,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             vectors: The vector's part for each source, of its shape.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1514,6 +1539,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "vectors": vectors,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -1649,6 +1675,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         /,
         *,
         output_gradients: Sequence[Input | None],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -1663,7 +1690,10 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
-            output_gradients: A weight for each target, of its shape; null: ones.
+            output_gradients: A weight for each target, of its shape; null: ones. In a map one for all entries, or a
+                stack of them.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1681,6 +1711,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "output_gradients": output_gradients,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -1702,6 +1733,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         /,
         *,
         tangents: Sequence[Input],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -1717,6 +1749,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             tangents: The direction of each source, of its shape.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs to differentiate; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1734,6 +1768,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "tangents": tangents,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -2519,6 +2554,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         fetch: Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
@@ -2530,6 +2566,8 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
@@ -2540,7 +2578,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 "POST",
                 f"{self._path}/call",
                 models.PublishedOpResults.read,
-                fields={"inputs": inputs_of(inputs, named), "fetch": fetch, "exact": exact},
+                fields={"inputs": inputs_of(inputs, named), "map": map, "fetch": fetch, "exact": exact},
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
@@ -2554,6 +2592,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         output_gradients: Sequence[TensorInput | None] | None = None,
@@ -2569,6 +2608,8 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             output_gradients: A weight for each target, of its shape; null: ones.
@@ -2585,6 +2626,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 models.PublishedFunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "output_gradients": output_gradients,
@@ -2605,6 +2647,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         output_gradients: Sequence[TensorInput | None] | None = None,
@@ -2620,6 +2663,8 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             output_gradients: A weight for each target, of its shape; null: ones.
@@ -2636,6 +2681,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 models.PublishedFunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "output_gradients": output_gradients,
@@ -2657,6 +2703,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         /,
         *,
         output_gradients: Sequence[TensorInput | None],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -2672,6 +2719,8 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             output_gradients: A weight for each target, of its shape; null: ones.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -2688,6 +2737,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "output_gradients": output_gradients,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -2708,6 +2758,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         /,
         *,
         tangents: Sequence[TensorInput],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -2723,6 +2774,8 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             tangents: The direction of each source, of its shape.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs to differentiate; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -2739,6 +2792,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "tangents": tangents,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -2758,6 +2812,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -2773,6 +2828,8 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: The name of the output to differentiate; default: the only one.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -2789,6 +2846,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 models.PublishedFunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -2809,6 +2867,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -2824,6 +2883,8 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -2840,6 +2901,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 models.PublishedFunctionHessian.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -2861,6 +2923,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         /,
         *,
         vectors: Sequence[TensorInput],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -2876,6 +2939,8 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             vectors: The vector's part for each source, of its shape.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -2892,6 +2957,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "vectors": vectors,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,

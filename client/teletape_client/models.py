@@ -415,18 +415,40 @@ class Function(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"steps": list_of(anything)}
 
 
+class MapFacts(Model):
+    """How a function was run for each entry of a map.
+
+    Attributes:
+        size: Entries.
+        chunks: The entries of a chunk run at once: as many as memory has room for.
+        vectorized: Whether all entries of a chunk run by the ops' batch rules; false: one by one.
+        why: Why they run one by one.
+    """
+
+    size: int
+    chunks: int
+    vectorized: bool
+    why: str | None = None
+
+
 class FunctionDerivatives(BySource):
     """A function's derivatives, in the order of the sources.
 
     Attributes:
         values: The outputs in `fetch`, by name.
+        map: Of a map; other answers have no such member.
     """
 
     values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[Derivative]
+    map: MapFacts | None = None
 
-    _readers: ClassVar[Mapping[str, Reader]] = {"values": map_of(tensor), "derivatives": list_of(Derivative.read)}
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "values": map_of(tensor),
+        "derivatives": list_of(Derivative.read),
+        "map": MapFacts.read,
+    }
 
 
 class HessianBlock(Model):
@@ -453,15 +475,18 @@ class FunctionHessian(ByPair):
 
     Attributes:
         values: The outputs in `fetch`, by name.
+        map: Of a map; other answers have no such member.
     """
 
     values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[list[HessianBlock]]
+    map: MapFacts | None = None
 
     _readers: ClassVar[Mapping[str, Reader]] = {
         "values": map_of(tensor),
         "derivatives": list_of(list_of(HessianBlock.read)),
+        "map": MapFacts.read,
     }
 
 
@@ -570,13 +595,19 @@ class FunctionTangents(BySource):
 
     Attributes:
         values: The outputs in `fetch`, by name.
+        map: Of a map; other answers have no such member.
     """
 
     values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[Tangent]
+    map: MapFacts | None = None
 
-    _readers: ClassVar[Mapping[str, Reader]] = {"values": map_of(tensor), "derivatives": list_of(Tangent.read)}
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "values": map_of(tensor),
+        "derivatives": list_of(Tangent.read),
+        "map": MapFacts.read,
+    }
 
 
 class GradientNumbers(Model):
@@ -1167,17 +1198,20 @@ class PublishedFunctionDerivatives(BySource):
 
     Attributes:
         values: The outputs in `fetch`, by name.
+        map: Of a map; other answers have no such member.
         batch: How it was computed.
     """
 
     values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[Derivative]
+    map: MapFacts | None = None
     batch: BatchFacts
 
     _readers: ClassVar[Mapping[str, Reader]] = {
         "values": map_of(tensor),
         "derivatives": list_of(Derivative.read),
+        "map": MapFacts.read,
         "batch": BatchFacts.read,
     }
 
@@ -1187,17 +1221,20 @@ class PublishedFunctionHessian(ByPair):
 
     Attributes:
         values: The outputs in `fetch`, by name.
+        map: Of a map; other answers have no such member.
         batch: How it was computed.
     """
 
     values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[list[HessianBlock]]
+    map: MapFacts | None = None
     batch: BatchFacts
 
     _readers: ClassVar[Mapping[str, Reader]] = {
         "values": map_of(tensor),
         "derivatives": list_of(list_of(HessianBlock.read)),
+        "map": MapFacts.read,
         "batch": BatchFacts.read,
     }
 
@@ -1207,17 +1244,20 @@ class PublishedFunctionTangents(BySource):
 
     Attributes:
         values: The outputs in `fetch`, by name.
+        map: Of a map; other answers have no such member.
         batch: How it was computed.
     """
 
     values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[Tangent]
+    map: MapFacts | None = None
     batch: BatchFacts
 
     _readers: ClassVar[Mapping[str, Reader]] = {
         "values": map_of(tensor),
         "derivatives": list_of(Tangent.read),
+        "map": MapFacts.read,
         "batch": BatchFacts.read,
     }
 

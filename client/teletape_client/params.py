@@ -385,7 +385,8 @@ class GradientStatisticsCommand(TypedDict, total=False):
 class HessianCommand(TypedDict, total=False):
     """Computes the second derivatives of the targets' sum: a block [*source i, *source j] for each pair of sources.
 
-    `outputs` and `predicted` list the pairs row by row: j changes fastest. Other fields as in jacobian.
+    `outputs` and `predicted` list the pairs row by row: j changes fastest. With `examples` a block is [n, *x i, *x j].
+    Other fields as in jacobian.
     """
 
     do: Required[Literal["hessian"]]
@@ -399,6 +400,7 @@ class HessianCommand(TypedDict, total=False):
     predicted: Sequence[str] | None
     retain_tape: bool
     custom_gradients: Sequence[Id]
+    examples: bool
 
 
 class HessianQuestionItem(TypedDict, total=False):
@@ -462,7 +464,9 @@ class JacobianCommand(TypedDict, total=False):
     """Computes the derivatives of each element of the one target: [*target, *source] for each source, dense.
 
     `max_bytes` bounds the memory of the cotangents in use, and `chunk_size` how many are computed at once.
-    `custom_gradients`: what custom.function created for the custom calls on the path. Other fields as in gradient.
+    `custom_gradients`: what custom.function created for the custom calls on the path. `examples`: axis 0 of the target
+    [n, *y] and of each source [n, *x] numbers examples, which do not depend on each other: [n, *y, *x]. Other fields as
+    in gradient.
     """
 
     do: Required[Literal["jacobian"]]
@@ -476,6 +480,7 @@ class JacobianCommand(TypedDict, total=False):
     predicted: Sequence[str] | None
     retain_tape: bool
     custom_gradients: Sequence[Id]
+    examples: bool
 
 
 class JacobianQuestionItem(TypedDict, total=False):
@@ -502,6 +507,20 @@ class JvpCommand(TypedDict, total=False):
     outputs: Required[Sequence[Id | None]]
     unconnected: str
     predicted: Sequence[str] | None
+
+
+class MapCommand(TypedDict, total=False):
+    """Calls a function for each entry along axis 0 of the inputs that `mapped` marks; the others go with every entry.
+
+    . All entries run at once by the ops' batch rules, if every step has such a rule, else one by one. `outputs`: each
+    result stacked along a new axis 0. To tapes it is one call. The function assigns to no input.
+    """
+
+    do: Required[Literal["map"]]
+    function: Required[Id]
+    inputs: Required[Sequence[Input]]
+    mapped: Required[Sequence[bool]]
+    outputs: Required[Sequence[Id]]
 
 
 class NewFunction(TypedDict, total=False):
@@ -900,6 +919,7 @@ Command: TypeAlias = (
     | WhileCommand
     | CondCommand
     | ScanCommand
+    | MapCommand
     | CheckGradientsCommand
     | CustomCommand
     | CustomFunctionCommand
@@ -919,4 +939,5 @@ Step: TypeAlias = (
     | WhileCommand
     | CondCommand
     | ScanCommand
+    | MapCommand
 )

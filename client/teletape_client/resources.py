@@ -1214,6 +1214,7 @@ class Function(Item[models.NewFunctionAnswer]):
         scratch: bool | None = None,
         keep: Sequence[str] | None = None,
         replace: bool | None = None,
+        map: Mapping[str, int] | None = None,
         outputs: Sequence[str] | None = None,
         tape: Id | None = None,
         fetch: Sequence[Id] | None = None,
@@ -1231,6 +1232,8 @@ class Function(Item[models.NewFunctionAnswer]):
             keep: Ids of results that stay; the others end with the request.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
                 Default: false.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             outputs: An id for each result; without it the server generates them.
             tape: A tape that records the call, with its parents.
             fetch: Ids, or the function's names of outputs, to return in `values`; without it all results.
@@ -1246,6 +1249,7 @@ class Function(Item[models.NewFunctionAnswer]):
                     "scratch": scratch,
                     "keep": keep,
                     "replace": replace,
+                    "map": map,
                     "outputs": outputs,
                     "tape": tape,
                     "fetch": fetch,
@@ -1262,6 +1266,7 @@ class Function(Item[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         output_gradients: Sequence[Input | None] | None = None,
@@ -1279,9 +1284,12 @@ class Function(Item[models.NewFunctionAnswer]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
-            output_gradients: A weight for each target, of its shape; null: ones.
+            output_gradients: A weight for each target, of its shape; null: ones. In a map one for all entries, or a
+                stack of them.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1296,6 +1304,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 models.FunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "output_gradients": output_gradients,
@@ -1317,6 +1326,7 @@ class Function(Item[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         output_gradients: Sequence[Input | None] | None = None,
@@ -1332,9 +1342,12 @@ class Function(Item[models.NewFunctionAnswer]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
-            output_gradients: A weight for each target, of its shape; null: ones.
+            output_gradients: A weight for each target, of its shape; null: ones. In a map one for all entries, or a
+                stack of them.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1349,6 +1362,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 models.FunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "output_gradients": output_gradients,
@@ -1370,6 +1384,7 @@ class Function(Item[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -1385,6 +1400,8 @@ class Function(Item[models.NewFunctionAnswer]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: The name of the output to differentiate; default: the only one.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1402,6 +1419,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 models.FunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -1423,6 +1441,7 @@ class Function(Item[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -1438,6 +1457,8 @@ class Function(Item[models.NewFunctionAnswer]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1455,6 +1476,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 models.FunctionHessian.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -1477,6 +1499,7 @@ class Function(Item[models.NewFunctionAnswer]):
         /,
         *,
         vectors: Sequence[Input],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -1492,6 +1515,8 @@ class Function(Item[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             vectors: The vector's part for each source, of its shape.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1509,6 +1534,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "vectors": vectors,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -1644,6 +1670,7 @@ class Function(Item[models.NewFunctionAnswer]):
         /,
         *,
         output_gradients: Sequence[Input | None],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -1658,7 +1685,10 @@ class Function(Item[models.NewFunctionAnswer]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
-            output_gradients: A weight for each target, of its shape; null: ones.
+            output_gradients: A weight for each target, of its shape; null: ones. In a map one for all entries, or a
+                stack of them.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1676,6 +1706,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "output_gradients": output_gradients,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -1697,6 +1728,7 @@ class Function(Item[models.NewFunctionAnswer]):
         /,
         *,
         tangents: Sequence[Input],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -1712,6 +1744,8 @@ class Function(Item[models.NewFunctionAnswer]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             tangents: The direction of each source, of its shape.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs to differentiate; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -1729,6 +1763,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "tangents": tangents,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -2514,6 +2549,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         fetch: Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
@@ -2525,6 +2561,8 @@ class PublishedFunction(Item[models.PublishedFunction]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
@@ -2535,7 +2573,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 "POST",
                 f"{self._path}/call",
                 models.PublishedOpResults.read,
-                fields={"inputs": inputs_of(inputs, named), "fetch": fetch, "exact": exact},
+                fields={"inputs": inputs_of(inputs, named), "map": map, "fetch": fetch, "exact": exact},
                 takes_file=True,
                 offers_file=True,
                 has_full=True,
@@ -2549,6 +2587,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         output_gradients: Sequence[TensorInput | None] | None = None,
@@ -2564,6 +2603,8 @@ class PublishedFunction(Item[models.PublishedFunction]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             output_gradients: A weight for each target, of its shape; null: ones.
@@ -2580,6 +2621,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 models.PublishedFunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "output_gradients": output_gradients,
@@ -2600,6 +2642,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         output_gradients: Sequence[TensorInput | None] | None = None,
@@ -2615,6 +2658,8 @@ class PublishedFunction(Item[models.PublishedFunction]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             output_gradients: A weight for each target, of its shape; null: ones.
@@ -2631,6 +2676,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 models.PublishedFunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "output_gradients": output_gradients,
@@ -2652,6 +2698,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         /,
         *,
         output_gradients: Sequence[TensorInput | None],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -2667,6 +2714,8 @@ class PublishedFunction(Item[models.PublishedFunction]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             output_gradients: A weight for each target, of its shape; null: ones.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -2683,6 +2732,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "output_gradients": output_gradients,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -2703,6 +2753,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         /,
         *,
         tangents: Sequence[TensorInput],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -2718,6 +2769,8 @@ class PublishedFunction(Item[models.PublishedFunction]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             tangents: The direction of each source, of its shape.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs to differentiate; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -2734,6 +2787,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "tangents": tangents,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -2753,6 +2807,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -2768,6 +2823,8 @@ class PublishedFunction(Item[models.PublishedFunction]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: The name of the output to differentiate; default: the only one.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -2784,6 +2841,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 models.PublishedFunctionDerivatives.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -2804,6 +2862,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -2819,6 +2878,8 @@ class PublishedFunction(Item[models.PublishedFunction]):
 
         Args:
             inputs: In the order of the function's inputs, or by their names.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -2835,6 +2896,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 models.PublishedFunctionHessian.read,
                 fields={
                     "inputs": inputs_of(inputs, named),
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,
@@ -2856,6 +2918,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         /,
         *,
         vectors: Sequence[TensorInput],
+        map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -2871,6 +2934,8 @@ class PublishedFunction(Item[models.PublishedFunction]):
         Args:
             inputs: In the order of the function's inputs, or by their names.
             vectors: The vector's part for each source, of its shape.
+            map: For inputs by name the axis of their entries: the function runs for each entry, and all results are
+                stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
@@ -2887,6 +2952,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 fields={
                     "inputs": inputs_of(inputs, named),
                     "vectors": vectors,
+                    "map": map,
                     "targets": targets,
                     "sources": wrt,
                     "unconnected": unconnected,

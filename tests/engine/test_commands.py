@@ -92,6 +92,7 @@ WHOLE = {
         "predicted": ["dense", "none"],
         "retain_tape": True,
         "custom_gradients": ["c"],
+        "examples": True,
     },
     "batch_jacobian": {
         "tape": "t",
@@ -128,6 +129,7 @@ WHOLE = {
         "predicted": ["dense"],
         "retain_tape": True,
         "custom_gradients": ["c"],
+        "examples": True,
     },
     "hvp": {
         "tape": "t",
@@ -212,6 +214,7 @@ WHOLE = {
         "report_decisions": True,
         "vectorize": True,
     },
+    "map": {"function": "f", "inputs": ["xs", Literal(2.0)], "mapped": [True, False], "outputs": ["all"]},
     "slices.component": {"id": "s", "component": "values", "output": "p"},
     "explain": {"tape": "t", "targets": ["y"], "sources": ["x", 7]},
     "estimate": {
@@ -271,6 +274,7 @@ NAMED = {
     "while": ["more", "step", "a", 7, "r", 8, "iterations"],
     "cond": ["f", "g", "a", "r"],
     "scan": ["step", "a", "xs", 7, "r", "all"],
+    "map": ["f", "xs", "all"],
     "value_and_gradient": ["f", "a", "r", 8],
     "slices.component": ["s", "p"],
     "explain": ["t", "y", "x", 7],
@@ -298,6 +302,7 @@ SPECS = {
     "while": ("r", 8, "iterations"),
     "cond": ("r",),
     "scan": ("r", "all"),
+    "map": ("all",),
     "value_and_gradient": ("r", 8),
     "custom.call": ("y",),
     "custom.function": ("c",),

@@ -1,5 +1,6 @@
 """while, cond and scan: what they compute, what the tapes see of it, and what they refuse."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from teletape_engine.commands.results import Facts, Fetched
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans.policy import POLICY
-from teletape_engine.recording.values import Literal
+from teletape_engine.recording.values import Literal, untyped
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES, Spec
 
@@ -208,6 +209,58 @@ def test_together_the_steps_are_recorded_once_and_not_once_an_element(session: S
         counts.append(session.describe(name)["ops"])
     assert counts[0] > 100
     assert counts[1] < 10
+
+
+@pytest.mark.parametrize("name", ["matvec", "choice"])
+def test_a_map_calls_the_function_for_each_entry(session: Session, name: str) -> None:
+    rng = np.random.default_rng(3)
+    xs, w = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))
+    run(session, Constant("w", w), Constant("xs", xs), BELOW_ZERO, MINUS, PLUS, MATVEC)
+    run(session, CHOICE)
+    results = []
+    for at, row in enumerate(xs):
+        call_one = commands.CallFunction(name, (f"x{at}", "w"), (f"y{at}",))
+        tape = [Constant(f"x{at}", row), commands.TapeOpen(f"t{at}"), commands.TapeWatch(f"t{at}", (f"x{at}",))]
+        question = commands.Jacobian(f"t{at}", (f"y{at}",), (f"x{at}",), (f"J{at}",))
+        results.append(run(session, *tape, call_one, question, Fetch(f"y{at}"), Fetch(f"J{at}"))[-2:])
+    mapped = commands.Map(name, ("xs", "w"), (True, False), ("ys",))
+    question = commands.Jacobian("t", ("ys",), ("xs",), ("J",), examples=True)
+    whole = run(
+        session,
+        commands.TapeOpen("t"),
+        commands.TapeWatch("t", ("xs",)),
+        mapped,
+        question,
+        Fetch("ys"),
+        Fetch("J"),
+    )
+    for stack, *rows in zip(whole[-2:], *results, strict=True):
+        np.testing.assert_allclose(stack, np.stack(rows), rtol=1e-12)
+
+
+def test_a_list_without_a_dtype_takes_that_of_what_its_entries_meet(session: Session) -> None:
+    run(session, Constant("scale", np.array([2.0, 3.0])))
+    rows = untyped(np.array([[1, 2], [3, 4], [5, 6]]))
+    mapped = commands.Map("times", (rows, "scale"), (True, False), ("y",))
+    assert run(session, mapped, Fetch("y")) == [[[2, 6], [6, 12], [10, 18]]]
+    assert session.describe("y")["dtype"] == "float64"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "mapped", "says"),
+    [
+        (("xs", "xs"), (False, False), "one is at least"),
+        (("xs", "xs"), (True,), "for each of 2 inputs"),
+        (("xs", "ys"), (True, True), r"lengths \[3, 2\]"),
+        (("xs", "x"), (True, True), "is a scalar"),
+        (("none", "x"), (True, False), "there is no entry"),
+    ],
+)
+def test_a_map_that_is_refused(session: Session, inputs: Any, mapped: Any, says: str) -> None:
+    run(session, *[Constant(name, np.ones(size)) for name, size in (("xs", 3), ("ys", 2), ("none", 0))])
+    failure = failed(session, commands.Map("times", inputs, mapped, ("y",)))
+    assert failure.code == "invalid_argument"
+    assert re.search(says, failure.message)
 
 
 def test_a_fixed_number_of_iterations(session: Session) -> None:

@@ -92,6 +92,29 @@ def test_a_question_is_answered_as_that_to_a_sessions_function(
     assert answer == expected
 
 
+@pytest.mark.parametrize("question", ["call", "value_and_gradient", "jacobian", "hessian"])
+def test_a_map_is_a_call_for_each_entry_with_the_declared_shapes(http: httpx.Client, path: str, question: str) -> None:
+    rows = [INPUTS["y"], [1.5, -2.5], [4.5, 0.5]]
+    body = {"inputs": {"x": INPUTS["x"], "y": np.transpose(rows).tolist()}, "map": {"y": 1}}
+    answer = ok(http.post(f"{path}/{question}", json=body)).json()
+    assert (answer["map"]["size"], answer["map"]["vectorized"]) == (3, True)
+    for at, row in enumerate(rows):
+        alone = ok(http.post(f"{path}/{question}", json={"inputs": {**INPUTS, "y": row}})).json()
+        for whole, entry in zip(tensors(answer), tensors(alone), strict=True):
+            assert np.array(whole)[at] == pytest.approx(np.array(entry), rel=1e-5)
+    detail = problem(http.post(f"{path}/{question}", json=body | {"map": {"y": 0}}), 422, "invalid_request")
+    assert "inputs.y" in detail
+
+
+def tensors(answer: Any) -> list[Any]:
+    """The elements of all tensors in an answer."""
+    if isinstance(answer, list):
+        return [data for item in answer for data in tensors(item)]
+    if isinstance(answer, dict) and "data" in answer:
+        return [answer["data"]]
+    return tensors([*answer.values()]) if isinstance(answer, dict) else []
+
+
 def test_inputs_take_their_declared_dtypes_and_may_be_in_order(http: httpx.Client, name: str) -> None:
     body = {
         "function": {"text": "r = gather(table, i) * scale"},

@@ -67,6 +67,7 @@ CODES: Final = {
     "cond": 41,
     "scan": 42,
     "value_and_gradient": 43,
+    "map": 44,
     "jacobian": 30,
     "batch_jacobian": 31,
     "vjps": 32,

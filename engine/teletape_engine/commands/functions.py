@@ -139,6 +139,22 @@ class Scan(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class Map(Command):
+    """Calls a function for each entry along axis 0 of the inputs that `mapped` marks; the others go with every entry.
+
+    All entries run at once by the ops' batch rules, if every step has such a rule, else one by one. `outputs`: each
+    result stacked along a new axis 0. To tapes it is one call. The function assigns to no input.
+    """
+
+    verb = "map"
+    step = True
+    function: FunctionId
+    inputs: tuple[Input, ...]
+    mapped: tuple[bool, ...]
+    outputs: tuple[NewId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CheckGradients(Command):
     """Answers how a function's derivatives at `inputs` compare with its finite differences.
 

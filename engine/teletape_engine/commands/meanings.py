@@ -77,6 +77,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "max_bytes": "A bound on the memory of the cotangents in use; null: 64 MiB",
     "chunk_size": "At most this number of rows at once; null: as many as fit",
     "custom_gradients": "Ids of `custom.function`s, for the custom calls on the way",
+    "examples": "Axis 0 of targets and sources numbers examples: each is differentiated by itself",
     "jacobian.targets": "One tensor",
     "batch_jacobian.targets": "One tensor [b, *y]",
     "batch_jacobian.sources": "One tensor or variable [b, *x]",
@@ -117,6 +118,9 @@ MEANINGS: Final[Mapping[str, str]] = {
     "reverse": "From the last element to the first",
     "length": "The number of iterations, if there are no arrays",
     "vectorize": "All elements at once, by the ops' batch rules; nothing can be carried",
+    "map.inputs": "Ids, numbers or tensors, one for each input of the function",
+    "map.outputs": "An id for each stacked result",
+    "mapped": "For each input whether it is an array [n, …] of entries",
     # custom gradients
     "custom.inputs": "What the custom call takes: the floating arguments, then the variables used",
     "custom.outputs": "Its results, each just made by an `identity`",

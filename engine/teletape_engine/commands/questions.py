@@ -32,7 +32,9 @@ class Jacobian(Command):
     """Computes the derivatives of each element of the one target: [*target, *source] for each source, dense.
 
     `max_bytes` bounds the memory of the cotangents in use, and `chunk_size` how many are computed at once.
-    `custom_gradients`: what custom.function created for the custom calls on the path. Other fields as in gradient.
+    `custom_gradients`: what custom.function created for the custom calls on the path. `examples`: axis 0 of the target
+    [n, *y] and of each source [n, *x] numbers examples, which do not depend on each other: [n, *y, *x]. Other fields as
+    in gradient.
     """
 
     verb = "jacobian"
@@ -46,6 +48,7 @@ class Jacobian(Command):
     predicted: tuple[str, ...] | None = None
     retain_tape: bool = False
     custom_gradients: tuple[Id, ...] = ()
+    examples: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,8 @@ class Vjps(Command):
 class Hessian(Command):
     """Computes the second derivatives of the targets' sum: a block [*source i, *source j] for each pair of sources.
 
-    `outputs` and `predicted` list the pairs row by row: j changes fastest. Other fields as in jacobian.
+    `outputs` and `predicted` list the pairs row by row: j changes fastest. With `examples` a block is [n, *x i, *x j].
+    Other fields as in jacobian.
     """
 
     verb = "hessian"
@@ -107,6 +111,7 @@ class Hessian(Command):
     predicted: tuple[str, ...] | None = None
     retain_tape: bool = False
     custom_gradients: tuple[Id, ...] = ()
+    examples: bool = False
 
 
 @dataclass(frozen=True, slots=True)

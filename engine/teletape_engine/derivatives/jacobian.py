@@ -37,7 +37,8 @@ Start: TypeAlias = Callable[[int, int], Recorded]
 def jacobian(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
     """For each source the derivative of each element of the one target: [*target.shape, *source.shape], dense.
 
-    A target that the tape does not follow has no derivatives, not even with respect to itself.
+    A target that the tape does not follow has no derivatives, not even with respect to itself. With `query.examples`
+    see `examples_jacobian`.
 
     Args:
         recorder: The context of the question; outer tapes active there record how the answers are computed.
@@ -49,6 +50,8 @@ def jacobian(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
         ResourceExhaustedError: One row does not fit under the bound, or the answer into the session.
         CancelledError: Its caller wants it stopped.
     """
+    if query.examples:
+        return examples_jacobian(recorder, query)
     [target] = query.targets
     spec = target.spec
     units = _Units(recorder, spec.size, spec)
@@ -70,8 +73,32 @@ def batch_jacobian(recorder: Recorder, query: GradientQuery) -> Recorded:
         InvalidArgumentError: Not both of rank 2 or more, with one first dimension.
     """
     [target], [source] = query.targets, query.sources
-    spec, by = target.spec, source.spec
-    check_examples(spec.shape, by.shape)
+    check_examples(target.spec.shape, source.spec.shape)
+    [derivative] = examples_jacobian(recorder, query)
+    if derivative is not None:
+        return derivative
+    spec = target.spec
+    return recorder.full(spec.with_shape((*spec.shape, *source.spec.shape[1:])), 0)
+
+
+def examples_jacobian(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
+    """For each source the Jacobian of each example: [n, *y, *x] for one target [n, *y] and sources [n, *x].
+
+    As many rows as one example of the target has elements, for all examples at once: see `batch_jacobian`.
+
+    Args and errors as `jacobian`, and:
+
+    Raises:
+        InvalidArgumentError: Not all have the same number of examples.
+    """
+    [target] = query.targets
+    spec = target.spec
+    for source in query.sources:
+        if not spec.shape or spec.shape[:1] != source.spec.shape[:1]:
+            raise InvalidArgumentError(
+                f"examples: axis 0 of the target {spec!r} and of the source {source.spec!r} must number the same "
+                "examples"
+            )
     examples, part = spec.shape[0], spec.shape[1:]
     rows = math.prod(part)
     units = _Units(recorder, rows, spec)
@@ -83,9 +110,8 @@ def batch_jacobian(recorder: Recorder, query: GradientQuery) -> Recorded:
         return _reshaped(recorder, recorder.op(ops.transpose, stack, perm=(1, 0, *range(2, stack.spec.ndim))), shape)
 
     starts = [(target, start)] if _has_recorded(query.tape, target) else []
-    into = [Spec.of((*spec.shape, *by.shape[1:]), by.dtype)]
-    [derivative] = _stacks(recorder, query, starts, rows, into, by_example)
-    return recorder.full(into[0].with_dtype(spec.dtype), 0) if derivative is None else derivative
+    into = [Spec.of((*spec.shape, *source.spec.shape[1:]), source.spec.dtype) for source in query.sources]
+    return _stacks(recorder, query, starts, rows, into, by_example)
 
 
 def check_examples(target: Shape, source: Shape) -> None:

@@ -141,6 +141,8 @@ class GradientQuery:
         max_bytes: Bytes that the cotangents of one chunk of rows may take; None: `jacobian.BOUND`, or what is left of
             the session's memory. Without effect under an outer tape, which keeps what every row computes.
         chunk_size: Rows of cotangents in one chunk at most; None: as many as fit.
+        examples: Whether axis 0 of targets and sources numbers examples, each of which a Jacobian or Hessian
+            differentiates by itself.
         observer: Of second derivatives: called with the first derivatives and the answers, None where there is none,
             while the tape still has the record of how the first derivatives were computed.
     """
@@ -158,6 +160,7 @@ class GradientQuery:
     at_stacked_stop: GradientFunction | None = None
     max_bytes: int | None = None
     chunk_size: int | None = None
+    examples: bool = False
     observer: Callable[[Sequence[Recorded | None], Sequence[Recorded | None]], None] | None = None
 
     @property
@@ -191,6 +194,7 @@ class GradientQuery:
             at_stacked_stop=self.at_stacked_stop,
             max_bytes=self.max_bytes,
             chunk_size=self.chunk_size,
+            examples=self.examples,
         )
 
 

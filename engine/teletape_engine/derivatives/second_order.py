@@ -28,6 +28,7 @@ def hessian(recorder: Recorder, query: GradientQuery) -> list[list[Recorded | No
 
     Returns:
         Block (i, j): [*source i, *source j], the gradient of source i differentiated by source j. None: not connected.
+        With `query.examples`, for sources [n, *x]: [n, *x i, *x j].
 
     Raises:
         TapeConsumedError: A non-persistent tape has answered before.
@@ -42,7 +43,7 @@ def hessian(recorder: Recorder, query: GradientQuery) -> list[list[Recorded | No
             if derivative is not None:
                 rows.append(jacobian(recorder, query.gradient_of([derivative], zeros=query.zeros, retain_tape=True)))
             elif query.zeros:
-                shapes = [(*source.spec.shape, *other.spec.shape) for other in sources]
+                shapes = [(*source.spec.shape, *other.spec.shape[query.examples :]) for other in sources]
                 rows.append([recorder.full(source.spec.with_shape(shape), 0) for shape in shapes])
             else:
                 rows.append([None] * len(sources))

@@ -74,28 +74,32 @@ def over_values(recorder: Recorder, replacement: Replacement, stop: Stop) -> Inp
     return gradient.run(recorder, [densify(ct, recorder) for ct in stop.cts], others)
 
 
-def map_elements(
-    recorder: Recorder, function: Function, elements: Sequence[Any], others: Sequence[Any], length: int
+def map_entries(
+    recorder: Recorder, function: Function, arguments: Sequence[Any], mapped: Sequence[bool], length: int
 ) -> list[Recorded] | None:
-    """The function's results for each element along axis 0, stacked, all at once. None: it has no form over rows.
+    """The function's results for each entry along axis 0, stacked, all at once. None: it has no form over rows.
 
     Args:
         recorder: Where it runs.
-        function: Takes an element of each array, and the others.
-        elements: Recorded values [length, …].
-        others: The same for every element; variables among them are read.
-        length: Number of elements.
+        function: Takes an entry of what is mapped, and the others.
+        arguments: Recorded values, those that are mapped [length, …]; variables among the others are read.
+        mapped: For each argument whether it has entries.
+        length: Number of entries.
     """
     try:
         check_vectorizes(function, recorded=True)
     except UnimplementedError:
         return None
     rows = Rows(recorder)
-    shared = [
-        value if isinstance(value, Literal) else rows.shared(_below(rows, value)) for value in _read(recorder, others)
+    operands = [
+        value
+        if isinstance(value, Literal)
+        else rows.stack(_below(rows, value))
+        if is_mapped
+        else rows.shared(_below(rows, value))
+        for value, is_mapped in zip(_read(recorder, arguments), mapped, strict=True)
     ]
-    results = _run(function, rows, recorder, [*[rows.stack(_below(rows, value)) for value in elements], *shared])
-    return [rows.unstack(result, length).value for result in results]
+    return [rows.unstack(result, length).value for result in _run(function, rows, recorder, operands)]
 
 
 def _gradient(replacement: Replacement, stop: Stop) -> tuple[FunctionGradient, Sequence[Any]]:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from teletape_engine import commands
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.functions.batched import map_elements
+from teletape_engine.functions.batched import map_entries
 from teletape_engine.functions.function import Function, runs
 from teletape_engine.plans.loops.form import Form
 from teletape_engine.plans.loops.iterations import Iterations
@@ -131,7 +131,8 @@ def run_scan(
     carry, elements = values[: command.carried], values[command.carried :]
     length = _length([value.spec for value in elements], command.length)
     if command.vectorize and not carry and elements and length:
-        mapped = map_elements(recorder, body, elements, captured, length)
+        flags = [*[True] * len(elements), *[False] * len(captured)]
+        mapped = map_entries(recorder, body, [*elements, *captured], flags, length)
         if mapped is not None:
             return mapped
     if recorder.mode is Mode.CONNECTS or (recorder.mode.predicts and not recorder.recorded):
@@ -177,6 +178,49 @@ def run_scan(
         _, stacks = _connected(recorder, body, carry, elements, captured, counted=0)
         return [*carry, *[recorder.full(stack.spec, 0) for stack in stacks]]
     return [*carry, *[_stacked(recorder, column[::-1] if command.reverse else column) for column in columns]]
+
+
+@runs(commands.Map)
+def run_map(
+    recorder: Recorder, command: commands.Map, functions: Sequence[Function], inputs: Sequence[Any]
+) -> list[Recorded]:
+    """The function's results for each entry, stacked, with the edges of a call.
+
+    Raises:
+        InvalidArgumentError: No input is mapped; different numbers of entries, or none; a function that assigns.
+        CancelledError, ResourceExhaustedError: See `Monitor.iteration`.
+    """
+    (function,) = functions
+    if len(command.mapped) != len(inputs) or not any(command.mapped) or function.assigns:
+        raise InvalidArgumentError(
+            f"map: for each of {len(inputs)} inputs says whether it is mapped, and one is at least; found "
+            f"{list(command.mapped)}; the function assigns to {len(function.assigns)} inputs, and may assign to none"
+        )
+    arguments = [
+        recorder.as_value(value) if mapped else value for value, mapped in zip(inputs, command.mapped, strict=True)
+    ]
+    length = _length([value.spec for value, mapped in zip(arguments, command.mapped, strict=True) if mapped], None)
+    if not length:
+        raise InvalidArgumentError("map: there is no entry")
+    results = map_entries(recorder, function, arguments, command.mapped, length)
+    if results is None:
+        recorder.expect(length)
+        rows = [
+            _Elements(recorder, value, length) if mapped else [value] * length
+            for value, mapped in zip(arguments, command.mapped, strict=True)
+        ]
+        entries = []
+        for at in range(length):
+            recorder.iteration(at, length)
+            entries.append(_results(recorder, function, [row[at] for row in rows]))
+        results = [_stacked(recorder, column) for column in zip(*entries, strict=True)]
+    if not recorder.recorded:
+        return results
+    specs = [
+        value.spec.with_shape(value.spec.shape[1:]) if mapped else value.spec
+        for value, mapped in zip(arguments, command.mapped, strict=True)
+    ]
+    return function.with_edges(recorder, arguments, specs, results)
 
 
 def _note_unused(recorder: Recorder, event: Event, inputs: Sequence[Any], results: Sequence[Recorded]) -> None:

@@ -295,7 +295,8 @@ class Function:
                 if argument.__class__ is Variable:
                     for tape in recorder.context.tapes:
                         tape.watches(argument)  # also one that no step reads, as TensorFlow's functions do
-            results = self._with_edges(recorder, arguments, results)
+            specs = [argument.spec for argument in arguments]
+            results = self.with_edges(recorder, arguments, specs, results)
         return results
 
     def registers(self, recorder: Recorder, arguments: Sequence[Any], wrap: Callable[[Any], Any]) -> list[Any]:
@@ -366,8 +367,11 @@ class Function:
         return [value for placed in self._on_device.values() for value in placed if value.__class__ is not Literal]
 
     # ----------------------------------------------------------------------------------------------------- structure
-    def _with_edges(self, recorder: Recorder, arguments: Sequence[Any], results: list[Recorded]) -> list[Recorded]:
-        specs = tuple([argument.spec for argument in arguments])
+    def with_edges(
+        self, recorder: Recorder, arguments: Sequence[Any], specs: Sequence[Any], results: list[Recorded]
+    ) -> list[Recorded]:
+        """The results with the edges of a call whose arguments have these specs; of a map they are stacks of such."""
+        specs = tuple(specs)
         edges = self._edges.get(specs)
         if edges is None:
             edges = edges_of(partial(self.run, tie=False), specs, self.assigns)

@@ -142,7 +142,7 @@ def typed_inputs(
     if not numbers:
         return inputs
     inputs = in_dtype_of(functions, inputs)
-    keeps = isinstance(command, commands.While | commands.Scan | commands.ValueAndGradient)
+    keeps = isinstance(command, commands.While | commands.Scan | commands.Map | commands.ValueAndGradient)
     chosen = [i for i in numbers if keeps or inputs[i].spec.shape]
     if not chosen or (isinstance(recorder, _Meetings) and not keeps):
         return inputs
@@ -237,8 +237,16 @@ def _runs(command: Command, functions: Sequence[Any]) -> Run:
             function.run(recorder, arguments[1:], tie=False)
         return ()
 
+    def entry(recorder: Any, arguments: Sequence[Any]) -> Sequence[Any]:
+        """One run of a map."""
+        marked = zip(arguments, command.mapped, strict=True)  # type: ignore[attr-defined]  # of a map
+        cut = [recorder.element(value) if mapped else value for value, mapped in marked]
+        return functions[0].run(recorder, cut, tie=False)  # type: ignore[no-any-return]
+
     if isinstance(command, commands.While | commands.Scan):
         return loop
+    if isinstance(command, commands.Map):
+        return entry
     if isinstance(command, commands.Cond):
         return branches
     return partial(functions[0].run, tie=False)

@@ -258,6 +258,20 @@ class Session:
             host_memory=self._host_memory,
         )
 
+    def call_price(self, function: Id, inputs: Sequence[Input | Spec]) -> int:
+        """Bytes that all steps of a function together allocate for inputs as `explain_call` takes them.
+
+        Raises:
+            UnknownIdError, ReleasedIdError, PoisonedError: An id names nothing.
+            InvalidArgumentError: The function does not take such inputs, or its shapes depend on values.
+        """
+        specs = [_spec(self._state, value, is_source=False) for value in inputs]
+        return self._state.find(function, Function).price(specs)
+
+    def room(self) -> float:
+        """Bytes left below the memory limit."""
+        return self._state.memory.room()
+
     @property
     def max_iterations(self) -> int | None:
         """Iterations that the loops of one command may take; None: no limit."""

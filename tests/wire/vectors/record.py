@@ -42,6 +42,16 @@ BATCHES = {
             nonce=NONCE,
         ),
     ),
+    "maps": (
+        "A function mapped over entries, and derivatives of each example by itself.",
+        Batch(
+            (
+                commands.Map("f", ("xs", Literal(2)), (True, False), ("ys",)),
+                commands.Jacobian("t", ("ys",), ("xs",), ("J",), examples=True),
+                commands.Hessian("t", ("ys",), ("xs",), (None,), unconnected="zero", examples=True),
+            )
+        ),
+    ),
     "numbers": (
         "Every kind of number among inputs and attributes.",
         Batch(

@@ -197,6 +197,7 @@ def _stacked_query(state: State, command: Any) -> GradientQuery:
         _query(state, command),
         max_bytes=command.max_bytes,
         chunk_size=command.chunk_size,
+        examples=getattr(command, "examples", False),
         at_stop=partial(over_values, state.current, stand_in),
         at_stacked_stop=partial(over_rows, state.current, stand_in),
     )

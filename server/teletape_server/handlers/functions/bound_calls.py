@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.commands import Call, CallFunction, Command, Constant, Id, Input
+from teletape_engine.commands import Call, CallFunction, Command, Constant, Id, Input, Map
+from teletape_engine.errors import UnknownIdError
 from teletape_engine.session.session import Session
-from teletape_engine.spec import DIFFERENTIABLE, dtype_of
+from teletape_engine.spec import DIFFERENTIABLE, Spec, dtype_of
 from teletape_engine.suggestions import with_nearest
 from teletape_server.handlers.bodies import InvalidRequestError, new_id
 from teletape_server.handlers.execution import described
@@ -47,6 +48,8 @@ class BoundCall:
         constants: The commands that give sources without an id one.
         copies: The commands that give an id of its own to each source whose id is bound to several inputs.
         arguments: The inputs with these ids.
+        map: Of a mapped call the command that runs the function for all entries; None: the function runs once.
+        entry: Of a mapped call what one run takes.
     """
 
     function: Id
@@ -57,10 +60,14 @@ class BoundCall:
     constants: Sequence[Command]
     copies: Sequence[Call]
     arguments: Sequence[Input]
+    map: Map | None = None
+    entry: Sequence[Input | Spec] | None = None
 
     @property
     def command(self) -> Command:
         """The command that calls the function."""
+        if self.map is not None:
+            return self.map
         return CallFunction(self.function, tuple(self.arguments), tuple(self.outputs.values()))
 
     @property
@@ -136,11 +143,7 @@ def bound_call(
     names = facts["inputs"]
     values = in_order(function, facts, inputs)
     typed = session.typed_inputs(function, values)
-    if sources is None:
-        every = [(name, at) for at, name in enumerate(names)]
-        chosen = [(name, at) for name, at in every if floats and _is_float(session, typed[at])] or every
-    else:
-        chosen = [(name, _number(function, names, values, name)) for name in dict.fromkeys(sources)]
+    chosen = chosen_sources(session, function, facts, typed, sources, floats=floats)
     sourced = {number for _, number in chosen}
     for number, value in enumerate(typed):  # a number that is no source stays one: steps may take it in several dtypes
         if number in sourced or np.ndim(value):
@@ -162,6 +165,37 @@ def bound_call(
         resolved.append(Source(name, number, id))
     outputs = {name: new_id() for name in facts["outputs"]}
     return BoundCall(function, names, values, outputs, resolved, constants, copies, arguments)
+
+
+def chosen_sources(
+    session: Session,
+    function: Id,
+    facts: Mapping[str, Any],
+    inputs: Sequence[Any],
+    sources: Sequence[str] | None,
+    *,
+    floats: bool = True,
+) -> list[tuple[str, int]]:
+    """Returns what a call is differentiated by: names, and numbers of inputs; see `bound_call`."""
+    names = facts["inputs"]
+    if sources is not None:
+        return [(name, _number(function, names, inputs, name)) for name in dict.fromkeys(sources)]
+    every = [(name, at) for at, name in enumerate(names)]
+    return [(name, at) for name, at in every if floats and _is_float(session, inputs[at])] or every
+
+
+def spec_of(session: Session, value: Any) -> Spec:
+    """Returns the shape and dtype of an array, or of what an id names.
+
+    Raises:
+        UnknownIdError, ReleasedIdError: It names no tensor and no variable.
+    """
+    if isinstance(value, np.ndarray):
+        return Spec.of(value.shape, value.dtype)
+    facts = session.describe(value)
+    if facts["kind"] not in ("tensor", "variable"):
+        raise UnknownIdError(f"{value!r} is no tensor: it is a {facts['kind']}", id=value)
+    return Spec.of(tuple(facts["shape"]), dtype_of(facts["dtype"]))
 
 
 def _count(values: Sequence[Input], id: Id) -> int:

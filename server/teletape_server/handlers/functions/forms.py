@@ -8,7 +8,7 @@ structure with its own numbers.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
@@ -29,10 +29,12 @@ class Question:
     """What a question asks for.
 
     Attributes:
-        sources, fetched: The names of the sources, and of the outputs to return.
+        sources, fetched: The names of the sources (of `jvp`: of the targets), and of the outputs to return.
         outputs: By name: the id of each output during the request.
         names: For each derivative the id that keeps it, or None.
         ids: For each derivative the id that it has during the request.
+        map: What the answer says of the map, if it is one.
+        why: Of `jvp`: for a target without a tangent the member of its entry that says why.
     """
 
     sources: Sequence[str]
@@ -40,6 +42,8 @@ class Question:
     outputs: Mapping[str, Id]
     names: Sequence[str | None]
     ids: Sequence[Id]
+    map: Mapping[str, Any] | None = None
+    why: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 #: Where a tensor or number of the contents comes from: the number of the operand, and the dtype that it gets.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import teletape_wire as wire
 from teletape_engine.commands import CallFunction, Command, Id
+from teletape_engine.commands import outputs as outputs_of
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server.expressions.compiled import Compiled, with_outputs
@@ -16,6 +17,7 @@ from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id
 from teletape_server.handlers.endpoints import STATE, WORK, endpoint
 from teletape_server.handlers.execution import command, described, execute
 from teletape_server.handlers.functions.bound_calls import FOR_A_VALUE_INSIDE, in_order
+from teletape_server.handlers.functions.mapped_calls import mapped_call
 from teletape_server.handlers.listings import delete_several, listing
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.session.ops import run_recorded
@@ -115,32 +117,30 @@ def call(session: Session, request: Request, body: FunctionCall) -> Result:
     """
     function = path_id(request.params["id"])
     facts = described(session, function, "functions")
-    inputs = in_order(function, facts, body.inputs)
     count = len(facts["outputs"])
     outputs: list[Id] = [new_id() for _ in range(count)] if body.outputs is None else list(body.outputs)
     if len(outputs) != count:
         raise InvalidRequestError(f"outputs: function {function!r} has {count}, found {len(outputs)} ids")
     results: dict[Id, Id] = dict(zip(facts["outputs"], outputs, strict=True)) | {id: id for id in outputs}
-    chosen: Sequence[Id]
+    chosen: Sequence[Id] = facts["outputs"] if body.scratch and body.outputs is None else outputs
     if body.fetch is not None:
         chosen = body.fetch
-    else:
-        chosen = facts["outputs"] if body.scratch and body.outputs is None else outputs
     for id in chosen:
         if id not in results and not session.knows(id):
             raise InvalidRequestError(
                 f"fetch: {id!r} is neither an id in `outputs` nor in this session, and no output of function "
                 f"{function!r}: it has {', '.join(facts['outputs'])}. {FOR_A_VALUE_INSIDE}"
             )
-    return run_recorded(
-        session,
-        request,
-        [CallFunction(function, tuple(inputs), tuple(outputs))],
-        outputs,
-        body,
-        tape=body.tape,
-        fetch={id: results.get(id, id) for id in chosen},
-    )
+    how: dict[str, Any] = {"tape": body.tape, "fetch": {id: results.get(id, id) for id in chosen}}
+    if body.map is None:
+        step = CallFunction(function, tuple(in_order(function, facts, body.inputs)), tuple(outputs))
+        return run_recorded(session, request, [step], outputs, body, **how)
+    mapped = mapped_call(session, function, body.inputs, body.map)
+    chunks = mapped.chunks(mapped.size if body.tape is not None else mapped.rows_at_once("call", (), ()))
+    commands = mapped.commands(outputs, chunks)
+    temporaries = [id for command in commands for id in outputs_of(command) if id not in set(outputs)]
+    how |= {"temporaries": temporaries, "more": {"map": mapped.answer(len(chunks))}}
+    return run_recorded(session, request, commands, outputs, body, **how)
 
 
 @endpoint("DELETE", "/functions/{function}", None, "Delete a function")

@@ -14,11 +14,11 @@ from teletape_engine.functions.optimizers import OPTIMIZERS, Optimizer
 from teletape_engine.functions.training import COUNT, TrainedVariable, training_step
 from teletape_engine.recording.values import Literal, typed_array
 from teletape_engine.session.session import Session
-from teletape_engine.spec import Spec, dtype_of
+from teletape_engine.spec import Spec
 from teletape_server.handlers.bodies import InvalidRequestError, new_id
 from teletape_server.handlers.execution import described, located_in
 from teletape_server.handlers.functions.batch_order import BatchOrder
-from teletape_server.handlers.functions.bound_calls import check_names
+from teletape_server.handlers.functions.bound_calls import check_names, spec_of
 from teletape_server.models.functions.training import MAX_TRAINING_STEPS, OptimizerSettings, Training
 
 
@@ -203,10 +203,10 @@ def _batches(session: Session, body: Training, first: Mapping[str, Any]) -> _Bat
         return _Batches({}, (), {}, None)
     setup: list[Command] = []
     if body.batches is not None:
-        specs = {name: _spec(session, value) for name, value in first.items()}
+        specs = {name: spec_of(session, value) for name, value in first.items()}
         ids = {name: _stacked(session, body.batches, name, spec, setup) for name, spec in specs.items()}
         return _Batches(specs, setup, ids, BatchOrder(len(body.batches), None, body.shuffle))
-    wholes = {name: _spec(session, value) for name, value in first.items()}
+    wholes = {name: spec_of(session, value) for name, value in first.items()}
     lengths = {name: spec.shape[0] if spec.shape else 0 for name, spec in wholes.items()}
     rows = max(lengths.values())
     if not rows or len(set(lengths.values())) != 1:
@@ -238,7 +238,7 @@ def _stacked(
         value: Any = batch[name]
         if isinstance(value, Literal) and not (value.spec.kind is float and spec.dtype.kind in "iub"):
             value = typed_array(value, spec.dtype)
-        actual = repr(value) if isinstance(value, Literal) else _spec(session, value)
+        actual = repr(value) if isinstance(value, Literal) else spec_of(session, value)
         if actual is not spec:
             raise InvalidRequestError(
                 f"batches.{number}.{name}: found {actual!r}, and the first batch has {spec!r}: all have the same "
@@ -255,16 +255,6 @@ def _stacked(
             setup.append(Constant(values[number], value))
     setup.append(Call("stack", tuple(values), (stacked,)))
     return stacked
-
-
-def _spec(session: Session, value: int | str | np.ndarray[Any, Any]) -> Spec:
-    """Returns the shape and dtype of an array, or of what an id names."""
-    if isinstance(value, np.ndarray):
-        return Spec.of(value.shape, value.dtype)
-    facts = session.describe(value)
-    if facts["kind"] not in ("tensor", "variable"):
-        raise UnknownIdError(f"{value!r} is no tensor: it is a {facts['kind']}", id=value)
-    return Spec.of(tuple(facts["shape"]), dtype_of(facts["dtype"]))
 
 
 def _number_of_steps(session: Session, body: Training, order: BatchOrder | None) -> int:
@@ -339,7 +329,7 @@ def _optimizer_variables(
     """Yields what the optimizer keeps: the step's input, the last part of a lasting id, and the initial value."""
     yield COUNT, COUNT, np.zeros((), np.int64)
     for variable in variables:
-        spec = _spec(session, ids[variable.name])
+        spec = spec_of(session, ids[variable.name])
         for slot, initial in optimizer.slots(settings).items():
             yield variable.slot(slot), f"{ids[variable.name]}.{slot}", np.full(spec.shape, initial, spec.dtype)
 

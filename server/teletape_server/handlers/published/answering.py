@@ -113,7 +113,7 @@ def _attempt(call: _Call, work: Any) -> None:
 
 def _read(version: Version, question: str, call: _Call) -> None:
     call.fields = read(call.request, QUESTIONS[question].body)
-    call.inputs = version.call_inputs(call.fields.inputs)
+    call.inputs = version.call_inputs(call.fields.inputs, getattr(call.fields, "map", None))
 
 
 # -------------------------------------------------------------------------------------------------- which go together
@@ -151,6 +151,8 @@ def _groups(version: Version, question: str, calls: Sequence[_Call]) -> list[_Gr
 
 def _stack(version: Version, question: str, call: _Call) -> Stack | None:
     """Returns how a call is computed with others; None: it cannot be."""
+    if getattr(call.fields, "map", None) is not None:
+        return None
     try:
         sources = version.source_names(getattr(call.fields, "sources", None))
     except InvalidRequestError:  # it is refused where it is computed by itself

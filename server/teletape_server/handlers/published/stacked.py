@@ -36,7 +36,7 @@ from teletape_engine.recording.values import Literal, typed_array
 from teletape_engine.spec import dtype_of
 from teletape_server.handlers.answers import derivative_entry
 from teletape_server.handlers.execution import command
-from teletape_server.handlers.functions.asking import run_question
+from teletape_server.handlers.functions.question_commands import run_question
 from teletape_server.handlers.methods import Request
 from teletape_server.handlers.published.versions import FUNCTION, WEIGHT, Version
 from teletape_server.handlers.recording import CONTEXT

@@ -84,15 +84,21 @@ class Version:
         run(session, [*definitions, *[Constant(WEIGHT + name, array) for name, array in weights.items()]])
         return cls(published, session)
 
-    def call_inputs(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[np.ndarray[Any, Any]]:
+    def call_inputs(
+        self, inputs: Sequence[Any] | Mapping[str, Any], axes: Mapping[str, int] | None = None
+    ) -> list[np.ndarray[Any, Any]]:
         """Returns the inputs that a caller gives, in their order and as arrays of the declared dtypes and shapes.
+
+        Args:
+            inputs: As the caller gives them.
+            axes: Of a map by names of inputs: the axis that each has in addition, for its entries.
 
         Raises:
             InvalidRequestError: One is missing or unknown, or of another dtype or shape.
         """
         declared = self.published.inputs
         values = in_order(FUNCTION, {"inputs": list(declared)}, inputs)
-        return declared_arrays(declared, values)
+        return declared_arrays(declared, values, axes)
 
     def source_names(self, sources: Sequence[str] | None) -> Sequence[str]:
         """Returns what a question differentiates by; None: all declared inputs of floats.
@@ -114,7 +120,9 @@ def is_float(declared: Declared) -> bool:
     return dtype_of(declared.dtype) in DIFFERENTIABLE
 
 
-def declared_arrays(declared: Mapping[str, Declared], values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+def declared_arrays(
+    declared: Mapping[str, Declared], values: Sequence[Any], mapped: Mapping[str, int] | None = None
+) -> list[np.ndarray[Any, Any]]:
     """Returns values as arrays of the declared dtypes; see `Version.call_inputs`."""
     axes: dict[str, int] = {}
     arrays = []
@@ -126,7 +134,7 @@ def declared_arrays(declared: Mapping[str, Declared], values: Sequence[Any]) -> 
                 f"inputs.{name}: it is {item}; found {array.dtype.name}: send that dtype, or numbers without one"
             )
         try:
-            bind(axes, f"inputs.{name}", item, array.shape)
+            bind(axes, f"inputs.{name}", item, _entry_shape(array.shape, (mapped or {}).get(name)))
         except ShapeFault as fault:
             raise InvalidRequestError(str(fault)) from None
         arrays.append(array)
@@ -182,3 +190,10 @@ def versions_of(process: Session) -> Versions:
 def read_weights(content: memoryview) -> dict[str, np.ndarray[Any, Any]]:
     """Returns the tensors of a file of weights, as views of it."""
     return read_file(content, copy_below=0).tensors
+
+
+def _entry_shape(shape: tuple[int, ...], axis: int | None) -> tuple[int, ...]:
+    """Returns the shape of an entry along an axis, of the whole if there is no such axis."""
+    if axis is None or not -len(shape) <= axis < len(shape):
+        return shape
+    return tuple([length for at, length in enumerate(shape) if at != axis % len(shape)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from teletape_engine.commands import Command, Id
 from teletape_engine.session.session import Session
@@ -42,6 +43,7 @@ def run_recorded(
     fetch: Mapping[Id, Id],
     setup: Sequence[Command] = (),
     temporaries: Sequence[Id] = (),
+    more: Mapping[str, Any] | None = None,
 ) -> Result:
     """Runs commands, recorded by a tape and its parents, and returns the outputs.
 
@@ -55,6 +57,7 @@ def run_recorded(
         fetch: The ids whose elements are returned, by what the answer calls them.
         setup: The server's own commands that run first.
         temporaries: Ids that end with the request.
+        more: Further members of the answer.
 
     Raises:
         TeletapeError: The first command that failed; or, before anything runs, an id in `fetch` that names nothing.
@@ -80,4 +83,5 @@ def run_recorded(
     values = {str(name): elements[id] for name, id in fetch.items()}
     bytes_in_use = session.estimated_bytes()
     specs = [{"id": fact["id"], "dtype": fact["dtype"], "shape": fact["shape"]} for fact in facts]
-    return json_result({"outputs": specs, "values": values, "bytes_in_use": bytes_in_use}, bytes_in_use=bytes_in_use)
+    results = {"outputs": specs, "values": values, **(more or {}), "bytes_in_use": bytes_in_use}
+    return json_result(results, bytes_in_use=bytes_in_use)

@@ -9,7 +9,7 @@ from pydantic import Field
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_server.models.base import Answer, Body, Input, Name, Outputs, Replace, TensorValue, examples
 from teletape_server.models.explanations import Why
-from teletape_server.models.functions.functions import Inputs
+from teletape_server.models.functions.functions import Inputs, MapAxes, MapFacts
 from teletape_server.models.tapes.checks import CheckSettings
 from teletape_server.models.tapes.questions import (
     Derivative,
@@ -41,6 +41,8 @@ FetchedOutputs = Annotated[
     list[str] | None, Field(max_length=MAX_ITEMS, description="Names of outputs to return in `values`; default: none")
 ]
 
+_WEIGHTS = "A weight for each target, of its shape; null: ones. In a map one for all entries, or a stack of them"
+
 
 class FunctionGradientQuestion(Body):
     """Asks for the gradient of the targets' sum with respect to each source."""
@@ -51,11 +53,15 @@ class FunctionGradientQuestion(Body):
     )
 
     inputs: Inputs
+    map: MapAxes = None
     targets: OutputNames = None
     sources: InputNames = None
     output_gradients: Annotated[
         list[Input | None] | None,
-        Field(max_length=MAX_ITEMS, description="A weight for each target, of its shape; null: ones"),
+        Field(
+            max_length=MAX_ITEMS,
+            description=_WEIGHTS,
+        ),
     ] = None
     unconnected: Unconnected = "none"
     outputs: Outputs = None
@@ -79,7 +85,10 @@ class FunctionVjpQuestion(FunctionGradientQuestion):
 
     output_gradients: Annotated[
         list[Input | None],
-        Field(max_length=MAX_ITEMS, description="A weight for each target, of its shape; null: ones"),
+        Field(
+            max_length=MAX_ITEMS,
+            description=_WEIGHTS,
+        ),
     ]
 
 
@@ -89,6 +98,7 @@ class FunctionJacobianQuestion(Body):
     model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]]})
 
     inputs: Inputs
+    map: MapAxes = None
     targets: OneOutputName = None
     sources: InputNames = None
     unconnected: Unconnected = "none"
@@ -104,6 +114,7 @@ class FunctionHessianQuestion(Body):
     model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]})
 
     inputs: Inputs
+    map: MapAxes = None
     targets: OutputNames = None
     sources: InputNames = None
     unconnected: Unconnected = "none"
@@ -122,6 +133,7 @@ class FunctionHvpQuestion(Body):
     model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"], "vectors": [[1.5, 0.5]]})
 
     inputs: Inputs
+    map: MapAxes = None
     targets: OutputNames = None
     sources: InputNames = None
     vectors: Annotated[
@@ -172,6 +184,7 @@ class FunctionJvpQuestion(Body):
     model_config = examples({"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"], "tangents": [[1.5, 0.5]]})
 
     inputs: Inputs
+    map: MapAxes = None
     targets: Annotated[
         list[str] | None,
         Field(min_length=1, max_length=MAX_ITEMS, description="Names of outputs to differentiate; default: all"),
@@ -210,16 +223,21 @@ class FunctionAnswer(Answer):
     bytes_in_use: int
 
 
+OfAMap = Annotated[MapFacts | None, Field(description="Of a map; other answers have no such member")]
+
+
 class FunctionDerivatives(FunctionAnswer):
     """A function's derivatives, in the order of the sources."""
 
     derivatives: list[Derivative]
+    map: OfAMap = None
 
 
 class FunctionHessian(FunctionAnswer):
     """A function's Hessian: for each source a list with a block for each source."""
 
     derivatives: list[list[HessianBlock]]
+    map: OfAMap = None
 
 
 class FunctionSparseDerivative(FunctionAnswer):
@@ -245,6 +263,7 @@ class FunctionTangents(FunctionAnswer):
     """A function's derivatives along the tangents, in the order of the targets."""
 
     derivatives: list[Tangent]
+    map: OfAMap = None
 
 
 class FunctionCheck(Body):

@@ -66,6 +66,29 @@ Inputs = Annotated[
 ]
 
 
+MapAxes = Annotated[
+    dict[str, int] | None,
+    Field(
+        min_length=1,
+        max_length=MAX_ITEMS,
+        description="For inputs by name the axis of their entries: the function runs for each entry, and all results "
+        "are stacked along axis 0; other inputs are the same for all",
+        examples=[{"x": 0}],
+    ),
+]
+
+
+class MapFacts(Answer):
+    """How a function was run for each entry of a map."""
+
+    size: Annotated[int, Field(description="Entries")]
+    chunks: Annotated[int, Field(description="The entries of a chunk run at once: as many as memory has room for")]
+    vectorized: Annotated[
+        bool, Field(description="Whether all entries of a chunk run by the ops' batch rules; false: one by one")
+    ]
+    why: Annotated[str | None, Field(description="Why they run one by one")] = None
+
+
 class NewFunction(NumbersBody):
     """A function to create: steps on named inputs, or a text of formulas."""
 
@@ -136,6 +159,7 @@ class FunctionCall(Results):
     model_config = examples({"inputs": ["w", "x"], "outputs": ["error"], "tape": "tape"})
 
     inputs: Inputs
+    map: MapAxes = None
     outputs: Annotated[
         list[Name] | None, Field(description="An id for each result; without it the server generates them")
     ] = None
