@@ -42,6 +42,7 @@ from teletape_server.middleware.queries import check_query
 from teletape_server.middleware.templates import PathTemplates
 from teletape_server.middleware.validators import ValidatorsMiddleware
 from teletape_server.pages import api_page, console, files, guide, playground, problem_pages
+from teletape_server.pages import published as published_page
 from teletape_server.problems import PROBLEMS, Problem, error_response, problem_response
 from teletape_server.published.pool import Pool
 from teletape_server.published.publishing import Publisher
@@ -64,7 +65,7 @@ ROUTERS: Final = (
     *(module.router for module in (info, catalogue, expressions, run, sessions, requests)),
     *(published.router, published.aliases, published_questions.router),
 )
-PAGES: Final = (playground, api_page, guide, problem_pages, console)
+PAGES: Final = (playground, published_page, api_page, guide, problem_pages, console)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
     *("repeated-batches", "strands"),

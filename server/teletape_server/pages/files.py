@@ -34,7 +34,7 @@ _PACKAGED: Final = FOLDER / "client"
 client: Final = _Files(directory=_PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[3] / "client/js/src")
 
 #: The pages that the header of every page links to, path by name; the icon links to the first.
-PAGES: Final = {"Playground": "./", "Console": "console", "API": "docs", "Guide": "guide"}
+PAGES: Final = {"Playground": "./", "Published": "published", "Console": "console", "API": "docs", "Guide": "guide"}
 #: What a page may load, by kind: its own server's files alone, and no script or style inside its text.
 _ALLOWED: Final = {
     "default-src": "'none'",

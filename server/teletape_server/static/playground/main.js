@@ -10,6 +10,7 @@ import { SIGNS, pictureOf } from "./picture.js";
 import { drawBoundary, drawHeatMap, drawLines, drawSeries } from "./plot.js";
 import { PRESETS, START } from "./presets.js";
 import { everyGradient, hasLoops, programOf, read, run, sweep } from "./program.js";
+import { showPublishing, startPublishing } from "./publishing.js";
 import { cancel, catalogue, end, parse, prepare } from "./server.js";
 import { decision, recipe, train } from "./training.js";
 
@@ -291,6 +292,7 @@ function showEverything() {
   graph.set(pictureOf({ ...result, why: isJacobian() ? result.why.filter((facts) => facts.outcome !== "zero") : result.why }));
   showDetails(graph.selected);
   showCode();
+  showPublishing(state.mode === "expression", inputs, defaults);
 }
 
 const isJacobian = () => state.mode === "expression" && state.kind === "jacobian";
@@ -709,6 +711,7 @@ $("share").addEventListener("click", () => copy($("share"), location.href));
 $("copy").addEventListener("click", () => copy($("copy"), $("code").textContent));
 $("run").addEventListener("click", () => refresh({ loops: true }));
 $("cancel").addEventListener("click", () => cancel().catch(showProblem));
+startPublishing(() => ({ text: state.text, inputs }));
 $("train").addEventListener("click", doTrain);
 $("untrain").addEventListener("click", startAgain);
 $("key-form").addEventListener("submit", (event) => {

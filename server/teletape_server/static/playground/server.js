@@ -33,6 +33,9 @@ export function end() {
 /** The function that a text means: {inputs, values, steps, outputs}. */
 export const parse = (text, signal) => request("POST", "v1/expressions", { text }, { signal });
 
+/** Publishes a function under a name. */
+export const publish = (name, body) => request("PUT", `v1/published/${encodeURIComponent(name)}`, body);
+
 /** The catalogue of ops. */
 export const catalogue = () => request("GET", "v1/ops");
 
