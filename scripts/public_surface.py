@@ -18,6 +18,7 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
 from functions import derived, formatted
+from listed_names import PLACES, listed
 
 from teletape.core import errors
 from teletape.core.calls import arguments as to
@@ -38,24 +39,22 @@ from teletape.core.tensors.tensor import Tensor
 from teletape.core.variables.module import Module
 from teletape.core.variables.name_scope import get_current_name_scope, name_scope, name_scope_v1
 from teletape.core.variables.variable import Variable
-from teletape.extras import audio, linear_operators, numpy_api, record_features, record_messages, test
+from teletape.extras import audio, numpy_api, record_features, record_messages, test
 from teletape.extras import raw_ops as raw
-from teletape.extras.distribution import public as distribution
+from teletape.extras.linear_operators import blocks, circulant, composition, dense, low_rank, operator, sparse
 from teletape.extras.linear_operators.conjugate_gradient import conjugate_gradient
 from teletape.extras.lookup_tables import entries as lookup_entries
 from teletape.extras.lookup_tables import mutable, static, vocabulary
 from teletape.extras.numpy_api import random_numbers
 from teletape.extras.numpy_api import types as numpy_types
 from teletape.extras.ragged_tensors import functions as ragged
-from teletape.extras.ragged_tensors import methods as ragged_methods
 from teletape.extras.ragged_tensors.forms import of_functions
 from teletape.extras.sparse_tensors import arithmetic, conversions, ctc, distances, lookups, parts, reductions, sets
 from teletape.extras.sparse_tensors.tensor import SparseTensor, SparseTensorSpec, SparseTensorValue
 from teletape.extras.text import buckets, ngrams, ragged_strings, strings
-from teletape.tf import autograph, checkpoints, data, debugging, print_op, python_calls, summary
+from teletape.tf import debugging, print_op, python_calls
 from teletape.tf.checkpoints import saved_model
 from teletape.tf.configuration import devices, execution
-from teletape.tf.configuration import public as configuration
 from teletape.tf.control_flow import compat_v1, eager, folds, maps, ordering, tensor_array
 from teletape.tf.data import type_specs
 from teletape.tf.data.elements.optional import Optional
@@ -81,6 +80,7 @@ from teletape.tf.ops.random import generator, stateful, stateless, truncated
 from teletape.tf.ops.signal import short_time, spectral, windows
 from teletape.tf.sessions import functions as session_functions
 from teletape.tf.sessions import pool, publishing, reading, session_list
+from teletape.tf.summary import events
 
 
 # ------------------------------------------------------------------------------------------- TensorFlow's functions
@@ -139,7 +139,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "compat.dimension_value": tensor_shape.dimension_value,
         "compat.v1.Dimension": tensor_shape.Dimension,
         "compat.v1.SparseTensorValue": SparseTensorValue,
-        "compat.v1.SummaryMetadata": summary.events.SummaryMetadata,
+        "compat.v1.SummaryMetadata": events.SummaryMetadata,
         "compat.v1.convert_to_tensor_or_sparse_tensor": conversions.convert_to_tensor_or_sparse_tensor,
         "compat.v1.dimension_at_index": tensor_shape.dimension_at_index,
         "compat.v1.dimension_value": tensor_shape.dimension_value,
@@ -213,14 +213,8 @@ def names() -> dict[str, Any]:
     """Returns all public objects, by their dotted names without the leading `tf.`."""
     entries: dict[str, Any] = dict(surface())
     for path, module in (
-        ("autograph.", autograph),
-        ("autograph.experimental.", autograph.experimental),
-        ("data.", data),
-        ("data.experimental.", data.experimental),
         ("debugging.", debugging),
         ("errors.", errors),
-        ("summary.", summary),
-        ("summary.experimental.", summary.experimental),
         ("test.", test),
         ("nest.", nest),
         ("random.", stateful),
@@ -233,10 +227,10 @@ def names() -> dict[str, Any]:
         ("experimental.dlpack.", dlpack),
         *(("experimental.numpy.", module) for module in numpy_api.MODULES),
         ("experimental.numpy.random.", random_numbers),
-        ("train.", checkpoints),
         ("saved_model.", saved_model),
         ("train.", moving_average),
-        ("linalg.", linear_operators),
+        *(("linalg.", module) for module in (blocks, circulant, composition, dense, low_rank, sparse)),
+        ("linalg.", operator),
         ("audio.", audio),
         ("image.", image_files),
         ("image.", jpeg_quality),
@@ -254,7 +248,7 @@ def names() -> dict[str, Any]:
         entries |= {dotted: value for dotted, value in values.items() if not isinstance(value, ModuleType)}
     for module in (dtypes, registered_conversions, session_functions, pool, publishing, reading, session_list):
         entries |= {name: getattr(module, name) for name in _public(module)}
-    entries |= configuration.NAMES | distribution.NAMES | ragged_methods.NAMES
+    entries |= listed()
     return entries | {
         **{f"experimental.numpy.{name}": value for name, value in numpy_types.NAMES.items()},
         **{f"raw_ops.{name}": raw.function(name, (surface() | entries).__getitem__) for name in raw.NAMES},
@@ -342,10 +336,7 @@ from typing import Final
 '''
 #: Tables of names that no statement defines, and what their keys lack of the public name.
 _TABLES: Final = (
-    (configuration, "NAMES", ""),
     (errors, "NUMBERS", "errors."),
-    (distribution, "NAMES", ""),
-    (ragged_methods, "NAMES", ""),
     (numpy_types, "NAMES", "experimental.numpy."),
     (record_messages, "MESSAGES", "train."),
 )
@@ -372,6 +363,8 @@ def files() -> dict[Path, str]:
 def place(dotted: str, value: Any) -> str:
     """Where a public name is: `module:name`, `module:table[key]`, or `module:function(key)`."""
     last = dotted.rpartition(".")[2]
+    if dotted in PLACES:
+        return PLACES[dotted]
     if getattr(value, "__module__", "") == raw.__name__:
         return f"{raw.__name__.removeprefix('teletape.')}:function({last})"
     homes = [(getattr(value, "__module__", None), getattr(value, "__name__", None))]

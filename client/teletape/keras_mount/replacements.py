@@ -26,7 +26,7 @@ from teletape.core.sessions.current import current
 from teletape.core.sessions.draws import Draws, seeds_of
 from teletape.core.tensors.indexed_slices import IndexedSlices
 from teletape.keras_mount import optimizers, output_specs, reading, recurrent, surface
-from teletape.tf.data import Dataset
+from teletape.tf.data.dataset import Dataset
 from teletape.tf.data.elements.leaves import Array, Rows, Source
 from teletape.tf.ops.nn.attention import scaled_dot_product_attention
 from teletape_engine.arrays import philox

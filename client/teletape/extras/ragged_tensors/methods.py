@@ -13,7 +13,6 @@ from teletape.core.tensors.tensor import Tensor
 from teletape.extras.ragged_tensors import conversions, factories
 from teletape.extras.ragged_tensors.forms.of_ops import form_of
 from teletape.extras.ragged_tensors.indexing import item
-from teletape.extras.ragged_tensors.spec import RaggedTensorSpec
 from teletape.extras.ragged_tensors.tensor import RaggedTensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
@@ -118,10 +117,6 @@ def row_limits(self: RaggedTensor, name: str | None = None) -> Tensor:
     """The index after each row's last value."""
     known = self.partition.known()
     return self.row_splits[1:] if known is None else constant(known[1:])
-
-
-#: The public classes, by name.
-NAMES: Final[dict[str, Any]] = {"RaggedTensor": RaggedTensor, "RaggedTensorSpec": RaggedTensorSpec}
 
 
 def give_methods() -> None:

@@ -3,8 +3,3 @@
 diastatic-malt, TensorFlow's own source transformation as a library, rewrites the source of a function; the operators
 here are what the rewritten code calls.
 """
-
-from teletape.tf.autograph import experimental
-from teletape.tf.autograph.api import set_verbosity, to_code, to_graph, trace
-
-__all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]

@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = [
-    "COMPILER_VERSION",
-    "GIT_VERSION",
-    "GRAPH_DEF_VERSION",
-    "GRAPH_DEF_VERSION_MIN_CONSUMER",
-    "GRAPH_DEF_VERSION_MIN_PRODUCER",
-    "TELETAPE_VERSION",
-    "VERSION",
-]
-
 #: The version of TensorFlow whose public names, arguments and results Teletape follows.
 TENSORFLOW: Final = "2.21.0"
 TELETAPE_VERSION: Final = "0.1.0"

@@ -7,58 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from teletape.core.errors import FailedPreconditionError
-from teletape.tf.data.csv_files import make_csv_dataset
-from teletape.tf.data.dataset import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Dataset
+from teletape.tf.data.dataset import AUTOTUNE, Dataset
 from teletape.tf.data.elements.optional import Optional
 from teletape.tf.data.iterator import Iterator
-from teletape.tf.data.options import (
-    AutoShardPolicy,
-    AutotuneAlgorithm,
-    AutotuneOptions,
-    DistributeOptions,
-    ExternalStatePolicy,
-    OptimizationOptions,
-    ThreadingOptions,
-)
-
-__all__ = [
-    "AUTOTUNE",
-    "INFINITE_CARDINALITY",
-    "UNKNOWN_CARDINALITY",
-    "AutoShardPolicy",
-    "AutotuneAlgorithm",
-    "AutotuneOptions",
-    "Counter",
-    "DistributeOptions",
-    "ExternalStatePolicy",
-    "OptimizationOptions",
-    "Optional",
-    "RandomDataset",
-    "ThreadingOptions",
-    "assert_cardinality",
-    "bucket_by_sequence_length",
-    "cardinality",
-    "choose_from_datasets",
-    "copy_to_device",
-    "enumerate_dataset",
-    "from_list",
-    "get_next_as_optional",
-    "get_single_element",
-    "get_structure",
-    "group_by_window",
-    "ignore_errors",
-    "make_csv_dataset",
-    "map_and_batch",
-    "parallel_interleave",
-    "prefetch_to_device",
-    "rejection_resample",
-    "sample_from_datasets",
-    "scan",
-    "shuffle_and_repeat",
-    "take_while",
-    "unbatch",
-    "unique",
-]
 
 Transformation = Callable[[Dataset], Dataset]
 
