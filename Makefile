@@ -108,13 +108,13 @@ browser: $(INSTALLED) ## install Playwright and Chromium, then run the browser t
 	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || { echo "make: no chromium, and it could not be installed: apt-get install chromium as root, then make browser" >&2; exit 1; }
 	$(MODULE) pytest -m browser --require=browser $(ARGS)
 
-client-tools: $(INSTALLED) ## install generators of clients (npm and pip)
+client-tools: $(INSTALLED) ## install clients of other projects, and generators of clients (npm and pip)
 	@command -v npm >/dev/null || { echo "make: npm not found: install Node.js 18 or newer (Debian: apt-get install nodejs npm), then make clients" >&2; exit 1; }
 	cd tests/server/clients && npm ci --no-audit --no-fund --loglevel=error
 	$(BIN)/python -m venv .venv/clients
 	.venv/clients/bin/python -m pip --disable-pip-version-check install --quiet --requirement tests/server/clients/requirements.txt
 
-clients: client-tools ## install generators of clients, then run the tests of generated clients
+clients: client-tools ## install them, then run the tests of clients
 	$(MODULE) pytest -m clients --require=clients $(ARGS)
 
 kernels: $(INSTALLED) ## compile the kernels of plans on a GPU, and compare names with CuPy (installs CuPy and NVRTC; needs no GPU)

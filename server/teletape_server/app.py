@@ -23,6 +23,7 @@ from teletape_engine.errors import TeletapeError
 from teletape_server import version
 from teletape_server.auth import Keys
 from teletape_server.expressions.parse_queue import ParseQueue
+from teletape_server.faces import um_bridge
 from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
@@ -66,6 +67,7 @@ ROUTERS: Final = (
     *(published.router, published.aliases, published_questions.router),
 )
 PAGES: Final = (playground, published_page, api_page, guide, problem_pages, console)
+FACES: Final = (um_bridge,)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
     *("repeated-batches", "strands"),
@@ -192,6 +194,8 @@ def create_app(
     app.mount("/static/client", files.client)
     app.include_router(metrics.router)
     app.mount("/static", files.static)
+    for face in FACES:
+        app.mount(face.PATH, face.create(app.state))
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # FastAPI documents this override
     for error in (Problem, TeletapeError):
         app.add_exception_handler(error, _on_error)

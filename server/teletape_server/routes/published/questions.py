@@ -79,11 +79,24 @@ async def _answer(
         return await _large(request, call, length)
     with registry_of(request).bodies.admit(owner, length):
         call.body = await whole_body(request, length)
-        leave = pool_of(request.app.state).submit(call)
-        try:
-            return await _part(request, reply)
-        finally:
-            leave()
+        return _response(await answer_to(request, call))
+
+
+async def answer_to(request: Request, call: Call) -> Part | None:
+    """Returns the answer to a call, which may be computed together with others; None: the client has gone.
+
+    Args:
+        request: Its request, whose body has been read.
+        call: The call.
+
+    Raises:
+        Problem: It is refused.
+    """
+    leave = pool_of(request.app.state).submit(call)
+    try:
+        return await _unless_disconnected(request, call.reply)
+    finally:
+        leave()
 
 
 async def _large(request: Request, call: Call, length: int) -> Response:
@@ -107,14 +120,11 @@ async def _large(request: Request, call: Call, length: int) -> Response:
     finally:
         process.receiving -= 1
     pool.submit_pinned(process, call, body)
-    return await _part(request, call.reply)
+    return _response(await _unless_disconnected(request, call.reply))
 
 
-async def _part(request: Request, reply: asyncio.Future[Part]) -> Response:
-    """Returns the answer; its caller may have left before."""
-    part = await _unless_disconnected(request, reply)
+def _response(part: Part | None) -> Response:
     if part is None:
-        reply.cancel()
         return Response(status_code=204)  # the client has gone
     return LargeResponse(part.body, 200, media_type=part.content_type)
 
@@ -125,7 +135,10 @@ async def _unless_disconnected(request: Request, reply: asyncio.Future[Part]) ->
     try:
         waited: list[asyncio.Future[Any]] = [reply, gone]
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-        return reply.result() if reply.done() else None
+        if reply.done():
+            return reply.result()
+        reply.cancel()
+        return None
     finally:
         gone.cancel()
 
