@@ -1,6 +1,7 @@
 """Published functions: they are published, called by every key that may see them, named, deleted, and moved."""
 
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -438,8 +439,10 @@ def test_an_answer_past_the_framework_is_the_framework_s(alone: Server, body: An
 
 
 # ------------------------------------------------------------------------------------------------------- calls together
-def asked_together(server: Server, path: str, bodies: list[dict[str, Any]], question: str) -> list[Any]:
-    """The answers to questions that came while a process computed another one."""
+def asked_together(
+    server: Server, path: str, bodies: list[Any], question: str, headers: dict[str, str] | None = None
+) -> list[Any]:
+    """The answers to questions that came while a process computed another one; with headers the responses to files."""
     answers: list[Any] = [None] * len(bodies)
     pool, began = server.app.state.pool, threading.Barrier(len(bodies) + 1)
 
@@ -447,7 +450,10 @@ def asked_together(server: Server, path: str, bodies: list[dict[str, Any]], ques
         with server.client() as http:
             http.get("/v1/health")
             began.wait()
-            answers[number] = http.post(f"{path}/{question}", json=bodies[number]).json()
+            if headers is None:
+                answers[number] = http.post(f"{path}/{question}", json=bodies[number]).json()
+            else:
+                answers[number] = http.post(f"{path}/{question}", content=bodies[number], headers=headers)
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(len(bodies))]
     for thread in threads:
@@ -516,6 +522,53 @@ def compare(answer: Any, expected: Any) -> None:
         assert answer == pytest.approx(expected, rel=1e-4, abs=1e-6)
     else:
         assert answer == expected
+
+
+def files(count: int, **fields: Any) -> list[bytes]:
+    """Bodies in the safetensors format that differ in their elements alone."""
+    random = np.random.default_rng(11)
+    request = {"request": json.dumps(fields)} if fields else {}
+    return [
+        b"".join(write_file({"x": random.normal(size=(2, 2)).astype("f4"), "y": np.ones(2, np.float32)}, request))
+        for _ in range(count)
+    ]
+
+
+def read_answer(response: httpx.Response) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The tensors of an answer, and its JSON."""
+    file = read_file(memoryview(ok(response).content), copy_below=1 << 20)
+    return file.tensors, wire.parse_json(file.metadata["answer"].encode())
+
+
+@pytest.mark.parametrize("fields", [{}, {"sources": ["y"]}, {"fetch": [], "targets": ["error"]}])
+def test_files_with_the_same_header_are_answered_as_others(alone: Server, fields: Any) -> None:
+    """The first one is parsed; what its header means is known for the next ones, together or not."""
+    bodies = files(4, **fields)
+    headers = {"Content-Type": SAFETENSORS_TYPE, "Accept": SAFETENSORS_TYPE}
+    path = "/v1/published/line"
+    with alone.client() as http:
+        expected = [
+            read_answer(http.post(f"{path}/value_and_gradient", content=body, headers=headers)) for body in bodies
+        ]
+    answers = asked_together(alone, path, bodies, "value_and_gradient", headers)
+    for response, (tensors, facts) in zip(answers, expected, strict=True):
+        own_tensors, own_facts = read_answer(response)
+        assert own_facts.pop("batch") | {"waited_us": 0} == {"size": 4, "waited_us": 0, "why": "together"}
+        assert facts.pop("batch")["size"] == 1
+        assert {**own_facts, "bytes_in_use": 0} == {**facts, "bytes_in_use": 0}
+        assert own_tensors.keys() == tensors.keys()
+        for name, array in tensors.items():
+            assert own_tensors[name] == pytest.approx(array, rel=1e-5)
+
+
+def test_a_known_header_does_not_hide_that_a_body_is_cut(alone: Server) -> None:
+    [body] = files(1)
+    headers = {"Content-Type": SAFETENSORS_TYPE}
+    with alone.client() as http:
+        for _ in range(2):
+            ok(http.post("/v1/published/line/call", content=body, headers=headers))
+        for other in (body[:-4], body + b"more"):
+            problem(http.post("/v1/published/line/call", content=other, headers=headers), 400, "malformed_safetensors")
 
 
 def test_calls_of_other_shapes_or_fields_are_computed_apart(alone: Server) -> None:

@@ -39,7 +39,7 @@ class TensorFile(NamedTuple):
     metadata: dict[str, str]
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
     """A tensor as the header declares it; the offsets count from the header's end."""
 
     begin: int
@@ -60,19 +60,47 @@ def read_file(body: memoryview, *, copy_below: int) -> TensorFile:
     Raises:
         MalformedSafetensorsError: The body is not in the safetensors format.
     """
-    header_end = _header_end(body)
+    declared = read_header(body)
+    data = body[declared.end :]
+    return TensorFile({entry.name: _array(entry, data, copy_below) for entry in declared.entries}, declared.metadata)
+
+
+class Header(NamedTuple):
+    """A header that was read.
+
+    Attributes:
+        end: Where it ends in the body.
+        entries: The tensors that it declares.
+        metadata: Texts by name.
+    """
+
+    end: int
+    entries: list[Entry]
+    metadata: dict[str, str]
+
+
+def read_header(body: memoryview) -> Header:
+    """Returns what the header of a body says, which is checked against the body's length.
+
+    Raises:
+        MalformedSafetensorsError: The body is not in the safetensors format.
+    """
+    header_end = header_length(body)
     header = _header(body[LENGTH_WIDTH:header_end])
     metadata = _metadata(header.pop(METADATA, {}))
     if len(header) > MAX_TENSORS:
         raise MalformedSafetensorsError(f"the header declares {len(header):,} tensors, the limit is {MAX_TENSORS:,}")
     entries = [_entry(name, facts) for name, facts in header.items()]
-    data = body[header_end:]
-    _check_places(sorted(entries), len(data))
-    return TensorFile({entry.name: _array(entry, data, copy_below) for entry in entries}, metadata)
+    _check_places(sorted(entries), len(body) - header_end)
+    return Header(header_end, entries, metadata)
 
 
-def _header_end(body: memoryview) -> int:
-    """Returns where the header ends."""
+def header_length(body: memoryview) -> int:
+    """Returns where the header of a body ends.
+
+    Raises:
+        MalformedSafetensorsError: The body is too short.
+    """
     if len(body) < LENGTH_WIDTH:
         raise MalformedSafetensorsError(
             f"a safetensors body begins with {LENGTH_WIDTH} bytes, its header's length; this body has {len(body)}"
@@ -110,7 +138,7 @@ def _metadata(value: Any) -> dict[str, str]:
     return value
 
 
-def _entry(name: str, facts: Any) -> _Entry:
+def _entry(name: str, facts: Any) -> Entry:
     """Returns a tensor as declared, checked by itself."""
 
     def fault(text: str) -> MalformedSafetensorsError:
@@ -139,14 +167,14 @@ def _entry(name: str, facts: Any) -> _Entry:
     needed = math.prod(shape) * dtype.itemsize
     if end - begin != needed:
         raise fault(f"{dtype.name}{shape} takes {needed:,} bytes, data_offsets {offsets} have {end - begin:,}")
-    return _Entry(begin, end, name, dtype, shape)
+    return Entry(begin, end, name, dtype, shape)
 
 
 def _are_lengths(value: Any) -> bool:
     return isinstance(value, list) and all(type(number) is int and number >= 0 for number in value)
 
 
-def _check_places(entries: list[_Entry], length: int) -> None:
+def _check_places(entries: list[Entry], length: int) -> None:
     """Checks that the tensors, in the order of their offsets, follow each other without gaps to the body's end."""
     position, last = 0, ""
     for entry in entries:
@@ -172,7 +200,7 @@ def _check_places(entries: list[_Entry], length: int) -> None:
         )
 
 
-def _array(entry: _Entry, data: memoryview, copy_below: int) -> Array:
+def _array(entry: Entry, data: memoryview, copy_below: int) -> Array:
     """Returns the tensor's elements: a view of the body if it is large and aligned."""
     flat = np.frombuffer(data[entry.begin : entry.end], np.uint8)
     if entry.dtype is BOOL and flat.size and flat.max() > 1:

@@ -21,9 +21,11 @@ from teletape_engine.session.session import Session
 from teletape_server.handlers.bodies import InvalidRequestError, read
 from teletape_server.handlers.functions import function_questions, functions
 from teletape_server.handlers.methods import Request, Result, json_result, method, with_member, written
+from teletape_server.handlers.published.known_files import WAITED, KnownFile, RowFiles
 from teletape_server.handlers.published.stacked import STACKS, Stack
 from teletape_server.handlers.published.versions import FUNCTION, WEIGHT, Version, versions_of
 from teletape_server.models.published.questions import QUESTIONS
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 Array: TypeAlias = np.ndarray[Any, Any]
 #: What answers the same question to a session's function.
@@ -49,6 +51,7 @@ class _Call:
         waited: Microseconds until its work began.
         fields: Its body.
         inputs: The declared inputs.
+        known: What the header of its body means, if that came before.
         result: Its answer, or why there is none.
     """
 
@@ -56,6 +59,7 @@ class _Call:
     waited: int
     fields: Any = None
     inputs: Sequence[Array] = ()
+    known: KnownFile | None = None
     result: Result | TeletapeError | None = None
 
 
@@ -112,8 +116,13 @@ def _attempt(call: _Call, work: Any) -> None:
 
 
 def _read(version: Version, question: str, call: _Call) -> None:
+    call.known = version.files.find(question, call.request)
+    if call.known is not None:
+        call.fields, call.inputs = call.known.fields, call.known.inputs(call.request.body)
+        return
     call.fields = read(call.request, QUESTIONS[question].body)
     call.inputs = version.call_inputs(call.fields.inputs, getattr(call.fields, "map", None))
+    version.files.note(question, call.request, call.fields, version.published)
 
 
 # -------------------------------------------------------------------------------------------------- which go together
@@ -153,6 +162,9 @@ def _stack(version: Version, question: str, call: _Call) -> Stack | None:
     """Returns how a call is computed with others; None: it cannot be."""
     if getattr(call.fields, "map", None) is not None:
         return None
+    if call.known is not None and call.known.stack is not None:
+        known: Stack = call.known.stack
+        return known
     try:
         sources = version.source_names(getattr(call.fields, "sources", None))
     except InvalidRequestError:  # it is refused where it is computed by itself
@@ -162,7 +174,10 @@ def _stack(version: Version, question: str, call: _Call) -> Stack | None:
     outputs = list(version.published.outputs)
     if any(name not in outputs for name in (*(_names(call, "targets") or ()), *(_names(call, "fetch") or ()))):
         return None
-    return Stack.of(version, question, call.fields, call.inputs, sources)
+    stack = Stack.of(version, question, call.fields, call.inputs, sources)
+    if call.known is not None:
+        call.known.stack = stack
+    return stack
 
 
 def _names(call: _Call, field: str) -> Sequence[str] | None:
@@ -177,13 +192,19 @@ def _answer(version: Version, question: str, group: _Group) -> None:
         requests = [call.request for call in group.calls]
         bodies = [call.fields for call in group.calls]
         try:
-            values = group.stack.answers(version, requests, bodies, [call.inputs for call in group.calls])
+            answers = group.stack.answers(version, requests, bodies, [call.inputs for call in group.calls])
         except (TeletapeError, MemoryError):  # the problem is that of one of them, and each gets its own answer
             group.why = "unbatchable"
         else:
-            for call, value in zip(group.calls, values, strict=True):
-                facts = {"size": len(group.calls), "waited_us": call.waited, "why": "together"}
-                _attempt(call, partial(_finish, call, json_result(value), facts))
+            facts = {"size": len(group.calls), "waited_us": WAITED, "why": "together"}
+            files: RowFiles | None = None
+            for number, call in enumerate(group.calls):
+                if call.request.params["accept"] == SAFETENSORS_TYPE:
+                    files = files or RowFiles(answers.of(number, call.request) | {"batch": facts}, answers.arrays)
+                    call.result = files.result(number, call.waited)
+                else:
+                    result = json_result(answers.of(number, call.request))
+                    _attempt(call, partial(_finish, call, result, facts | {"waited_us": call.waited}))
             return
     for call in group.calls:
         _attempt(call, partial(_answer_alone, version, question, call, group.why))

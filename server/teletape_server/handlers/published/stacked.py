@@ -106,8 +106,8 @@ class Stack:
 
     def answers(
         self, version: Version, requests: Sequence[Request], bodies: Sequence[Any], inputs: Sequence[Sequence[Array]]
-    ) -> list[dict[str, Any]]:
-        """Returns the answers of calls, in their order, as JSON-able data with arrays in the places of tensors.
+    ) -> Answers:
+        """Returns the answers of calls, in their order.
 
         Args:
             version: What is asked.
@@ -141,17 +141,20 @@ class Stack:
             (*commands, *[Fetch(id, None, True) for id in fetched]), temporaries=created, on_failure=OnFailure.ROLLBACK
         )
         answer = run_question(version.session, requests[0], batch)
-        arrays = {result.id: result.array for result in answer.results if isinstance(result, Fetched)}
+        arrays: dict[Id, Any] = {result.id: result.array for result in answer.results if isinstance(result, Fetched)}
         kinds = next((result for result in answer.results if isinstance(result, Kinds)), None)
         if kinds is not None and any(
             kind == "slices" or (kind == "none" and self.question == "jvp") for kind in kinds.kinds
         ):
             raise UnimplementedError("a sparse derivative has no form over rows")
         bytes_in_use = version.session.estimated_bytes(nothing_stays=True)
-        return [
-            self._answer(number, request, results, derivatives, arrays, kinds) | {"bytes_in_use": bytes_in_use}
-            for number, request in enumerate(requests)
-        ]
+        return Answers(
+            {name: arrays[results[name]] for name in self.fetch},
+            [*zip(self._derived, [arrays.get(id) for id in derivatives], strict=True)],
+            kinds,
+            bytes_in_use,
+            is_forward=self.question == "jvp",
+        )
 
     @property
     def _derived(self) -> Sequence[str]:
@@ -186,34 +189,50 @@ class Stack:
         question = command(verb, unconnected=self.unconnected, **fields)
         return [TapeOpen(_TAPE), TapeWatch(_TAPE, sources), call, TapePause(_TAPE), question]
 
-    def _answer(
-        self,
-        number: int,
-        request: Request,
-        results: Mapping[str, str],
-        derivatives: Sequence[str],
-        arrays: Mapping[Id, Any],
-        kinds: Kinds | None,
-    ) -> dict[str, Any]:
-        """Returns the answer to one call."""
 
-        def value(id: Id) -> Any:
-            array = arrays[id][number, ...]
-            if request.params["accept"] == SAFETENSORS_TYPE:
-                return array
-            return wire.tensor_to_json(array, elements=None if request.params["full"] else wire.PREVIEW, unwritten=True)
+@dataclass(frozen=True)
+class Answers:
+    """The answers of a stack.
 
-        values = {name: value(results[name]) for name in self.fetch}
-        if kinds is None:
-            return {"outputs": [], "values": values}
+    Attributes:
+        values: Outputs, stacked, by name.
+        derivatives: For each source, or for each target in forward mode, its name and its derivative, stacked.
+        kinds: Of the derivatives; None: the question is for outputs alone.
+        bytes_in_use: Of the version's session.
+        is_forward: Whether the derivatives are those of targets.
+    """
+
+    values: Mapping[str, Array]
+    derivatives: Sequence[tuple[str, Array | None]]
+    kinds: Kinds | None
+    bytes_in_use: int
+    is_forward: bool
+
+    @property
+    def arrays(self) -> list[Array]:
+        """All tensors, stacked, in the order in which an answer has them."""
+        return [*self.values.values(), *[array for _, array in self.derivatives if array is not None]]
+
+    def of(self, number: int, request: Request) -> dict[str, Any]:
+        """Returns the answer to a call, as JSON-able data or with arrays in the places of tensors."""
+
+        def value(stack: Array | None) -> Any:
+            if stack is None or request.params["accept"] == SAFETENSORS_TYPE:
+                return None if stack is None else stack[number, ...]
+            elements = None if request.params["full"] else wire.PREVIEW
+            return wire.tensor_to_json(stack[number, ...], elements=elements, unwritten=True)
+
+        values = {name: value(stack) for name, stack in self.values.items()}
+        if self.kinds is None:
+            return {"outputs": [], "values": values, "bytes_in_use": self.bytes_in_use}
         entries = []
-        for position, (name, id) in enumerate(zip(self._derived, derivatives, strict=True)):
-            derivative = value(id) if id in arrays else None
-            if self.question == "jvp":
-                entries.append({"name": name, "kind": kinds.kinds[position], "id": None, "value": derivative})
+        for position, (name, stack) in enumerate(self.derivatives):
+            if self.is_forward:
+                kind = self.kinds.kinds[position]
+                entries.append({"name": name, "kind": kind, "id": None, "value": value(stack)})
             else:
-                entries.append(derivative_entry(kinds, position, name, derivative))
-        return {"values": values, "derivatives": entries}
+                entries.append(derivative_entry(self.kinds, position, name, value(stack)))
+        return {"values": values, "derivatives": entries, "bytes_in_use": self.bytes_in_use}
 
 
 def _own_tensors(

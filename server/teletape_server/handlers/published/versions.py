@@ -10,7 +10,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -24,6 +24,7 @@ from teletape_engine.session.session import Session
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
 from teletape_server.handlers.bodies import InvalidRequestError
 from teletape_server.handlers.functions.bound_calls import check_names, in_order
+from teletape_server.handlers.published.known_files import KnownFiles
 from teletape_server.models.published.contract import Declared, Published, ShapeFault, bind
 from teletape_wire.safetensors.reader import read_file
 
@@ -67,10 +68,12 @@ class Version:
     Attributes:
         published: Its contract.
         session: Which has its function and weights, and nothing else that lasts.
+        files: The headers of calls that are known.
     """
 
     published: Published
     session: Session
+    files: KnownFiles = field(default_factory=KnownFiles)
 
     @classmethod
     def loaded(cls, process: Session, published: Published, weights: Mapping[str, np.ndarray[Any, Any]]) -> Version:
