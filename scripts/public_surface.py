@@ -182,7 +182,7 @@ def by_hand() -> dict[str, Callable[..., Any]]:
 
 
 def _public(module: ModuleType) -> list[str]:
-    """Returns the public names of a module: its `__all__`, or the functions and classes that it defines itself.
+    """Returns the public names of a module: its `__all__`, or what it defines itself.
 
     Named tuples, which some functions return, are not public.
     """

@@ -24,7 +24,7 @@ from teletape.core.functions.not_traceable import NotTraceable
 from teletape.core.program.tracebacks import reports
 from teletape.core.sessions.current import current
 from teletape.core.sessions.recorder import id_of
-from teletape.core.sessions.session import Session
+from teletape.core.sessions.session import Session, SparseQuestion
 from teletape.core.tensors.indexed_slices import wrap
 from teletape.core.tensors.tensor import Tensor
 from teletape_engine import commands
@@ -251,7 +251,7 @@ class SparseDerivatives:
                 query, names = _traced(owner, question, query)
             if question is _JACOBIAN:
                 sparse.single_target(query)
-            parts, facts = owner.sparse_derivative(
+            to_session = SparseQuestion(
                 lambda recorder: question.compute(recorder, query),
                 lambda recorder: sparse.connected(recorder, query, question.dense),
                 lambda outputs: question.command(
@@ -267,6 +267,7 @@ class SparseDerivatives:
                 query.sources[0].spec,
                 format,
             )
+            parts, facts = owner.sparse_derivative(to_session)
         if not parts:
             return None
         first, second, values = [wrap(part, owner) for part in parts]

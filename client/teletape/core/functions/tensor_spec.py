@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from teletape.core.tensors import dtypes
-from teletape.core.tensors.composite import Composite, TypeSpec
-from teletape.core.tensors.dtypes import DType
+from teletape.core.tensors.composite import Composite, ShapedSpec, TypeSpec
 from teletape.core.tensors.tensor import Tensor, TensorLike
 from teletape.core.tensors.tensor_shape import TensorShape
 
 
-class TensorSpec(TypeSpec):
+class TensorSpec(ShapedSpec):
     """Shape and dtype of a tensor; sizes of the shape may be unknown.
 
     Args:
@@ -25,7 +24,7 @@ class TensorSpec(TypeSpec):
         TypeError: No shape, or no dtype.
     """
 
-    __slots__ = ("_dtype", "_name", "_shape")
+    __slots__ = ("_name",)
 
     def __init__(self, shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> None:
         self._shape = TensorShape(shape)
@@ -47,16 +46,6 @@ class TensorSpec(TypeSpec):
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
         """Returns the same shape and dtype with a name; None: the spec's own."""
         return cls(spec.shape, spec.dtype, name or spec.name)
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape."""
-        return self._shape
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
 
     @property
     def name(self) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from teletape.core import environment
 from teletape.core.program import call_site
-from teletape.core.sessions.session import Recorded, Session, with_functions
+from teletape.core.sessions.session import Recorded, Session, SparseQuestion, with_functions
 from teletape_engine.arrays import HostArray
 from teletape_engine.commands import Command
 from teletape_engine.derivatives.finite_differences import Settings
@@ -20,7 +20,6 @@ from teletape_engine.derivatives.reports.check_report import Report
 from teletape_engine.derivatives.reports.estimate import Estimate, estimate
 from teletape_engine.derivatives.reports.speed import measured
 from teletape_engine.derivatives.reports.statistics import Statistics, statistics_of_recorded
-from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
 from teletape_engine.diagram.facts import Size
 from teletape_engine.explain.explain import explain_numbers
 from teletape_engine.explain.explanation import Explanation
@@ -141,21 +140,14 @@ class LocalSession(Session):
         with recorder.backend.quiet():
             return compute(recorder)
 
-    def sparse_derivative(
-        self,
-        compute: Callable[[Recorder], SparseMatrix | None],
-        connected: Callable[[Recorder], bool],
-        command: Callable[[Sequence[Any]], Command],
-        source: Spec,
-        format: str,
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def sparse_derivative(self, question: SparseQuestion) -> tuple[list[Any], dict[str, Any]]:
         recorder = self.recorder()
         with recorder.backend.quiet():
-            matrix = compute(recorder)
+            matrix = question.compute(recorder)
         if matrix is None:
             return [], {}
-        numbers = [recorder.constant(part) for part in matrix.numbers(format)]
-        return [*numbers, matrix.values], matrix.facts(format)
+        numbers = [recorder.constant(part) for part in matrix.numbers(question.format)]
+        return [*numbers, matrix.values], matrix.facts(question.format)
 
     def _with_numbers(
         self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], explanations: list[Explanation]

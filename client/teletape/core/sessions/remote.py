@@ -33,7 +33,7 @@ from teletape.core.sessions.sending.channel import LATE, Channel
 from teletape.core.sessions.sending.event_loops import in_thread
 from teletape.core.sessions.sending.strands import Place, strand_of
 from teletape.core.sessions.sending.uploader import Uploader
-from teletape.core.sessions.session import Session
+from teletape.core.sessions.session import Session, SparseQuestion
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
@@ -46,7 +46,6 @@ from teletape_engine.derivatives.query import GradientFunction, GradientQuery, I
 from teletape_engine.derivatives.reports.check_report import Report
 from teletape_engine.derivatives.reports.estimate import Estimate
 from teletape_engine.derivatives.reports.statistics import Statistics, statistics
-from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
 from teletape_engine.derivatives.walks import has_stops
 from teletape_engine.errors import DeadlineExceededError, TapeStateError
 from teletape_engine.explain.explanation import Explanation
@@ -368,26 +367,19 @@ class RemoteSession(Session):
         """Notes the dense derivatives of one question as values of one call."""
         self.made_together([answer for answer in answers if answer.__class__ is Handle])
 
-    def sparse_derivative(
-        self,
-        compute: Callable[[Recorder], SparseMatrix | None],
-        connected: Callable[[Recorder], bool],
-        command: Callable[[Sequence[Any]], Command],
-        source: Spec,
-        format: str,
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def sparse_derivative(self, question: SparseQuestion) -> tuple[list[Any], dict[str, Any]]:
         recorder = self.recorder()
-        names = [recorder.new_name() for _ in range(3)] if recorder.silently(connected) else []
-        answer = recorder.ask(command(tuple([name.id for name in names]) or (None, None, None)))
+        names = [recorder.new_name() for _ in range(3)] if recorder.silently(question.connected) else []
+        answer = recorder.ask(question.command([name.id for name in names] or [None, None, None]))
         assert isinstance(answer, Facts)
         facts = answer.facts
         if facts["kind"] == "none":
             return [], facts
         entries, numbers = (facts["entries"],), DTYPES[facts["index_dtype"]]
-        first = entries if format == "coo" else (facts["shape"][0] + 1,)
+        first = entries if question.format == "coo" else (facts["shape"][0] + 1,)
         parts = [
             recorder.silent.new_value(spec)
-            for spec in (Spec.of(first, numbers), Spec.of(entries, numbers), source.with_shape(entries))
+            for spec in (Spec.of(first, numbers), Spec.of(entries, numbers), question.source.with_shape(entries))
         ]
         for part, name in zip(parts, names, strict=True):
             part.name = name

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeAlias, TypeVar
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape.core.network.options import ConnectOptions, check_timeout
@@ -129,6 +129,24 @@ class PerThread(threading.local):
                 self.recorder = before
             else:
                 del self.recorder
+
+
+class SparseQuestion(NamedTuple):
+    """A question for a sparse derivative.
+
+    Attributes:
+        compute: Computes it on a recorder with arrays.
+        connected: Returns whether there is one, on a recorder without arrays.
+        command: Returns the command that computes it on a server, from the ids of the parts.
+        source: The spec of the source.
+        format: As for the command.
+    """
+
+    compute: Callable[[Recorder], SparseMatrix | None]
+    connected: Callable[[Recorder], bool]
+    command: Callable[[Sequence[Any]], Command]
+    source: Spec
+    format: str
 
 
 class Session(ABC):
@@ -356,23 +374,8 @@ class Session(ABC):
         """
         return compute(self.recorder())
 
-    def sparse_derivative(
-        self,
-        compute: Callable[[Recorder], SparseMatrix | None],
-        connected: Callable[[Recorder], bool],
-        command: Callable[[Sequence[Any]], Command],
-        source: Spec,
-        format: str,
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """Returns the three parts of a sparse derivative, or no parts if there is none, and its facts.
-
-        Args:
-            compute: Computes it on a recorder with arrays.
-            connected: Returns whether there is one, on a recorder without arrays.
-            command: Returns the command that computes it on a server, from the ids of the parts.
-            source: The spec of the source.
-            format: As for the command.
-        """
+    def sparse_derivative(self, question: SparseQuestion) -> tuple[list[Any], dict[str, Any]]:
+        """Returns the three parts of a sparse derivative, or no parts if there is none, and its facts."""
         raise NotImplementedError  # pragma: no cover - not of a trace
 
     # --------------------------------------------------------------------------------------------------- accumulators

@@ -108,6 +108,24 @@ class TypeSpec:
         return f"{type(self).__name__}({', '.join(map(repr, self.fields))})"
 
 
+class ShapedSpec(TypeSpec):
+    """The base class of specs with a shape and a dtype."""
+
+    __slots__ = ("_dtype", "_shape")
+    _shape: TensorShape
+    _dtype: DType
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape; None for a size that is unknown, or that differs from row to row."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
+
+
 def _compatible(field: Any, other: Any) -> bool:
     return field.is_compatible_with(other) if isinstance(field, TensorShape) else bool(field == other)
 

@@ -13,29 +13,6 @@ import numpy as np
 
 from teletape_engine.suggestions import with_nearest
 
-__all__ = [
-    "DType",
-    "as_dtype",
-    "bfloat16",
-    "bool",
-    "complex64",
-    "complex128",
-    "double",
-    "float16",
-    "float32",
-    "float64",
-    "half",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "string",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
-
 
 class DType:
     """The type of a tensor's elements. There is one object for each; compare with `is` or `==`.

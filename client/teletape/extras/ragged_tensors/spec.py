@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from teletape.core.functions.tensor_spec import TensorSpec
 from teletape.core.tensors import dtypes
-from teletape.core.tensors.composite import RaggedValue, TypeSpec
+from teletape.core.tensors.composite import RaggedValue, ShapedSpec
 from teletape.core.tensors.dtypes import DType
 from teletape.core.tensors.tensor import Tensor
 from teletape.core.tensors.tensor_shape import TensorShape
 from teletape.extras.ragged_tensors.partition import RowPartition
 
 
-class RaggedTensorSpec(TypeSpec):
+class RaggedTensorSpec(ShapedSpec):
     """Shape, dtype and ragged rank of a ragged tensor.
 
     Args:
@@ -29,7 +29,7 @@ class RaggedTensorSpec(TypeSpec):
 
     ragged_type: ClassVar[Any] = RaggedValue  # RaggedTensor's module sets it
 
-    __slots__ = ("_dtype", "_ragged_rank", "_row_splits_dtype", "_shape")
+    __slots__ = ("_ragged_rank", "_row_splits_dtype")
 
     def __init__(
         self,
@@ -85,16 +85,6 @@ class RaggedTensorSpec(TypeSpec):
     def value_type(self) -> type:
         """The type of the values: RaggedTensor, or Tensor for a spec without ragged axes."""
         return self.ragged_type if self._ragged_rank else Tensor
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape; None for a length that differs from row to row."""
-        return self._shape
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
 
     @property
     def ragged_rank(self) -> int:

@@ -11,7 +11,7 @@ from teletape.core.calls import arguments as to
 from teletape.core.calls.dispatch import as_tensor, call, constant, convert_to_tensor
 from teletape.core.functions.tensor_spec import TensorSpec
 from teletape.core.tensors import dtypes
-from teletape.core.tensors.composite import TypeSpec
+from teletape.core.tensors.composite import ShapedSpec
 from teletape.core.tensors.dtypes import DType
 from teletape.core.tensors.indexed_slices import SparseValue
 from teletape.core.tensors.tensor import Tensor, TensorLike
@@ -193,7 +193,7 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
-class SparseTensorSpec(TypeSpec):
+class SparseTensorSpec(ShapedSpec):
     """Dense shape and dtype of a sparse tensor that does not exist yet, with any number of values.
 
     Args:
@@ -201,7 +201,7 @@ class SparseTensorSpec(TypeSpec):
         dtype: The element type.
     """
 
-    __slots__ = ("_dtype", "_shape")
+    __slots__ = ()
 
     def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
         self._shape, self._dtype = TensorShape(shape), dtypes.as_dtype(dtype)
@@ -241,16 +241,6 @@ class SparseTensorSpec(TypeSpec):
     def value_type(self) -> type[SparseTensor]:
         """The type of the values: SparseTensor."""
         return SparseTensor
-
-    @property
-    def shape(self) -> TensorShape:
-        """The dense shape."""
-        return self._shape
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
 
 
 def _int64(indices: Any) -> Tensor:
