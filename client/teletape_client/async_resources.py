@@ -1279,6 +1279,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's gradients.
@@ -1300,6 +1301,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
                 Default: false.
             fetch: Names of outputs to return in `values`; default: none.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = await self._send(
@@ -1317,6 +1319,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "outputs": outputs,
                     "replace": replace,
                     "fetch": fetch,
+                    "per_example": per_example,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -1339,6 +1342,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's outputs and gradients.
@@ -1358,6 +1362,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
                 Default: false.
             fetch: Names of outputs to return in `values`; default: all.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = await self._send(
@@ -1375,6 +1380,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "outputs": outputs,
                     "replace": replace,
                     "fetch": fetch,
+                    "per_example": per_example,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -1682,6 +1688,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's vector-Jacobian products.
@@ -1701,6 +1708,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
                 Default: false.
             fetch: Names of outputs to return in `values`; default: none.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = await self._send(
@@ -1718,6 +1726,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "outputs": outputs,
                     "replace": replace,
                     "fetch": fetch,
+                    "per_example": per_example,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -2598,6 +2607,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2616,6 +2626,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2632,6 +2643,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "output_gradients": output_gradients,
                     "unconnected": unconnected,
                     "fetch": fetch,
+                    "per_example": per_example,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2653,6 +2665,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2671,6 +2684,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2687,6 +2701,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "output_gradients": output_gradients,
                     "unconnected": unconnected,
                     "fetch": fetch,
+                    "per_example": per_example,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2708,6 +2723,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2726,6 +2742,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2742,6 +2759,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "sources": wrt,
                     "unconnected": unconnected,
                     "fetch": fetch,
+                    "per_example": per_example,
                     "exact": exact,
                 },
                 takes_file=True,

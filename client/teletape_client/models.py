@@ -321,6 +321,27 @@ class Devices(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"devices": list_of(DeviceState.read)}
 
 
+class ExampleNorms(Model):
+    """The norms of the gradients of examples, before they were clipped.
+
+    Attributes:
+        size: Examples.
+        clipped: Examples whose norm was above the bound.
+        vectorized: Whether examples run at once by the ops' batch rules.
+        norms: With `return` norms: of each example.
+        mean: With `return` statistics.
+    """
+
+    size: int
+    clipped: int
+    vectorized: bool
+    norms: list[float] | None = None
+    mean: float | None = None
+    median: float | None = None
+    smallest: float | None = None
+    largest: float | None = None
+
+
 class ExplanationStep(Model):
     """One step on the path from the target back to the source.
 
@@ -436,17 +457,20 @@ class FunctionDerivatives(BySource):
 
     Attributes:
         values: The outputs in `fetch`, by name.
+        per_example: Of a question with `per_example`.
         map: Of a map; other answers have no such member.
     """
 
     values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[Derivative]
+    per_example: ExampleNorms | None = None
     map: MapFacts | None = None
 
     _readers: ClassVar[Mapping[str, Reader]] = {
         "values": map_of(tensor),
         "derivatives": list_of(Derivative.read),
+        "per_example": ExampleNorms.read,
         "map": MapFacts.read,
     }
 
@@ -1198,6 +1222,7 @@ class PublishedFunctionDerivatives(BySource):
 
     Attributes:
         values: The outputs in `fetch`, by name.
+        per_example: Of a question with `per_example`.
         map: Of a map; other answers have no such member.
         batch: How it was computed.
     """
@@ -1205,12 +1230,14 @@ class PublishedFunctionDerivatives(BySource):
     values: dict[str, Array]
     bytes_in_use: int
     derivatives: list[Derivative]
+    per_example: ExampleNorms | None = None
     map: MapFacts | None = None
     batch: BatchFacts
 
     _readers: ClassVar[Mapping[str, Reader]] = {
         "values": map_of(tensor),
         "derivatives": list_of(Derivative.read),
+        "per_example": ExampleNorms.read,
         "map": MapFacts.read,
         "batch": BatchFacts.read,
     }

@@ -594,6 +594,14 @@ class OptimizerSettings(TypedDict, total=False):
     state: str | None
 
 
+PerExample = TypedDict(
+    "PerExample",
+    {"axis": "int | None", "clip": "float | None", "return": "Literal['sum', 'norms', 'statistics']"},
+    total=False,
+)
+"""How the gradients of examples are clipped and summed."""
+
+
 class ProfileCommand(TypedDict, total=False):
     """Answers how many seconds each later command of the batch has taken, and each step of the functions that they run.
 

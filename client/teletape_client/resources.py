@@ -1274,6 +1274,7 @@ class Function(Item[models.NewFunctionAnswer]):
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's gradients.
@@ -1295,6 +1296,7 @@ class Function(Item[models.NewFunctionAnswer]):
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
                 Default: false.
             fetch: Names of outputs to return in `values`; default: none.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = self._send(
@@ -1312,6 +1314,7 @@ class Function(Item[models.NewFunctionAnswer]):
                     "outputs": outputs,
                     "replace": replace,
                     "fetch": fetch,
+                    "per_example": per_example,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -1334,6 +1337,7 @@ class Function(Item[models.NewFunctionAnswer]):
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's outputs and gradients.
@@ -1353,6 +1357,7 @@ class Function(Item[models.NewFunctionAnswer]):
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
                 Default: false.
             fetch: Names of outputs to return in `values`; default: all.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = self._send(
@@ -1370,6 +1375,7 @@ class Function(Item[models.NewFunctionAnswer]):
                     "outputs": outputs,
                     "replace": replace,
                     "fetch": fetch,
+                    "per_example": per_example,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -1677,6 +1683,7 @@ class Function(Item[models.NewFunctionAnswer]):
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's vector-Jacobian products.
@@ -1696,6 +1703,7 @@ class Function(Item[models.NewFunctionAnswer]):
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
                 Default: false.
             fetch: Names of outputs to return in `values`; default: none.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = self._send(
@@ -1713,6 +1721,7 @@ class Function(Item[models.NewFunctionAnswer]):
                     "outputs": outputs,
                     "replace": replace,
                     "fetch": fetch,
+                    "per_example": per_example,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -2593,6 +2602,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2611,6 +2621,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2627,6 +2638,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "output_gradients": output_gradients,
                     "unconnected": unconnected,
                     "fetch": fetch,
+                    "per_example": per_example,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2648,6 +2660,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2666,6 +2679,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2682,6 +2696,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "output_gradients": output_gradients,
                     "unconnected": unconnected,
                     "fetch": fetch,
+                    "per_example": per_example,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2703,6 +2718,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         wrt: Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
+        per_example: params.PerExample | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2721,6 +2737,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
+            per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2737,6 +2754,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "sources": wrt,
                     "unconnected": unconnected,
                     "fetch": fetch,
+                    "per_example": per_example,
                     "exact": exact,
                 },
                 takes_file=True,

@@ -16,6 +16,7 @@ from teletape_server.handlers.endpoints import WORK, Handler, endpoint
 from teletape_server.handlers.execution import described
 from teletape_server.handlers.functions.asking import ask, ask_sparse
 from teletape_server.handlers.functions.bound_calls import bound_call, in_order
+from teletape_server.handlers.functions.gradients.per_example import ask_per_example
 from teletape_server.handlers.functions.question_commands import chosen_targets, question_batch, recorded, run_question
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.tapes.checks import check_report
@@ -50,6 +51,14 @@ def _question(name: str, answer: type[FunctionAnswer], summary: str) -> Callable
     return endpoint("POST", path, answer, summary, problems=problems, query=Elements)
 
 
+def _gradients(
+    session: Session, request: Request, body: FunctionGradientQuestion, *, fetches_all: bool = False
+) -> Result:
+    if body.per_example is not None:
+        return ask_per_example(session, request, body, fetches_all=fetches_all)
+    return ask(session, request, "gradient", body, per_target="output_gradients", fetches_all=fetches_all)
+
+
 @_question("gradient", FunctionDerivatives, "Compute a function's gradients")
 def gradient(session: Session, request: Request, body: FunctionGradientQuestion) -> Result:
     """Computes the gradient of the targets' sum with respect to each source, for these inputs.
@@ -57,13 +66,13 @@ def gradient(session: Session, request: Request, body: FunctionGradientQuestion)
     This question and those below keep nothing in the session, except the derivatives that `outputs` names and what the
     function's steps assign to variables.
     """
-    return ask(session, request, "gradient", body, per_target="output_gradients")
+    return _gradients(session, request, body)
 
 
 @_question("value_and_gradient", FunctionDerivatives, "Compute a function's outputs and gradients")
 def value_and_gradient(session: Session, request: Request, body: ValueAndGradientQuestion) -> Result:
     """Computes the outputs, and the gradient of the targets' sum with respect to each source, in one pass."""
-    return ask(session, request, "gradient", body, per_target="output_gradients", fetches_all=True)
+    return _gradients(session, request, body, fetches_all=True)
 
 
 @_question("jacobian", FunctionDerivatives, "Compute a function's Jacobians")
@@ -99,7 +108,7 @@ def sparse_hessian(session: Session, request: Request, body: FunctionSparseHessi
 @_question("vjp", FunctionDerivatives, "Compute a function's vector-Jacobian products")
 def vjp(session: Session, request: Request, body: FunctionVjpQuestion) -> Result:
     """Computes the output gradients times the Jacobian, with respect to each source, in one backward pass."""
-    return ask(session, request, "gradient", body, per_target="output_gradients")
+    return _gradients(session, request, body)
 
 
 @_question("jvp", FunctionTangents, "Compute a function's Jacobian-vector products")

@@ -46,6 +46,7 @@ class MappedCall:
         axes: For each input the axis of its entries; None: all runs share it.
         size: Entries.
         entry: For each input what one run takes: a shared input itself, else the spec of an entry.
+        keeps_axis: Whether an entry has its axis too, with length 1.
         why: Why the entries run one after the other; empty: they run at once.
     """
 
@@ -57,6 +58,7 @@ class MappedCall:
     size: int
     entry: Sequence[Input | Spec]
     why: str
+    keeps_axis: bool = False
 
     @cached_property
     def result_specs(self) -> Mapping[str, Spec]:
@@ -113,20 +115,24 @@ class MappedCall:
         value = self.entry[number]
         return value if isinstance(value, Spec) else spec_of(self.session, value)
 
-    def bound(self, sources: Sequence[tuple[str, int]], first: int, last: int) -> BoundCall:
+    def bound(self, sources: Sequence[tuple[str, int]], first: int, last: int, *, summed: bool = False) -> BoundCall:
         """Returns the call for the entries from `first` to `last`, which is not one of them.
 
         Args:
             sources: See `sources`.
             first: Number of the first entry.
             last: Number of the entry after the last.
+            summed: Whether a source that all entries share is differentiated as one, and not as a stack.
         """
-        rows, names = _Rows(self.session, self.size, first, last), self.facts["inputs"]
+        rows, names = _Rows(self.session, self.size, first, last, self.keeps_axis), self.facts["inputs"]
         stacks: dict[int, Id] = {}
         resolved: list[Source] = []
         for name, number in sources:
             value, axis = self.inputs[number], self.axes[number]
-            stack = rows.shared(value, self.spec(number)) if axis is None else rows.stacked(value, axis, is_source=True)
+            if axis is not None:
+                stack = rows.stacked(value, axis, is_source=True)
+            else:
+                stack = rows.own(value) if summed else rows.shared(value, self.spec(number))
             same = [number]
             if name not in names:  # an id: by all inputs that it is bound to
                 same = [other for other, bound in enumerate(self.inputs) if _is_id(bound) and bound == value]
@@ -141,7 +147,7 @@ class MappedCall:
                 stacks[number] = rows.stacked(value, axis)
         arguments = [stacks.get(number, value) for number, value in enumerate(self.inputs)]
         outputs = {name: new_id() for name in self.facts["outputs"]}
-        mapped = tuple([number in stacks for number in range(len(names))])
+        mapped = tuple([axis is not None or (number in stacks and not summed) for number, axis in enumerate(self.axes)])
         command = Map(self.function, tuple(arguments), mapped, tuple(outputs.values()))
         return BoundCall(
             self.function, names, self.inputs, outputs, resolved, rows.commands, (), arguments, command, self.entry
@@ -199,7 +205,12 @@ class MappedCall:
 
 
 def mapped_call(
-    session: Session, function: Id, inputs: Sequence[Input] | Mapping[str, Input], axes: Mapping[str, int]
+    session: Session,
+    function: Id,
+    inputs: Sequence[Input] | Mapping[str, Input],
+    axes: Mapping[str, int],
+    *,
+    keeps_axis: bool = False,
 ) -> MappedCall:
     """Returns a function with its inputs, of which those that `axes` names have an entry for each run.
 
@@ -231,7 +242,8 @@ def mapped_call(
         lengths = ", ".join([f"{name} {length}" for name, length in sizes.items()])
         raise InvalidRequestError(f"map: all inputs have the same number of entries, 1 or more; found {lengths}")
     entries = [
-        value if axis is None else _entry(session, value, axis) for value, axis in zip(values, numbers, strict=True)
+        value if axis is None else _entry(session, value, axis, keeps_axis=keeps_axis)
+        for value, axis in zip(values, numbers, strict=True)
     ]
     typed = session.typed_inputs(function, entries)
     for number, (value, entry) in enumerate(zip(values, typed, strict=True)):
@@ -242,7 +254,7 @@ def mapped_call(
         Spec.of(each.shape, each.dtype) if axis is not None and isinstance(each, np.ndarray) else value
         for value, each, axis in zip(values, typed, numbers, strict=True)
     ]
-    return MappedCall(session, function, facts, values, numbers, size, specs, session.vectorizes(function))
+    return MappedCall(session, function, facts, values, numbers, size, specs, session.vectorizes(function), keeps_axis)
 
 
 @dataclass
@@ -253,31 +265,34 @@ class _Rows:
     size: int
     first: int
     last: int
+    keeps_axis: bool = False
     commands: list[Command] = field(default_factory=list)
 
     def stacked(self, value: Any, axis: int, *, is_source: bool = False) -> Id:
         """Returns the id of a value's entries along axis 0; of a source it is an id of its own."""
-        is_part = (self.first, self.last) != (0, self.size)
+        is_part, ndim = (self.first, self.last) != (0, self.size), len(_shape(self.session, value))
+        id = value
         if isinstance(value, np.ndarray):
             if is_part:
                 value = np.ascontiguousarray(value[(slice(None),) * axis + (slice(self.first, self.last),)])
-            ndim, id = value.ndim, self._constant(value)
-            return id if axis == 0 else self._moved(id, axis, ndim)
-        id = value
+            id = self._constant(value)
         if axis != 0:
-            id = self._moved(id, axis, len(_shape(self.session, value)))
-        if is_part:
+            order = [axis, *[other for other in range(ndim) if other != axis]]
+            id = self._call("transpose", id, perm=tuple(order))
+        if is_part and not isinstance(value, np.ndarray):
             id = self._call("strided_slice", id, index=((self.first, self.last, None),))
-        return self._call("identity", id) if is_source and id is value else id
+        if self.keeps_axis:
+            id = self._call("expand_dims", id, axis=axis + 1)
+        return self.own(id) if is_source and id is value else id
+
+    def own(self, value: Any) -> Id:
+        """Returns an id of its own for a value."""
+        return self._constant(value) if isinstance(value, np.ndarray) else self._call("identity", value)
 
     def shared(self, value: Any, spec: Spec) -> Id:
         """Returns the id of a stack of which each row is the value."""
         id = self._constant(value) if isinstance(value, np.ndarray) else value
         return self._call("broadcast_to", id, shape=(self.last - self.first, *spec.shape))
-
-    def _moved(self, id: Id, axis: int, ndim: int) -> Id:
-        order = [axis, *[other for other in range(ndim) if other != axis]]
-        return self._call("transpose", id, perm=tuple(order))
 
     def _constant(self, value: np.ndarray[Any, Any]) -> Id:
         id: Id = new_id()
@@ -290,15 +305,16 @@ class _Rows:
         return id
 
 
-def _entry(session: Session, value: Input, axis: int) -> Input:
+def _entry(session: Session, value: Input, axis: int, *, keeps_axis: bool) -> Input:
     """Returns a value with the spec of one entry: of a list without a dtype the first one, else zeros."""
     if isinstance(value, Literal):
-        literal, first = value.copy(), value.array.take(0, axis)
+        literal, first = value.copy(), value.array.take([0] if keeps_axis else 0, axis)
         literal.array = first if first.shape else first.item()
         literal.spec = Weak.of_untyped(value.spec.kind, first.shape, value.spec.integer, value.spec.alone)
         return literal
     whole = spec_of(session, value)
-    return np.broadcast_to(np.zeros((), whole.dtype), (*whole.shape[:axis], *whole.shape[axis + 1 :]))
+    shape = (*whole.shape[:axis], *([1] if keeps_axis else []), *whole.shape[axis + 1 :])
+    return np.broadcast_to(np.zeros((), whole.dtype), shape)
 
 
 def _is_id(value: Any) -> bool:

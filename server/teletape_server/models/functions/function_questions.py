@@ -44,6 +44,30 @@ FetchedOutputs = Annotated[
 _WEIGHTS = "A weight for each target, of its shape; null: ones. In a map one for all entries, or a stack of them"
 
 
+class PerExample(Body):
+    """How the gradients of examples are clipped and summed."""
+
+    axis: Annotated[
+        int | None,
+        Field(
+            description="The axis of the examples in all inputs that are no sources: the function takes batches, and "
+            "each example is a batch of 1. Without it `map` names the axes, or it is 0"
+        ),
+    ] = None
+    clip: Annotated[
+        float | None,
+        Field(gt=0, strict=False, description="The bound of the norm of an example's gradient over all sources"),
+    ] = None
+    returns: Annotated[
+        Literal["sum", "norms", "statistics"],
+        Field(
+            alias="return",
+            description="sum: of the clipped gradients; norms: of each example; statistics: mean, median, smallest and "
+            "largest norm",
+        ),
+    ] = "sum"
+
+
 class FunctionGradientQuestion(Body):
     """Asks for the gradient of the targets' sum with respect to each source."""
 
@@ -67,6 +91,10 @@ class FunctionGradientQuestion(Body):
     outputs: Outputs = None
     replace: Replace = False
     fetch: FetchedOutputs = None
+    per_example: Annotated[
+        PerExample | None,
+        Field(description="Clip the gradient of each example, and sum them, without all of them being there at a time"),
+    ] = None
 
 
 class ValueAndGradientQuestion(FunctionGradientQuestion):
@@ -226,10 +254,24 @@ class FunctionAnswer(Answer):
 OfAMap = Annotated[MapFacts | None, Field(description="Of a map; other answers have no such member")]
 
 
+class ExampleNorms(Answer):
+    """The norms of the gradients of examples, before they were clipped."""
+
+    size: Annotated[int, Field(description="Examples")]
+    clipped: Annotated[int, Field(description="Examples whose norm was above the bound")]
+    vectorized: Annotated[bool, Field(description="Whether examples run at once by the ops' batch rules")]
+    norms: Annotated[list[float] | None, Field(description="With `return` norms: of each example")] = None
+    mean: Annotated[float | None, Field(description="With `return` statistics")] = None
+    median: float | None = None
+    smallest: float | None = None
+    largest: float | None = None
+
+
 class FunctionDerivatives(FunctionAnswer):
     """A function's derivatives, in the order of the sources."""
 
     derivatives: list[Derivative]
+    per_example: Annotated[ExampleNorms | None, Field(description="Of a question with `per_example`")] = None
     map: OfAMap = None
 
 

@@ -1,0 +1,1 @@
+"""Gradients of functions over examples, in parts, and over several requests."""
