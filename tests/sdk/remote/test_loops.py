@@ -1,6 +1,7 @@
 """Loops over the wire: how many requests they take, and that a command gives the same results as its iterations."""
 
 import dis
+import importlib
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -343,6 +344,15 @@ def test_an_unknown_instruction_or_python_is_impure(monkeypatch: pytest.MonkeyPa
     assert not pure(doubled)
     monkeypatch.delitem(purity._ALLOWED, version)
     assert not pure(doubled)
+
+
+def test_what_is_listed_as_pure_exists() -> None:
+    """A name that is not there would turn a loop of one request into one with a request for each iteration."""
+    for name in purity._MODULES:
+        importlib.import_module(name)
+    for name in purity._FUNCTIONS:
+        module, _, function = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), function), name
 
 
 def test_every_allowed_instruction_exists() -> None:

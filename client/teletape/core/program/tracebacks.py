@@ -79,7 +79,7 @@ def is_traceback_filtering_enabled() -> bool:
 
 
 def reports(function: Callable[P, R]) -> Callable[P, R]:
-    """Wraps a function so that it reports its exceptions. A call takes 0.05 µs more, too much for every op."""
+    """Wraps a function so that it reports its exceptions. A call takes 0.5 µs more, a fifth of a local op."""
 
     @functools.wraps(function)
     def reporting(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 
+@dataclass(frozen=True, eq=False)
 class InputContext:
     """The argument of a function that makes a dataset for replicas.
 
     Args:
         num_input_pipelines: The number of datasets.
         input_pipeline_id: The index of this dataset.
-        num_replicas_in_sync: The number of replicas.
+        num_replicas_in_sync: The number of replicas that share a step.
     """
 
-    def __init__(self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1) -> None:
-        self._pipelines, self._pipeline, self._replicas = num_input_pipelines, input_pipeline_id, num_replicas_in_sync
-
-    @property
-    def num_input_pipelines(self) -> int:
-        """The number of datasets."""
-        return self._pipelines
-
-    @property
-    def input_pipeline_id(self) -> int:
-        """The index of this dataset."""
-        return self._pipeline
-
-    @property
-    def num_replicas_in_sync(self) -> int:
-        """The number of replicas that share a step."""
-        return self._replicas
+    num_input_pipelines: int = 1
+    input_pipeline_id: int = 0
+    num_replicas_in_sync: int = 1
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
         """Returns the part of a batch that one replica gets.
@@ -38,14 +26,15 @@ class InputContext:
         Raises:
             ValueError: The batch cannot be divided evenly.
         """
-        if global_batch_size % self._replicas:
+        if global_batch_size % self.num_replicas_in_sync:
             raise ValueError(
                 f"The `global_batch_size` {global_batch_size!r} is not divisible by `num_replicas_in_sync` "
-                f"{self._replicas!r} "
+                f"{self.num_replicas_in_sync!r} "
             )
-        return global_batch_size // self._replicas
+        return global_batch_size // self.num_replicas_in_sync
 
 
+@dataclass(frozen=True, eq=False)
 class ValueContext:
     """The argument of a function that makes the value of a replica.
 
@@ -54,18 +43,8 @@ class ValueContext:
         num_replicas_in_sync: The number of replicas in total.
     """
 
-    def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
-        self._replica, self._replicas = replica_id_in_sync_group, num_replicas_in_sync
-
-    @property
-    def num_replicas_in_sync(self) -> int:
-        """The number of replicas."""
-        return self._replicas
-
-    @property
-    def replica_id_in_sync_group(self) -> int:
-        """The index of the replica."""
-        return self._replica
+    replica_id_in_sync_group: int = 0
+    num_replicas_in_sync: int = 1
 
 
 class _OfSeveralReplicas:
