@@ -358,6 +358,42 @@ class RestRun(_Rest):
         return [np.asarray(values[name]["data"]) for name in ("l", "g")]
 
 
+class Published(_Rest):
+    """A published function of Teletape's, in safetensors: calls that wait are computed together."""
+
+    exact = False
+
+    def load(self, program: Any, data: dict[str, Any]) -> Call:
+        from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
+        from teletape_wire.safetensors.writer import write_file
+
+        def sent(line: str, tensors: dict[str, Any], fields: dict[str, Any]) -> tuple[str, bytes]:
+            body = b"".join(write_file(tensors, {"request": json.dumps(fields)}))
+            lines = ["Host: 127.0.0.1", f"Content-Type: {SAFETENSORS_TYPE}", f"Accept: {SAFETENSORS_TYPE}, */*;q=0.5"]
+            return "\r\n".join([f"{line} HTTP/1.1", *lines, f"Content-Length: {len(body)}", "", ""]), body
+
+        shape = ["batch", data["x"].shape[1]]
+        fields = {"function": {"text": program.TEXT}, "inputs": {"x": {"shape": shape}}}
+        weights = {f"weights/{name}": array for name, array in program.named(data).items()}
+        exchange = self._socket.exchange
+        exchange(*sent("PUT /v1/published/network", weights, fields))
+        line = "POST /v1/published/network/value_and_gradient"
+        head, body = sent(line, {"x": data["x"]}, {"exact": self.exact})
+        return lambda: [exchange(head, body)]
+
+    def arrays(self, results: Sequence[Any]) -> list[np.ndarray]:
+        from teletape_wire.safetensors.reader import read_file
+
+        tensors = read_file(memoryview(results[0]), copy_below=1 << 30).tensors
+        return [tensors["values/result"], tensors["derivatives/x"]]
+
+
+class PublishedExact(Published):
+    """The same, each call by itself."""
+
+    exact = True
+
+
 class FastApiNumPy(_Rest):
     """A service for one loss, written by hand."""
 

@@ -320,6 +320,22 @@ TABLES = (
         },
     ),
     Table(
+        "A published network",
+        True,
+        {
+            f"published-{callers}": Row(
+                f"value and gradient by a row of a network, {callers} caller{'s' if callers > 1 else ''}",
+                "network_row",
+                {},
+                ("published", "published-exact", "fastapi-bare", "floor"),
+                goals=(Goal("published", 1.0 if callers == 1 else 1 / 6, ("fastapi-bare",)),),
+                callers=callers,
+                compared=callers == 1,
+            )
+            for callers in (1, 64)
+        },
+    ),
+    Table(
         "From Python, as a service",
         True,
         {

@@ -61,6 +61,17 @@ SYSTEMS = {
     "health": System("raw health request", "Health", ("teletape",), server="teletape"),
     "rest": System("Teletape, a named function", "RestFunction", ("teletape", "numpy"), server="teletape-keys"),
     "rest-run": System("Teletape, POST /v1/run", "RestRun", ("teletape", "numpy"), server="teletape-keys"),
+    "published": System("Teletape, a published function", "Published", ("teletape", "numpy"), server="teletape"),
+    "published-exact": System(
+        "Teletape, each call by itself", "PublishedExact", ("teletape", "numpy"), server="teletape"
+    ),
+    "fastapi-bare": System(
+        "FastAPI + PyTorch, called over a bare socket",
+        "Floor",
+        ("fastapi", "uvicorn", "torch"),
+        peer=True,
+        server="fastapi",
+    ),
     "fastapi-numpy": System(
         "FastAPI + NumPy by hand", "FastApiNumPy", ("fastapi", "uvicorn", "numpy"), server="fastapi-numpy"
     ),
