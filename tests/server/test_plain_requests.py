@@ -1,9 +1,11 @@
 """Plain requests: what a connection answers itself is, but for its time, what the framework answers."""
 
+import itertools
 import json
 import socket
 from typing import Any
 
+import httpx
 import pytest
 from test_frames import answer
 
@@ -151,3 +153,22 @@ def test_a_head_that_is_known_is_asked_for_its_length_again() -> None:
             sock.sendall(head(60 << 20))
             refusal = answer(sock)
         assert (refusal.status, json.loads(refusal.body)["code"]) == (413, "body_too_large")
+
+
+def test_requests_of_every_kind_follow_one_another_on_a_connection(http: httpx.Client) -> None:
+    """With and without a body, answered by the connection or by the framework: every three of them, in any order."""
+    exp = {"commands": [{"do": "op", "op": "exp", "inputs": [0.0], "outputs": ["c"]}], "fetch": ["c"]}
+    kinds: list[tuple[str, str, Any]] = [
+        ("GET", "/v1/health", None),
+        ("GET", "/v1/info", None),
+        ("POST", "/v1/run", exp),
+        ("POST", "/v1/sessions", {"id": "order"}),
+        ("POST", "/v1/sessions/order/run", {**exp, "scratch": True}),
+        ("POST", "/v1/sessions/order/tensors", {"id": "t", "value": [1.0, 2.0], "replace": True}),
+    ]
+    ok(http.post("/v1/sessions", json={"id": "order", "replace": True}))
+    for three in itertools.product(kinds, repeat=3):
+        for method, place, body in three:
+            answer = http.request(method, place, json=body)
+            assert answer.status_code < 300, ([f"{method} {place}" for method, place, _ in three], answer.text)
+    ok(http.delete("/v1/sessions/order"))

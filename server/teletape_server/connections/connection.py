@@ -187,7 +187,7 @@ class Connection(asyncio.Protocol):
             if reader.head_ended:
                 assert reader.head is not None
                 self._begin(self._cycle_of(reader.head))
-                if is_start and self._frames is not None and not reader.parses_body:
+                if is_start and self._frames is not None and isinstance(self.cycle, FrameExchange):
                     self._frames.remember(bytes(data[position:end]))
             elif is_start and reader.stage is Stage.HEAD:
                 self._pace.restart()

@@ -142,7 +142,9 @@ class RequestReader:
         self.parses_body = False
 
     def skip_parser(self) -> None:
-        """Lets no more bytes of this body go through the parser: it would copy them."""
+        """Lets no more bytes of this body, if one is to come, go through the parser: it would copy them."""
+        if self.stage is not Stage.BODY:
+            return
         self.parses_body = False
         self._parser = httptools.HttpRequestParser(self)  # the present one waits for the body
 
