@@ -82,6 +82,15 @@ _LISTED: Final = """
     train tf.checkpoints.state_file get_checkpoint_state=read latest_checkpoint=latest
     version tf.configuration.version COMPILER_VERSION GIT_VERSION GRAPH_DEF_VERSION GRAPH_DEF_VERSION_MIN_CONSUMER
     version tf.configuration.version GRAPH_DEF_VERSION_MIN_PRODUCER TELETAPE_VERSION VERSION
+    strings extras.text.strings as_string format join length lower reduce_join regex_full_match regex_replace strip
+    strings extras.text.strings substr to_number upper
+    test extras.test TestCase compute_gradient disable_with_predicate gpu_device_name is_built_with_cuda
+    test extras.test is_built_with_gpu_support is_built_with_rocm is_built_with_xla is_cpu_target_available
+    test extras.test is_gpu_available main with_eager_op_as_function
+    random tf.ops.random.stateless fold_in split stateless_binomial stateless_categorical stateless_gamma
+    random tf.ops.random.stateless stateless_normal stateless_poisson stateless_truncated_normal stateless_uniform
+    - tf.ops.initializers constant_initializer ones_initializer random_normal_initializer random_uniform_initializer
+    - tf.ops.initializers zeros_initializer
     """
 
 

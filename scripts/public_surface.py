@@ -39,7 +39,7 @@ from teletape.core.tensors.tensor import Tensor
 from teletape.core.variables.module import Module
 from teletape.core.variables.name_scope import get_current_name_scope, name_scope, name_scope_v1
 from teletape.core.variables.variable import Variable
-from teletape.extras import audio, numpy_api, record_features, record_messages, test
+from teletape.extras import audio, numpy_api, record_features, record_messages
 from teletape.extras import raw_ops as raw
 from teletape.extras.linear_operators import blocks, circulant, composition, dense, low_rank, operator, sparse
 from teletape.extras.linear_operators.conjugate_gradient import conjugate_gradient
@@ -60,7 +60,7 @@ from teletape.tf.data import type_specs
 from teletape.tf.data.elements.optional import Optional
 from teletape.tf.files import contents, gfile, jpeg_quality, record_files, tensor_messages, tensor_proto
 from teletape.tf.files import images as image_files
-from teletape.tf.ops import initializers, moving_average
+from teletape.tf.ops import moving_average
 from teletape.tf.ops.arrays import counting, create, paddings, partitions, places, rearrange, segments, sorting, sums
 from teletape.tf.ops.images import boxes, colors, measures, random_boxes, random_changes, resize_v1, sizes
 from teletape.tf.ops.linalg import bands, clip, decompositions, diagonals, norms
@@ -215,11 +215,8 @@ def names() -> dict[str, Any]:
     for path, module in (
         ("debugging.", debugging),
         ("errors.", errors),
-        ("test.", test),
         ("nest.", nest),
         ("random.", stateful),
-        ("", initializers),
-        ("random.", stateless),
         ("random.", truncated),
         ("random.", generator),
         ("random.experimental.", generator),
@@ -236,7 +233,7 @@ def names() -> dict[str, Any]:
         ("image.", jpeg_quality),
         ("io.", contents),
         ("io.", tensor_messages),
-        *(("strings.", module) for module in (strings, ragged_strings, buckets, ngrams)),
+        *(("strings.", module) for module in (ragged_strings, buckets, ngrams)),
         *(("lookup.", module) for module in (lookup_entries, static, vocabulary)),
         ("lookup.experimental.", mutable),
         ("io.", image_files),

@@ -22,21 +22,6 @@ from teletape.core.errors import InvalidArgumentError, OpError
 from teletape.core.tensors import nest
 from teletape.core.tensors.tensor import TensorLike
 
-__all__ = [
-    "TestCase",
-    "compute_gradient",
-    "disable_with_predicate",
-    "gpu_device_name",
-    "is_built_with_cuda",
-    "is_built_with_gpu_support",
-    "is_built_with_rocm",
-    "is_built_with_xla",
-    "is_cpu_target_available",
-    "is_gpu_available",
-    "main",
-    "with_eager_op_as_function",
-]
-
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
     """Returns False: a program sees one device, its session's, which may compute on a server's GPU."""

@@ -23,21 +23,6 @@ from teletape.tf.files.host import array_of, bytes_of, each_string, strings_of
 from teletape.tf.print_op import rows_text, summarized
 from teletape_engine.spec import shape_text
 
-__all__ = [
-    "as_string",
-    "format",
-    "join",
-    "length",
-    "lower",
-    "reduce_join",
-    "regex_full_match",
-    "regex_replace",
-    "strip",
-    "substr",
-    "to_number",
-    "upper",
-]
-
 _UNITS: Final = ("BYTE", "UTF8_CHAR")
 _NUMBERS: Final = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64)
 _WHOLE: Final = re.compile(rb"[+-]?[0-9]+\Z")

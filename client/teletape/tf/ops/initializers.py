@@ -17,14 +17,6 @@ from teletape.tf.ops.arrays import create
 from teletape.tf.ops.random.stateful import normal, uniform
 from teletape.tf.ops.random.stateless import stateless_normal, stateless_uniform
 
-__all__ = [
-    "constant_initializer",
-    "ones_initializer",
-    "random_normal_initializer",
-    "random_uniform_initializer",
-    "zeros_initializer",
-]
-
 _PARTITION = ("partition_shape", "partition_offset")
 
 

@@ -17,18 +17,6 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import shape_text
 
-__all__ = [
-    "fold_in",
-    "split",
-    "stateless_binomial",
-    "stateless_categorical",
-    "stateless_gamma",
-    "stateless_normal",
-    "stateless_poisson",
-    "stateless_truncated_normal",
-    "stateless_uniform",
-]
-
 _FIRST_WORD = 498247692  #: The dtypes of index_shuffle's seeds, as in TensorFlow.
 
 
