@@ -27,7 +27,7 @@ PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint co
 # Tests start hundreds of Python processes, and each would compile all modules anew where nothing keeps the result.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: programs help install demo serve test test-kernels keras-tests fuzz soak flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients kernels gpu lint format constraints image clean
+.PHONY: adapters programs help install demo serve test test-kernels keras-tests fuzz soak flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients kernels gpu lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -120,6 +120,11 @@ clients: client-tools ## install them, then run the tests of clients
 kernels: $(INSTALLED) ## compile the kernels of plans on a GPU, and compare names with CuPy (installs CuPy and NVRTC; needs no GPU)
 	$(PIP) --no-deps --upgrade --target .venv/kernels cupy-cuda13x nvidia-cuda-nvrtc cuda-pathfinder
 	LD_LIBRARY_PATH=.venv/kernels/nvidia/cu13/lib PYTHONPATH=.venv/kernels $(MODULE) pytest -m cupy --require=cupy $(ARGS)
+
+adapters: $(INSTALLED) ## install PyTorch (gigabytes), and run the tests of the adapters to other libraries
+	$(PIP) --upgrade --target .venv/adapters torch
+	PYTHONPATH=.venv/adapters $(BIN)/python -c 'import torch'
+	PYTHONPATH=.venv/adapters $(MODULE) pytest tests/sdk/adapters $(ARGS)
 
 gpu: $(INSTALLED) ## on a machine with a GPU: the tests that need one, then benchmarks; JSON, and the dated part of docs/gpu.md
 	PYTHONPATH=benchmarks$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -P -m gpu $(ARGS)

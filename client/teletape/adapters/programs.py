@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import teletape as tf
-from teletape.adapters.questions import Array, Question, split
+from teletape.adapters.questions import Array, Question
 
 Tensors: TypeAlias = list[Any]
 #: A function of a list of tensors.
@@ -29,8 +29,6 @@ class Program:
         fixed: Arguments by name, for each call the same.
     """
 
-    dtypes: Sequence[np.dtype[Any]] = ()
-
     def __init__(self, function: Callable[..., Any], fixed: Mapping[str, Any]) -> None:
         arguments = {
             name: tf.constant(value) if isinstance(value, np.ndarray) else value for name, value in fixed.items()
@@ -39,13 +37,21 @@ class Program:
         self.inputs = _names(function, fixed)
         self._plans: dict[tuple[Question, bool], Callable[..., Any]] = {}
 
-    def ask(self, question: Question, inputs: Sequence[Array], others: Sequence[Array], *, rows: bool) -> list[Array]:
+    def ask(
+        self,
+        question: Question,
+        inputs: Sequence[Array],
+        first: Sequence[Array] = (),
+        second: Sequence[Array] = (),
+        *,
+        rows: bool = False,
+    ) -> list[Array]:
         """Returns the answer to a question; see `Differentiable.ask`."""
         plan = self._plans.get((question, rows))
         if plan is None:
             body = self._rows if rows else self._outputs
             plan = self._plans[question, rows] = tf.function(partial(_answer, question, body))
-        answer = plan([tf.constant(array) for array in inputs], [tf.constant(array) for array in others])
+        answer = plan(*[[tf.constant(array) for array in arrays] for arrays in (inputs, first, second)])
         return [np.asarray(value) for value in tf.fetch(list(answer))]
 
     def _outputs(self, inputs: Tensors) -> Tensors:
@@ -67,10 +73,9 @@ def _names(function: Callable[..., Any], fixed: Mapping[str, Any]) -> Sequence[s
     return [item.name for item in named if item.name not in fixed and item.default is item.empty]
 
 
-def _answer(question: Question, function: Body, inputs: Tensors, others: Tensors) -> Tensors:
+def _answer(question: Question, function: Body, inputs: Tensors, first: Tensors, second: Tensors) -> Tensors:
     """Returns the answer as tensors."""
     sources = [tensor for tensor in inputs if tensor.dtype.is_floating]
-    weights, vectors = split(question, others, len(sources))
     match question:
         case "call":
             return function(inputs)
@@ -82,18 +87,18 @@ def _answer(question: Question, function: Body, inputs: Tensors, others: Tensors
                 [output] = function(inputs)
             return [output, *tape.jacobian(output, sources, unconnected_gradients="zero")]
         case "vjp":
-            return _gradients(function, inputs, sources, weights)
+            return _gradients(function, inputs, sources, first)
         case "jvp":
-            return _tangents(function, inputs, sources, vectors)
+            return _tangents(function, inputs, sources, first)
         case "value_and_jvp":
-            return _tangents(function, inputs, sources, vectors, with_outputs=True)
+            return _tangents(function, inputs, sources, first, with_outputs=True)
         case "hvp":
-            with tf.autodiff.ForwardAccumulator(sources, vectors) as accumulator:
-                gradients = _gradients(function, inputs, sources, weights)
+            with tf.autodiff.ForwardAccumulator(sources, second) as accumulator:
+                gradients = _gradients(function, inputs, sources, first)
             return [accumulator.jvp(gradient, "zero") for gradient in gradients]
         case "second_jvp":
-            with tf.autodiff.ForwardAccumulator(sources, vectors) as accumulator:
-                tangents = _tangents(function, inputs, sources, weights)
+            with tf.autodiff.ForwardAccumulator(sources, second) as accumulator:
+                tangents = _tangents(function, inputs, sources, first)
             return [accumulator.jvp(tangent, "zero") for tangent in tangents]
         case "hessian":
             with tf.GradientTape() as tape:

@@ -12,17 +12,19 @@ import numpy as np
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-#: What an adapter asks. Arrays follow the inputs: for each output a cotangent, for each source a tangent or vector.
-#: Sources are the inputs of floats; derivatives by others do not exist.
+#: What an adapter asks: at some inputs, with no, one or two further lists of arrays, `first` and `second`. Sources are
+#: the inputs of floats. Cotangents have the shapes of the outputs, tangents and vectors those of the sources.
 #:
-#: call                 outputs
-#: value_and_gradient   outputs; for each source the gradient of their sum
-#: value_and_jacobian   the only output; for each source its Jacobian
-#: vjp                  cotangents: for each source the cotangents times the Jacobian
-#: jvp, value_and_jvp   tangents: the Jacobian times the tangents for each output; after the outputs
-#: hvp                  cotangents, vectors: for each source the derivative of vjp along the vectors
-#: second_jvp           tangents, vectors: for each output the derivative of jvp along the vectors
-#: hessian              the Hessian of the outputs' sum by the only source
+#: question             first       second   answer
+#: call                                      outputs
+#: value_and_gradient                        outputs; for each source the gradient of their sum
+#: value_and_jacobian                        the only output; for each source its Jacobian
+#: vjp                  cotangents           for each source the cotangents times the Jacobian
+#: jvp                  tangents             for each output the Jacobian times the tangents
+#: value_and_jvp        tangents             outputs; the same
+#: hvp                  cotangents  vectors  for each source the derivative of vjp along the vectors
+#: second_jvp           tangents    vectors  for each output the derivative of jvp along the vectors
+#: hessian                                   the Hessian of the outputs' sum by the only source
 Question: TypeAlias = Literal[
     "call",
     "value_and_gradient",
@@ -42,19 +44,26 @@ class Differentiable(Protocol):
 
     Attributes:
         inputs: The names of its inputs, in order; empty: only their order is known.
-        dtypes: The dtype of each input that it declares; empty: it takes what it gets.
     """
 
     inputs: Sequence[str]
-    dtypes: Sequence[np.dtype[Any]]
 
-    def ask(self, question: Question, inputs: Sequence[Array], others: Sequence[Array], *, rows: bool) -> list[Array]:
+    def ask(
+        self,
+        question: Question,
+        inputs: Sequence[Array],
+        first: Sequence[Array] = (),
+        second: Sequence[Array] = (),
+        *,
+        rows: bool = False,
+    ) -> list[Array]:
         """Returns the answer to a question, in one request where it can.
 
         Args:
             question: What is asked.
             inputs: All inputs, in order.
-            others: What follows them.
+            first: Cotangents or tangents; see `Question`.
+            second: Vectors.
             rows: Whether every array has a leading axis, along which it stacks the arrays of several questions. So
                 have the answers.
         """
@@ -66,10 +75,6 @@ def sources_of(inputs: Sequence[Array]) -> list[int]:
     return [position for position, array in enumerate(inputs) if array.dtype.kind == "f"]
 
 
-def split(question: Question, others: Sequence[Array], sources: int) -> tuple[Sequence[Array], Sequence[Array]]:
-    """Returns what follows the inputs in two parts: what belongs to the outputs, or tangents, and the vectors."""
-    if question == "vjp":
-        return others, ()
-    if question in ("jvp", "value_and_jvp"):
-        return (), others
-    return others[: len(others) - sources], others[len(others) - sources :]
+def repeated(array: Array, count: int) -> Array:
+    """Returns a stack of an array with itself: `count` rows."""
+    return np.broadcast_to(array, (count, *array.shape))

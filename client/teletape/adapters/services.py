@@ -1,24 +1,19 @@
 """Functions of `teletape.service`: published ones, and those of a session.
 
-A published function gets rows as calls at the same time, which the server computes together. A session's function gets
-them as a map.
+Rows are a map over the inputs, one request.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from teletape.adapters.questions import Array, Question, sources_of, split
+from teletape.adapters.questions import Array, Question, sources_of
 from teletape.core.errors import UnimplementedError
 
-#: Rows of a published function that travel at the same time.
-_AT_A_TIME: Final = 32
 _ASKED: Final = ("call", "value_and_gradient", "vjp", "jvp", "hvp")
 
 
@@ -51,51 +46,44 @@ class ServiceFunction:
         self._call_fields: dict[str, Any] = {} if is_published else {"scratch": True}
         self._known: dict[Any, Sequence[tuple[int, ...]]] = {}
         facts = function.get().version if is_published else function.facts or function.get()
-        declared = [*facts.inputs]
+        names, outputs = list(facts.inputs), list(facts.outputs)
+        #: The dtypes that a published function declares, by name; others take what they get.
+        self._dtypes: dict[str, np.dtype[Any]] = {}
         if is_published:
-            self.inputs: Sequence[str] = [str(item.name) for item in declared if item.name not in fixed]
-            self.dtypes: Sequence[np.dtype[Any]] = [np.dtype(item.dtype) for item in declared if item.name not in fixed]
-            outputs = [str(item.name) for item in facts.outputs]
-        else:
-            if facts.assigns:
-                raise ValueError(
-                    f"function {function.id!r} assigns to {', '.join(facts.assigns)}: an adapter calls a function as "
-                    "often as it needs, so it must change nothing"
-                )
-            self.inputs, self.dtypes = [name for name in declared if name not in fixed], ()
-            outputs = list(facts.outputs)
+            self._dtypes = {item.name: np.dtype(item.dtype) for item in (*names, *outputs)}
+            names, outputs = [item.name for item in names], [item.name for item in outputs]
+        elif facts.assigns:
+            raise ValueError(
+                f"function {function.id!r} assigns to {', '.join(facts.assigns)}: an adapter calls a function as often "
+                "as it needs, so it must change nothing"
+            )
+        self.inputs: Sequence[str] = [name for name in names if name not in fixed]
         unknown = [name for name in targets or () if name not in outputs]
         if unknown:
             raise ValueError(f"{', '.join(unknown)}: the function's outputs are {', '.join(outputs)}")
         self._targets = outputs if targets is None else list(targets)
 
-    def ask(self, question: Question, inputs: Sequence[Array], others: Sequence[Array], *, rows: bool) -> list[Array]:
+    def ask(
+        self,
+        question: Question,
+        inputs: Sequence[Array],
+        first: Sequence[Array] = (),
+        second: Sequence[Array] = (),
+        *,
+        rows: bool = False,
+    ) -> list[Array]:
         """Returns the answer to a question; see `Differentiable.ask`."""
-        if not rows:
-            return self._ask(question, inputs, others)
-        count = len(inputs)
-
-        def ask(row: Sequence[Any]) -> list[Array]:
-            arrays = [np.asarray(item) for item in row]
-            return self._ask(question, arrays[:count], arrays[count:])
-
-        answers = list(self._pool.map(ask, zip(*inputs, *others, strict=True)))
-        return [np.stack(column) for column in zip(*answers, strict=True)]
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(_AT_A_TIME, thread_name_prefix="teletape adapter")
-
-    def _ask(self, question: Question, inputs: Sequence[Array], others: Sequence[Array]) -> list[Array]:
         wrt = [self.inputs[position] for position in sources_of(inputs)]
-        weights, vectors = split(question, others, len(wrt))
-        named = self._fixed | dict(zip(self.inputs, inputs, strict=True))
         targets = self._targets
-        common: dict[str, Any] = {"wrt": wrt, "targets": targets, "unconnected": "zero"}
+        first = self._declared(targets if question in ("vjp", "hvp") else wrt, first)
+        second = self._declared(wrt, second)
+        named = self._fixed | dict(zip(self.inputs, self._declared(self.inputs, inputs), strict=True))
+        axes = {"map": dict.fromkeys(self.inputs, 0)} if rows else {}
+        common: dict[str, Any] = {"wrt": wrt, "targets": targets, "unconnected": "zero", **axes}
         function = self._function
         match question:
             case "call":
-                values = function.call(named, fetch=targets, **self._call_fields).values
+                values = function.call(named, fetch=targets, **axes, **self._call_fields).values
                 return [values[name] for name in targets]
             case "value_and_gradient":
                 answer = function.value_and_gradient(named, fetch=targets, **common)
@@ -104,42 +92,62 @@ class ServiceFunction:
                 answer = function.jacobian(named, fetch=targets, **common)
                 return [*[answer.values[name] for name in targets], *[answer[name] for name in wrt]]
             case "vjp":
-                answer = function.vjp(named, output_gradients=list(weights), **common)
+                answer = function.vjp(named, output_gradients=first, **common)
                 return [answer[name] for name in wrt]
             case "jvp":
-                answer = function.jvp(named, tangents=list(vectors), **common)
+                answer = function.jvp(named, tangents=first, **common)
                 return [answer[name] for name in targets]
             case "value_and_jvp":
-                answer = function.jvp(named, tangents=list(vectors), fetch=targets, **common)
+                answer = function.jvp(named, tangents=first, fetch=targets, **common)
                 return [*[answer.values[name] for name in targets], *[answer[name] for name in targets]]
             case "hvp":
-                return self._hvp(named, common, weights, vectors)
+                return self._hvp(named, common, first, second, rows=rows)
             case "second_jvp":
-                return self._second_jvp(named, common, weights, vectors)
+                return self._second_jvp(named, common, first, second, rows=rows)
             case "hessian":
                 [name] = wrt
                 return [function.hessian(named, **common)[name, name]]
 
+    def _declared(self, names: Sequence[str], arrays: Sequence[Array]) -> list[Array]:
+        """Returns arrays for inputs or outputs in the dtypes that these declare; there may be no arrays."""
+        named = zip(names, arrays, strict=True) if arrays else ()
+        return [array.astype(self._dtypes.get(name, array.dtype), copy=False) for name, array in named]
+
     def _hvp(
-        self, named: Mapping[str, Any], common: dict[str, Any], weights: Sequence[Array], vectors: Sequence[Array]
+        self,
+        named: Mapping[str, Any],
+        common: dict[str, Any],
+        cotangents: Sequence[Array],
+        vectors: Sequence[Array],
+        *,
+        rows: bool,
     ) -> list[Array]:
-        self._refuse_arrays([weight.shape for weight in weights])
-        answer = self._function.hvp(named, vectors=list(vectors), **common)
-        return [answer[name] * weights[0] for name in common["wrt"]]
+        self._refuse_arrays([cotangent.shape[rows:] for cotangent in cotangents])
+        answer = self._function.hvp(named, vectors=vectors, **common)
+        [weight] = cotangents
+        products = [answer[name] for name in common["wrt"]]
+        return [product * weight.reshape(*weight.shape, *[1] * (product.ndim - rows)) for product in products]
 
     def _second_jvp(
-        self, named: Mapping[str, Any], common: dict[str, Any], tangents: Sequence[Array], vectors: Sequence[Array]
+        self,
+        named: Mapping[str, Any],
+        common: dict[str, Any],
+        tangents: Sequence[Array],
+        vectors: Sequence[Array],
+        *,
+        rows: bool,
     ) -> list[Array]:
-        self._refuse_arrays(self._shapes(named))
-        answer = self._function.hvp(named, vectors=list(vectors), **common)
-        products = [np.vdot(answer[name], tangent) for name, tangent in zip(common["wrt"], tangents, strict=True)]
-        return [np.sum(products, axis=0)]
+        self._refuse_arrays([shape[rows:] for shape in self._shapes(named, common.get("map"))])
+        answer = self._function.hvp(named, vectors=vectors, **common)
+        products = [answer[name] * tangent for name, tangent in zip(common["wrt"], tangents, strict=True)]
+        inner = [product.sum(axis=tuple(range(rows, product.ndim))) for product in products]
+        return [np.sum(inner, axis=0)]
 
-    def _shapes(self, named: Mapping[str, Any]) -> Sequence[tuple[int, ...]]:
+    def _shapes(self, named: Mapping[str, Any], axes: Mapping[str, int] | None) -> Sequence[tuple[int, ...]]:
         """Returns the shapes of the outputs, which follow from those of the inputs."""
-        key = tuple([np.shape(value) for value in named.values()])
+        key = (axes is None, *[np.shape(value) for value in named.values()])
         if key not in self._known:
-            values = self._function.call(named, fetch=self._targets, **self._call_fields).values
+            values = self._function.call(named, fetch=self._targets, map=axes, **self._call_fields).values
             self._known[key] = [values[name].shape for name in self._targets]
         return self._known[key]
 

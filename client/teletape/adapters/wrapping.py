@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ N_MAX: Final = 256
 
 
 class Bounded:
-    """A function that answers at most `n_max` rows in one request, and takes arrays of other dtypes.
+    """A function that answers at most `n_max` rows in one request.
 
     Args:
         function: The function.
@@ -28,27 +28,41 @@ class Bounded:
     def __init__(self, function: Differentiable, n_max: int = N_MAX) -> None:
         if n_max < 1:
             raise ValueError(f"n_max is the number of rows in one request, at least 1; found {n_max}")
-        self.function, self.n_max = function, n_max
-        self.inputs, self.dtypes = function.inputs, function.dtypes
+        self.function, self.n_max, self.inputs = function, n_max, function.inputs
+
+    def in_order(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """Returns the inputs of a call in the function's order.
+
+        Raises:
+            TypeError: Some are missing, or are none of the function's.
+        """
+        values = [*inputs]
+        if self.inputs:
+            values += [named[name] for name in self.inputs[len(values) :] if name in named]
+        if len(values) != len(inputs) + len(named) or (self.inputs and len(values) != len(self.inputs)):
+            names = ", ".join(self.inputs) or "inputs in order, without names"
+            raise TypeError(
+                f"the function takes {names}; found {len(inputs)} in order and {', '.join(named) or 'none'} by name"
+            )
+        return values
 
     def ask(
-        self, question: Question, inputs: Sequence[Array], others: Sequence[Array] = (), *, rows: bool = False
+        self,
+        question: Question,
+        inputs: Sequence[Array],
+        first: Sequence[Array] = (),
+        second: Sequence[Array] = (),
+        *,
+        rows: bool = False,
     ) -> list[Array]:
         """Returns the answer to a question; see `Differentiable.ask`."""
-        if self.dtypes:
-            inputs = [array.astype(dtype, copy=False) for array, dtype in zip(inputs, self.dtypes, strict=True)]
         if not rows:
-            return self.function.ask(question, inputs, others, rows=False)
-        count = len(inputs[0])
-        blocks = [
-            self.function.ask(
-                question,
-                [array[start : start + self.n_max] for array in inputs],
-                [array[start : start + self.n_max] for array in others],
-                rows=True,
-            )
-            for start in range(0, count, self.n_max)
-        ]
+            return self.function.ask(question, inputs, first, second)
+        blocks = []
+        for start in range(0, len(inputs[0]), self.n_max):
+            part = slice(start, start + self.n_max)
+            arrays = [[array[part] for array in stacks] for stacks in (inputs, first, second)]
+            blocks.append(self.function.ask(question, *arrays, rows=True))
         return blocks[0] if len(blocks) == 1 else [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
 
 

@@ -113,12 +113,16 @@ def test_sensitivities_are_derivatives_of_the_solution(way: Way, initial: bool) 
     np.testing.assert_allclose(sensitivities, np.array(numeric) / (2 * h), rtol=1e-4, atol=1e-5)
 
 
-def test_all_sensitivities_are_one_question() -> None:
-    counted = Counted(PREDATORS.program)
-    f = RightHandSide(counted, {"a": 1.1, "b": [0.4, 0.5]}, initial=True)
-    slopes = f.fun_with_sensitivities(0.0, f.start([1.0, 2.0]))
-    assert counted.questions == [("value_and_jvp", 5)]
-    assert slopes.shape == f.start([1.0, 2.0]).shape == (2 + 5 * 2,)
+def test_all_sensitivities_are_one_request_unless_they_are_too_many(way: Way) -> None:
+    parameters = {"a": 1.1, "b": [0.4, 0.5]}
+    for n_max, requests_each in ((5, 1), (2, 3)):
+        f = RightHandSide(way.function(PREDATORS), parameters, initial=True, n_max=n_max)
+        start = f.start([1.0, 2.0])
+        slopes = f.fun_with_sensitivities(0.0, start)
+        with way.requests() as requests:
+            np.testing.assert_allclose(f.fun_with_sensitivities(1.0, start), slopes)
+        assert requests.count == (requests_each if way.is_remote else 0)
+        assert slopes.shape == start.shape == (2 + 5 * 2,)
 
 
 def test_a_stiff_solver_gets_the_jacobian_by_the_state(way: Way) -> None:
@@ -138,6 +142,7 @@ def test_a_function_of_another_dtype_gets_it(server_url: str) -> None:
         result = optimize.minimize(f.fun, np.zeros(6), jac=f.jac)
         np.testing.assert_allclose(result.x, 0.5, rtol=1e-5)
         assert f.jac(result.x).dtype == np.float64
+        np.testing.assert_allclose(f.hessp(result.x, np.arange(6.0)), 2 * np.arange(6.0))
         parabola.delete()
 
 

@@ -46,8 +46,8 @@ class Way:
 
     def __init__(self, name: str, url: str, stack: ExitStack) -> None:
         self.name, self._stack, self._sent = name, stack, Requests()
-        self.is_remote = name != "in this process"
-        if name in ("in a session", "published"):
+        self.is_remote, self.is_service = name != "in this process", name in ("in a session", "published")
+        if self.is_service:
             http = stack.enter_context(httpx.Client(event_hooks={"request": [self._note]}, trust_env=False))
             self._client = stack.enter_context(Client(url, http_client=http))
             self._session = stack.enter_context(self._client.sessions.create())
@@ -87,10 +87,18 @@ class Counted:
 
     def __init__(self, program: Callable[..., Any]) -> None:
         self._program = Program(program, {})
-        self.inputs, self.dtypes = self._program.inputs, self._program.dtypes
+        self.inputs = self._program.inputs
         self.questions: list[tuple[str, int | None]] = []
 
-    def ask(self, question: Question, inputs: Sequence[Array], others: Sequence[Array], *, rows: bool) -> list[Array]:
+    def ask(
+        self,
+        question: Question,
+        inputs: Sequence[Array],
+        first: Sequence[Array] = (),
+        second: Sequence[Array] = (),
+        *,
+        rows: bool = False,
+    ) -> list[Array]:
         """Answers, and notes the question with the number of rows."""
         self.questions.append((question, len(inputs[0]) if rows else None))
-        return self._program.ask(question, inputs, others, rows=rows)
+        return self._program.ask(question, inputs, first, second, rows=rows)
