@@ -1280,6 +1280,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
+        remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's gradients.
@@ -1302,6 +1304,9 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 Default: false.
             fetch: Names of outputs to return in `values`; default: none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
+            remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
+                and is added to the next gradient with this remainder.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = await self._send(
@@ -1320,6 +1325,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "replace": replace,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
+                    "remainder": remainder,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -1343,6 +1350,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
+        remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's outputs and gradients.
@@ -1363,6 +1372,9 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 Default: false.
             fetch: Names of outputs to return in `values`; default: all.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
+            remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
+                and is added to the next gradient with this remainder.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = await self._send(
@@ -1381,6 +1393,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "replace": replace,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
+                    "remainder": remainder,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -1689,6 +1703,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
+        remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's vector-Jacobian products.
@@ -1709,6 +1725,9 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 Default: false.
             fetch: Names of outputs to return in `values`; default: none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
+            remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
+                and is added to the next gradient with this remainder.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = await self._send(
@@ -1727,6 +1746,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "replace": replace,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
+                    "remainder": remainder,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -2608,6 +2629,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2627,6 +2649,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2644,6 +2667,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "unconnected": unconnected,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2666,6 +2690,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2685,6 +2710,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2702,6 +2728,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "unconnected": unconnected,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2724,6 +2751,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2743,6 +2771,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2760,6 +2789,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "unconnected": unconnected,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
                     "exact": exact,
                 },
                 takes_file=True,

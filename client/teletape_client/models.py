@@ -436,6 +436,42 @@ class Function(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"steps": list_of(anything)}
 
 
+class PartOfGradient(Model):
+    """Some elements or rows of a gradient.
+
+    Attributes:
+        indices: Of elements in row-major order, or numbers of rows.
+        values: The elements, or the rows.
+        shape: Of the whole gradient.
+    """
+
+    indices: Array
+    values: Array
+    shape: list[int]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"indices": tensor, "values": tensor}
+
+
+class FunctionDerivative(Model):
+    """The derivative with respect to one source, or a part of it.
+
+    Attributes:
+        kind: None: the target does not depend on the source; slices: a sparse gradient.
+        id: The id that keeps it, if one was given.
+        why: Of a null: the reason; other derivatives have no such member.
+        part: Of a question for a part by `top` or `rows`: `value` is then null.
+    """
+
+    source: str | int
+    kind: Literal["none", "dense", "slices"]
+    id: str | None
+    value: Value | None
+    why: Why | None = None
+    part: PartOfGradient | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"value": tensor, "why": Why.read, "part": PartOfGradient.read}
+
+
 class MapFacts(Model):
     """How a function was run for each entry of a map.
 
@@ -452,7 +488,7 @@ class MapFacts(Model):
     why: str | None = None
 
 
-class FunctionDerivatives(BySource):
+class FunctionDerivatives(Model):
     """A function's derivatives, in the order of the sources.
 
     Attributes:
@@ -463,13 +499,13 @@ class FunctionDerivatives(BySource):
 
     values: dict[str, Array]
     bytes_in_use: int
-    derivatives: list[Derivative]
+    derivatives: list[FunctionDerivative]
     per_example: ExampleNorms | None = None
     map: MapFacts | None = None
 
     _readers: ClassVar[Mapping[str, Reader]] = {
         "values": map_of(tensor),
-        "derivatives": list_of(Derivative.read),
+        "derivatives": list_of(FunctionDerivative.read),
         "per_example": ExampleNorms.read,
         "map": MapFacts.read,
     }
@@ -1217,7 +1253,7 @@ class PublishedFunction(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"version": PublishedVersion.read}
 
 
-class PublishedFunctionDerivatives(BySource):
+class PublishedFunctionDerivatives(Model):
     """A function's derivatives, in the order of the sources.
 
     Attributes:
@@ -1229,14 +1265,14 @@ class PublishedFunctionDerivatives(BySource):
 
     values: dict[str, Array]
     bytes_in_use: int
-    derivatives: list[Derivative]
+    derivatives: list[FunctionDerivative]
     per_example: ExampleNorms | None = None
     map: MapFacts | None = None
     batch: BatchFacts
 
     _readers: ClassVar[Mapping[str, Reader]] = {
         "values": map_of(tensor),
-        "derivatives": list_of(Derivative.read),
+        "derivatives": list_of(FunctionDerivative.read),
         "per_example": ExampleNorms.read,
         "map": MapFacts.read,
         "batch": BatchFacts.read,

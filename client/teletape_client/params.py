@@ -357,6 +357,14 @@ class GradientCommand(TypedDict, total=False):
     retain_tape: bool
 
 
+class GradientPart(TypedDict, total=False):
+    """The part of each gradient that is answered: exactly one of the fields."""
+
+    top: int | None
+    rows: Sequence[int] | None
+    dtype: Literal["bfloat16", "float16"] | None
+
+
 class GradientQuestionItem(TypedDict, total=False):
     """A gradient question among others."""
 

@@ -1275,6 +1275,8 @@ class Function(Item[models.NewFunctionAnswer]):
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
+        remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's gradients.
@@ -1297,6 +1299,9 @@ class Function(Item[models.NewFunctionAnswer]):
                 Default: false.
             fetch: Names of outputs to return in `values`; default: none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
+            remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
+                and is added to the next gradient with this remainder.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = self._send(
@@ -1315,6 +1320,8 @@ class Function(Item[models.NewFunctionAnswer]):
                     "replace": replace,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
+                    "remainder": remainder,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -1338,6 +1345,8 @@ class Function(Item[models.NewFunctionAnswer]):
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
+        remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's outputs and gradients.
@@ -1358,6 +1367,9 @@ class Function(Item[models.NewFunctionAnswer]):
                 Default: false.
             fetch: Names of outputs to return in `values`; default: all.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
+            remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
+                and is added to the next gradient with this remainder.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = self._send(
@@ -1376,6 +1388,8 @@ class Function(Item[models.NewFunctionAnswer]):
                     "replace": replace,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
+                    "remainder": remainder,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -1684,6 +1698,8 @@ class Function(Item[models.NewFunctionAnswer]):
         replace: bool | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
+        remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's vector-Jacobian products.
@@ -1704,6 +1720,9 @@ class Function(Item[models.NewFunctionAnswer]):
                 Default: false.
             fetch: Names of outputs to return in `values`; default: none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
+            remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
+                and is added to the next gradient with this remainder.
             **named: Inputs by their names.
         """
         answer: models.FunctionDerivatives = self._send(
@@ -1722,6 +1741,8 @@ class Function(Item[models.NewFunctionAnswer]):
                     "replace": replace,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
+                    "remainder": remainder,
                 },
                 takes_file=True,
                 offers_file=True,
@@ -2603,6 +2624,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2622,6 +2644,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2639,6 +2662,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "unconnected": unconnected,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2661,6 +2685,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2680,6 +2705,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2697,6 +2723,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "unconnected": unconnected,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2719,6 +2746,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
+        part: params.GradientPart | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2738,6 +2766,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
+            part: Answer a part of each gradient alone.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2755,6 +2784,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "unconnected": unconnected,
                     "fetch": fetch,
                     "per_example": per_example,
+                    "part": part,
                     "exact": exact,
                 },
                 takes_file=True,

@@ -198,6 +198,25 @@ def spec_of(session: Session, value: Any) -> Spec:
     return Spec.of(tuple(facts["shape"]), dtype_of(facts["dtype"]))
 
 
+def has_variable(session: Session, id: Id, spec: Spec, field: str, expected: str) -> bool:
+    """Returns whether there is a variable of that spec from an earlier request.
+
+    Raises:
+        InvalidRequestError: The id names something else; `field` of the request, and what was expected, say so.
+    """
+    try:
+        facts = session.describe(id)
+    except UnknownIdError:
+        return False
+    actual = (facts["kind"], facts.get("dtype"), facts.get("shape"))
+    if actual != ("variable", spec.dtype.name, list(spec.shape)):
+        raise InvalidRequestError(
+            f"{field}: {id!r} is not {expected}: found a {actual[0]} of {actual[1]}{actual[2]}, needed a variable of "
+            f"{spec.dtype.name}{list(spec.shape)}"
+        )
+    return True
+
+
 def _count(values: Sequence[Input], id: Id) -> int:
     """Returns how many inputs are bound to an id."""
     return sum([isinstance(value, int | str) and value == id for value in values])

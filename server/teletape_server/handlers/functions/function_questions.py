@@ -16,6 +16,7 @@ from teletape_server.handlers.endpoints import WORK, Handler, endpoint
 from teletape_server.handlers.execution import described
 from teletape_server.handlers.functions.asking import ask, ask_sparse
 from teletape_server.handlers.functions.bound_calls import bound_call, in_order
+from teletape_server.handlers.functions.gradients.parts import ask_part
 from teletape_server.handlers.functions.gradients.per_example import ask_per_example
 from teletape_server.handlers.functions.question_commands import chosen_targets, question_batch, recorded, run_question
 from teletape_server.handlers.methods import Request, Result, json_result
@@ -56,6 +57,8 @@ def _gradients(
 ) -> Result:
     if body.per_example is not None:
         return ask_per_example(session, request, body, fetches_all=fetches_all)
+    if body.part is not None:
+        return ask_part(session, request, body, fetches_all=fetches_all)
     return ask(session, request, "gradient", body, per_target="output_gradients", fetches_all=fetches_all)
 
 

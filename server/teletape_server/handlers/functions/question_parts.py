@@ -31,7 +31,10 @@ from teletape_server.handlers.methods import Request
 from teletape_server.handlers.tapes.questions import hessian_outputs, kept_outputs
 
 #: Fields of a question that are no fields of its command.
-NOT_FIELDS: Final = ("inputs", "map", "per_example", "targets", "sources", "outputs", "replace", "fetch", "tangents")
+NOT_FIELDS: Final = (
+    *("inputs", "map", "targets", "sources", "outputs", "replace", "fetch", "tangents"),
+    *("per_example", "part", "remainder"),
+)
 
 
 @dataclass(frozen=True)

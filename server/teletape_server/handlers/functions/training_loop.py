@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.commands import Call, Command, Constant, Id, Input, MakeVariable
-from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError, UnknownIdError
+from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
 from teletape_engine.functions.optimizers import OPTIMIZERS, Optimizer
 from teletape_engine.functions.training import COUNT, TrainedVariable, training_step
 from teletape_engine.recording.values import Literal, typed_array
@@ -18,7 +18,7 @@ from teletape_engine.spec import Spec
 from teletape_server.handlers.bodies import InvalidRequestError, new_id
 from teletape_server.handlers.execution import described, located_in
 from teletape_server.handlers.functions.batch_order import BatchOrder
-from teletape_server.handlers.functions.bound_calls import check_names, spec_of
+from teletape_server.handlers.functions.bound_calls import check_names, has_variable, spec_of
 from teletape_server.models.functions.training import MAX_TRAINING_STEPS, OptimizerSettings, Training
 
 
@@ -101,7 +101,9 @@ def training_loop(session: Session, function: Id, body: Training) -> TrainingLoo
     lasting: list[Id] = []
     for name, suffix, initial in _optimizer_variables(session, variables, ids, optimizer, settings):
         ids[name] = new_id() if body.optimizer.state is None else f"{body.optimizer.state}.{suffix}"
-        if body.optimizer.state is None or not _exists(session, ids[name], initial):
+        of = "from a training of these variables with this optimizer"
+        spec = Spec.of(initial.shape, initial.dtype)
+        if body.optimizer.state is None or not has_variable(session, ids[name], spec, "optimizer.state", of):
             setup.append(MakeVariable(ids[name], initial, trainable=False))
             lasting += [] if body.optimizer.state is None else [ids[name]]
     captured = [ids[name] for name in step.inputs[len(first) :]]
@@ -332,22 +334,3 @@ def _optimizer_variables(
         spec = spec_of(session, ids[variable.name])
         for slot, initial in optimizer.slots(settings).items():
             yield variable.slot(slot), f"{ids[variable.name]}.{slot}", np.full(spec.shape, initial, spec.dtype)
-
-
-def _exists(session: Session, id: Id, initial: np.ndarray[Any, Any]) -> bool:
-    """Returns whether a variable of the optimizer is there from an earlier training.
-
-    Raises:
-        InvalidRequestError: The id names something else.
-    """
-    try:
-        facts = session.describe(id)
-    except UnknownIdError:
-        return False
-    actual = (facts["kind"], facts.get("dtype"), facts.get("shape"))
-    if actual != ("variable", initial.dtype.name, list(initial.shape)):
-        raise InvalidRequestError(
-            f"optimizer.state: {id!r} is not from a training of these variables with this optimizer: found a "
-            f"{actual[0]} of {actual[1]}{actual[2]}, needed a variable of {initial.dtype.name}{list(initial.shape)}"
-        )
-    return True

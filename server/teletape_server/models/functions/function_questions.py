@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_server.models.base import Answer, Body, Input, Name, Outputs, Replace, TensorValue, examples
@@ -68,6 +68,29 @@ class PerExample(Body):
     ] = "sum"
 
 
+class GradientPart(Body):
+    """The part of each gradient that is answered: exactly one of the fields."""
+
+    top: Annotated[
+        int | None,
+        Field(ge=1, description="This many elements of the largest magnitude, or all"),
+    ] = None
+    rows: Annotated[
+        list[Annotated[int, Field(ge=0)]] | None,
+        Field(min_length=1, max_length=MAX_ITEMS, description="Numbers of rows along axis 0, each once"),
+    ] = None
+    dtype: Annotated[Literal["bfloat16", "float16"] | None, Field(description="All elements, with fewer bits")] = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        chosen = [name for name in ("top", "rows", "dtype") if getattr(self, name) is not None]
+        if len(chosen) != 1:
+            raise ValueError(f"has exactly one of top, rows and dtype; found {', '.join(chosen) or 'none'}")
+        if self.rows is not None and len(set(self.rows)) != len(self.rows):
+            raise ValueError("rows: each is there once")
+        return self
+
+
 class FunctionGradientQuestion(Body):
     """Asks for the gradient of the targets' sum with respect to each source."""
 
@@ -95,6 +118,20 @@ class FunctionGradientQuestion(Body):
         PerExample | None,
         Field(description="Clip the gradient of each example, and sum them, without all of them being there at a time"),
     ] = None
+    part: Annotated[GradientPart | None, Field(description="Answer a part of each gradient alone")] = None
+    remainder: Annotated[
+        Name | None,
+        Field(
+            description="With `part`: the rest of each gradient stays in the session's variable "
+            "{remainder}.{source}, and is added to the next gradient with this remainder"
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _has_part(self) -> Self:
+        if self.remainder is not None and self.part is None:
+            raise ValueError("has a remainder, which is what a part leaves: give part too")
+        return self
 
 
 class ValueAndGradientQuestion(FunctionGradientQuestion):
@@ -267,10 +304,26 @@ class ExampleNorms(Answer):
     largest: float | None = None
 
 
+class PartOfGradient(Answer):
+    """Some elements or rows of a gradient."""
+
+    indices: Annotated[TensorValue, Field(description="Of elements in row-major order, or numbers of rows")]
+    values: Annotated[TensorValue, Field(description="The elements, or the rows")]
+    shape: Annotated[list[int], Field(description="Of the whole gradient")]
+
+
+class FunctionDerivative(Derivative):
+    """The derivative with respect to one source, or a part of it."""
+
+    part: Annotated[
+        PartOfGradient | None, Field(description="Of a question for a part by `top` or `rows`: `value` is then null")
+    ] = None
+
+
 class FunctionDerivatives(FunctionAnswer):
     """A function's derivatives, in the order of the sources."""
 
-    derivatives: list[Derivative]
+    derivatives: list[FunctionDerivative]
     per_example: Annotated[ExampleNorms | None, Field(description="Of a question with `per_example`")] = None
     map: OfAMap = None
 
