@@ -34,7 +34,7 @@ def _set(name: str, value: Any) -> None:
 
 def get_inter_op_parallelism_threads() -> int:
     """Returns the number of ops that may run at once, as the program has set it; 0: not set."""
-    return int(_settings["inter_op_parallelism_threads"])
+    return _settings["inter_op_parallelism_threads"]  # type: ignore[no-any-return]  # a number
 
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
@@ -44,7 +44,7 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
 
 def get_intra_op_parallelism_threads() -> int:
     """Returns the number of threads of an op, as the program has set it; 0: not set."""
-    return int(_settings["intra_op_parallelism_threads"])
+    return _settings["intra_op_parallelism_threads"]  # type: ignore[no-any-return]  # a number
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
