@@ -27,7 +27,7 @@ PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint co
 # Tests start hundreds of Python processes, and each would compile all modules anew where nothing keeps the result.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adapters programs help install demo serve test test-kernels keras-tests fuzz soak flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients kernels gpu lint format constraints image clean
+.PHONY: adapters programs help install demo serve test test-kernels keras-tests fuzz soak flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients onnx-answers kernels gpu lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -116,6 +116,12 @@ client-tools: $(INSTALLED) ## install clients of other projects, and generators 
 
 clients: client-tools ## install them, then run the tests of clients
 	$(MODULE) pytest -m clients --require=clients $(ARGS)
+
+onnx-answers: $(INSTALLED) ## record what ONNX Runtime and PyTorch answer to ONNX graphs (installs them: gigabytes)
+	$(BIN)/python -m venv .venv/onnx
+	.venv/onnx/bin/python -m pip --disable-pip-version-check install --quiet --requirement tests/sdk/onnx_models/requirements.txt
+	PYTHONPATH=tests/sdk .venv/onnx/bin/python tests/sdk/onnx_models/record.py
+	.venv/onnx/bin/python tests/sdk/onnx_models/export.py
 
 kernels: $(INSTALLED) ## compile the kernels of plans on a GPU, and compare names with CuPy (installs CuPy and NVRTC; needs no GPU)
 	$(PIP) --no-deps --upgrade --target .venv/kernels cupy-cuda13x nvidia-cuda-nvrtc cuda-pathfinder

@@ -20,6 +20,7 @@ from teletape import lookup as lookup
 from teletape import math as math
 from teletape import nest as nest
 from teletape import nn as nn
+from teletape import onnx as onnx
 from teletape import profiler as profiler
 from teletape import ragged as ragged
 from teletape import random as random
@@ -459,6 +460,7 @@ __all__ = [
     "ones",
     "ones_initializer",
     "ones_like",
+    "onnx",
     "pad",
     "parallel_stack",
     "pow",

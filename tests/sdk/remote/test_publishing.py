@@ -56,6 +56,26 @@ def test_a_keras_model_is_published_as_it_predicts(client: Client) -> None:
     np.testing.assert_allclose(values["output"], model(x).numpy(), rtol=1e-5)
 
 
+def test_arrays_that_a_function_makes_are_the_same_for_every_size(client: Client) -> None:
+    def moved(x: tf.Tensor) -> tf.Tensor:
+        return x + tf.constant([0.5, -0.5])
+
+    assert tf.publish(moved, "moved", [ROWS]).inputs == (("x", "float32", ("batch", 2)),)
+    np.testing.assert_allclose(client.published["moved"].call(x=[[1.0, 1.0]]).values["output"], [[1.5, 0.5]])
+
+
+def test_an_onnx_network_is_published_with_the_names_of_its_file(client: Client) -> None:
+    folder = Path(__file__).resolve().parents[1] / "onnx_models"
+    recorded = np.load(folder / "networks.npz")
+    for name in ("cnn", "block_by_dynamo", "recurrent"):
+        net = tf.onnx.load(folder / f"{name}.onnx")
+        published = tf.publish(net, name)
+        assert published.inputs[0][2][0] == "batch"
+        assert "out.weight" in published.weights or "embed.weight" in published.weights
+        answer = client.published[name].call([recorded[f"{name}|x"]])
+        np.testing.assert_allclose(answer.values["output"], recorded[f"{name}|y"], rtol=1e-4, atol=1e-5)
+
+
 def test_arguments_and_results_of_any_structure_have_names(client: Client) -> None:
     def loss(batch: dict[str, tf.Tensor], scale: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         error = batch["x"] * scale - batch["y"]

@@ -65,11 +65,11 @@ def publish(
     never changes: a later call publishes another version under the name.
 
     Args:
-        fn: A function of tensors, a tf.function, or a Keras model, which is called with `training=False`. It assigns to
-            nothing and draws no random numbers.
+        fn: A function of tensors, a tf.function, a network of tf.onnx.load, or a Keras model, which is called with
+            `training=False`. It assigns to nothing and draws no random numbers.
         name: Letters, digits, `-`, `_`, `.`.
-        input_signature: For each argument its tf.TensorSpec, or a structure of them; None: that of the tf.function or
-            of the model. A size None is any size; the first axis is named `batch` then.
+        input_signature: For each argument its tf.TensorSpec, or a structure of them; None: that of the
+            tf.function, network or model. A size None is any size; the first axis is named `batch` then.
         visibility: `me` (your key), `group` (also the keys in `group`), or `everybody` with a key.
         group: Names of keys.
         description: For people.
@@ -127,7 +127,9 @@ def _signature(
         model.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return function(model), specs
     traceable = fn if isinstance(fn, Function) else function(fn)
-    specs = traceable.input_signature if input_signature is None else input_signature
+    specs = input_signature
+    if specs is None:
+        specs = traceable.input_signature or getattr(fn, "input_signature", None)  # that of an ONNX network
     if specs is None:
         raise InvalidArgumentError(
             f"tf.publish({name!r}): callers have to know what to send: give input_signature, a tf.TensorSpec for each "
@@ -181,12 +183,21 @@ def _check_sizes(traced: Traced, other: Traced, name: str) -> None:
 
 
 def _steps(function: EngineFunction) -> Iterator[Any]:
-    """Yields the steps of a function, and of those within it, without their lines in the program."""
+    """Yields the steps of a function, and of those within it, without their lines in the program.
+
+    Arrays are replaced by what can be compared.
+    """
     for step in function.steps:
         command = step.command
-        yield replace(command, where=None) if isinstance(command, Call) else type(command).__name__, step.inputs
+        if isinstance(command, Call):
+            command = replace(command, where=None, inputs=tuple([_comparable(value) for value in command.inputs]))
+        yield command if isinstance(command, Call) else type(command).__name__, step.inputs
         for inner in step.functions:
             yield from _steps(inner)
+
+
+def _comparable(value: Any) -> Any:
+    return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
 
 
 def _words(step: Any) -> str:

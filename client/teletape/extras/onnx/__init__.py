@@ -1,0 +1,1 @@
+"""`tf.onnx`: an ONNX graph becomes a function of tensors."""
