@@ -61,6 +61,9 @@ NO_LIMIT = {
     "teletape_server.middleware.templates._MOST_NEAR": "how many paths a message shows",
     "teletape.core.variables.none_gradients._MOST": "a cache: beyond it a message has no reason",
     "teletape_server.handlers.functions.forms._MOST_FORMS": "a cache: beyond it things are computed again",
+    "teletape.adapters.wrapping.N_MAX": "the default of a parameter, which docs/adapters.md names",
+    "teletape.conformity.checks._PATIENCE": "the wait for an answer in a check of another server",
+    "teletape_server.handlers.functions.gradients.per_example._CHUNK_BYTES": "how examples are dealt out to chunks",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",
 }
 LIMIT_NAME = re.compile(r"(?:^|_)(?:MAX|MOST|LIMIT|SECONDS|PATIENCE|BYTES|KEPT)(?:_|$)")
