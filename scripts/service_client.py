@@ -346,7 +346,7 @@ def _base(schema: dict[str, Any]) -> str:
     items = schema["properties"].get("derivatives", {}).get("items", {})
     if "why" in schema["properties"] and "values" in schema["properties"]:
         return "ByName" if "derivatives" not in schema["properties"] and "kind" not in schema["properties"] else "Model"
-    if named(items) in ("Derivative", "Tangent"):
+    if named(items) in ("Derivative", "FunctionDerivative", "Tangent"):
         return "BySource"
     return "ByPair" if named(items.get("items", {})) == "HessianBlock" else "Model"
 

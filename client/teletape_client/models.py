@@ -488,7 +488,7 @@ class MapFacts(Model):
     why: str | None = None
 
 
-class FunctionDerivatives(Model):
+class FunctionDerivatives(BySource):
     """A function's derivatives, in the order of the sources.
 
     Attributes:
@@ -1253,7 +1253,7 @@ class PublishedFunction(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"version": PublishedVersion.read}
 
 
-class PublishedFunctionDerivatives(Model):
+class PublishedFunctionDerivatives(BySource):
     """A function's derivatives, in the order of the sources.
 
     Attributes:

@@ -29,7 +29,7 @@ COLUMNS = {"engine": 2, "wire": 3, "REST": 4, "SDK": 5}
 
 #: Words that the glossary has replaced, as a whole name of the wire or of REST.
 REPLACED_NAMES = set(
-    "put part more tell along together gives kept cts customs max_rows seeds wrt backward.to backward.give program "
+    "put more tell along together gives kept cts customs max_rows seeds wrt backward.to backward.give program "
     "calls custom.program waited computed trip trips answers jacobians products ids target told made".split()
 )
 #: … and as a part of any name, in all four.
