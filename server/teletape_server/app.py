@@ -23,7 +23,7 @@ from teletape_engine.errors import TeletapeError
 from teletape_server import version
 from teletape_server.auth import Keys
 from teletape_server.expressions.parse_queue import ParseQueue
-from teletape_server.faces import um_bridge
+from teletape_server.faces import tesseract, um_bridge
 from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
@@ -67,7 +67,7 @@ ROUTERS: Final = (
     *(published.router, published.aliases, published_questions.router),
 )
 PAGES: Final = (playground, published_page, api_page, guide, problem_pages, console)
-FACES: Final = (um_bridge,)
+FACES: Final = (tesseract, um_bridge)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
     *("repeated-batches", "strands"),

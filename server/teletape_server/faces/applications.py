@@ -23,7 +23,9 @@ Work: TypeAlias = Callable[[Caller, bytes], Awaitable[Response]]
 Refuse: TypeAlias = Callable[[Problem], Response]
 
 
-def face(state: State, path: str, title: str, description: str, refuse: Refuse) -> FastAPI:
+def face(
+    state: State, path: str, title: str, description: str, refuse: Refuse, *, has_document: bool = True
+) -> FastAPI:
     """Returns the application of a face without its operations.
 
     Args:
@@ -32,12 +34,14 @@ def face(state: State, path: str, title: str, description: str, refuse: Refuse) 
         title: For its document.
         description: For its document.
         refuse: Returns a problem as the protocol has it.
+        has_document: Whether FastAPI's document is that of the face, at /openapi.json below it.
     """
     app = FastAPI(
         title=title,
         description=description,
         version=version(),
         docs_url=None,
+        openapi_url="/openapi.json" if has_document else None,
         redoc_url=None,
         servers=[{"url": path}],
         redirect_slashes=False,
