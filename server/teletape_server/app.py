@@ -23,7 +23,7 @@ from teletape_engine.errors import TeletapeError
 from teletape_server import version
 from teletape_server.auth import Keys
 from teletape_server.expressions.parse_queue import ParseQueue
-from teletape_server.faces import tesseract, um_bridge
+from teletape_server.faces import kserve, tesseract, um_bridge
 from teletape_server.guard import Guard
 from teletape_server.hosts.protocols import Hosts
 from teletape_server.hosts.worker_pool import WorkerPool
@@ -67,7 +67,7 @@ ROUTERS: Final = (
     *(published.router, published.aliases, published_questions.router),
 )
 PAGES: Final = (playground, published_page, api_page, guide, problem_pages, console)
-FACES: Final = (tesseract, um_bridge)
+FACES: Final = (kserve, tesseract, um_bridge)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
     *("repeated-batches", "strands"),
@@ -195,7 +195,9 @@ def create_app(
     app.include_router(metrics.router)
     app.mount("/static", files.static)
     for face in FACES:
-        app.mount(face.PATH, face.create(app.state))
+        mounted = face.create(app.state)
+        app.mount(face.PATH, mounted)
+        app.add_route(face.PATH, mounted, include_in_schema=False)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # FastAPI documents this override
     for error in (Problem, TeletapeError):
         app.add_exception_handler(error, _on_error)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from fastapi import FastAPI, Request, Response
+from pydantic import BaseModel
 from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.exceptions import HTTPException
 
@@ -24,7 +25,14 @@ Refuse: TypeAlias = Callable[[Problem], Response]
 
 
 def face(
-    state: State, path: str, title: str, description: str, refuse: Refuse, *, has_document: bool = True
+    state: State,
+    path: str,
+    title: str,
+    description: str,
+    refuse: Refuse,
+    *,
+    has_document: bool = True,
+    models: Sequence[type[BaseModel]] = (),
 ) -> FastAPI:
     """Returns the application of a face without its operations.
 
@@ -35,6 +43,7 @@ def face(
         description: For its document.
         refuse: Returns a problem as the protocol has it.
         has_document: Whether FastAPI's document is that of the face, at /openapi.json below it.
+        models: Bodies of requests, which become components of the document.
     """
     app = FastAPI(
         title=title,
@@ -47,6 +56,17 @@ def face(
         redirect_slashes=False,
     )
     app.state = state
+    document_of_routes = app.openapi
+
+    def document() -> dict[str, Any]:
+        whole = document_of_routes()
+        components = whole.setdefault("components", {}).setdefault("schemas", {})
+        for model in models:
+            schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+            components |= {**schema.pop("$defs", {}), model.__name__: schema}
+        return whole
+
+    app.openapi = document  # type: ignore[method-assign]  # FastAPI documents this override
 
     async def on_http_error(request: Request, error: Any) -> Response:
         path = request.url.path

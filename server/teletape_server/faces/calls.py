@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 from fastapi import Request
 
-from teletape_server.models.published.contract import Axis, Declared, Name, Published
+from teletape_server.models.published.contract import Name, Published
 from teletape_server.published.calls import Call
 from teletape_server.routes.published.access import find, visible
 from teletape_server.routes.published.questions import answer_to
@@ -78,7 +78,7 @@ class Caller:
         part = await answer_to(self.request, call)
         if part is None:
             raise ClientGone
-        return Answer(await off_loop(len(part.body), _file, part.body))
+        return Answer(read_file(memoryview(part.body), copy_below=0))
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,13 @@ class Answer:
         return [self._array(entry["value"]) for entry in self._json["derivatives"]]
 
     @property
+    def batch(self) -> Mapping[str, Any]:
+        """How it was computed: `size`, `why`, `waited_us`."""
+        return dict(self._json["batch"])
+
+    @property
     def _json(self) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(self.file.metadata[ANSWER])
-        return answer
+        return dict(json.loads(self.file.metadata[ANSWER]))
 
     def _array(self, value: Mapping[str, Any]) -> Array:
         if "tensor" in value:
@@ -139,19 +143,6 @@ def _body(fields: Mapping[str, Any]) -> bytes:
     return b"".join(write_file(tensors, {REQUEST: request}))
 
 
-def _file(body: bytes | memoryview) -> TensorFile:
-    return read_file(memoryview(body), copy_below=0)
-
-
 async def off_loop(size: int, work: Callable[..., T], *args: Any) -> T:
     """Returns what some work returns; in a thread if it reads or writes many bytes."""
     return await asyncio.to_thread(work, *args) if size > _INLINE else work(*args)
-
-
-def lengths(declared: Declared, axes: Mapping[str, int]) -> list[int | None]:
-    """Returns the length of each axis, as far as it is known."""
-    return [_length(axis, axes) for axis in declared.shape]
-
-
-def _length(axis: Axis, axes: Mapping[str, int]) -> int | None:
-    return axes.get(axis) if isinstance(axis, str) else axis

@@ -23,7 +23,7 @@ import teletape_wire as wire
 from teletape_engine.spec import dtype_of
 from teletape_engine.suggestions import with_nearest
 from teletape_server.faces.applications import answering, face
-from teletape_server.faces.calls import Array, Caller, lengths, off_loop
+from teletape_server.faces.calls import Array, Caller, off_loop
 from teletape_server.faces.tesseract_document import DTYPES, FIELDS, FORMATS, differentiable, document_of
 from teletape_server.handlers.bodies import validated
 from teletape_server.http.negotiation import answer_type
@@ -247,7 +247,7 @@ async def _abstract_eval(message: _Message, ask: Ask) -> Any:
     entries = [max(message.map.values())] if message.map else []
     result = {}
     for name, item in message.published.outputs.items():
-        known = lengths(item, message.axes)
+        known = item.lengths(message.axes)
         if None in known:
             text = f"the shape of {name} is known with its values: {item}"
             raise Problem("unimplemented", text)

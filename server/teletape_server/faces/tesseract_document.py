@@ -123,11 +123,7 @@ def _array(declared: Declared | None) -> dict[str, Any]:
 
 def _differentiable_arrays(tensors: Mapping[str, Declared]) -> dict[str, Any]:
     return {
-        name: {
-            "dtype": tensors[name].dtype,
-            "shape": [axis if isinstance(axis, int) else None for axis in tensors[name].shape],
-        }
-        for name in differentiable(tensors)
+        name: {"dtype": tensors[name].dtype, "shape": tensors[name].lengths({})} for name in differentiable(tensors)
     }
 
 
@@ -136,12 +132,8 @@ def _names(names: list[str]) -> dict[str, Any]:
 
 
 def _object(members: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(members),
-        "required": list(members),
-        "additionalProperties": False,
-    }
+    closed = {"type": "object", "additionalProperties": False}
+    return closed | {"properties": dict(members), "required": list(members)}
 
 
 def _reference(name: str) -> dict[str, str]:

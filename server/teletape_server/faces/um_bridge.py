@@ -10,18 +10,31 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from fastapi import FastAPI, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from starlette.datastructures import State
 
 import teletape_wire as wire
 from teletape_engine.spec import DIFFERENTIABLE, dtype_of
 from teletape_engine.suggestions import with_nearest
 from teletape_server.faces.applications import answering, face
-from teletape_server.faces.calls import Answer, Array, Caller, lengths, off_loop
+from teletape_server.faces.calls import Answer, Array, Caller, off_loop
+from teletape_server.faces.um_bridge_bodies import (
+    ApplyHessian,
+    ApplyJacobian,
+    Derivative,
+    Evaluate,
+    Gradient,
+    Info,
+    InputSizes,
+    Model,
+    ModelInfo,
+    Outputs,
+    OutputSizes,
+)
 from teletape_server.handlers.bodies import validated
 from teletape_server.models.published.contract import LATEST, Declared, Name, Published
 from teletape_server.problems import Problem
@@ -37,85 +50,6 @@ _TYPES: Final = {
     "no_gradient_registered": "UnsupportedFeature",
     "unimplemented": "UnsupportedFeature",
 }
-
-Vector: TypeAlias = list[float]
-Length = Annotated[int, Field(ge=0)]
-
-
-class Model(BaseModel):
-    """Names a model."""
-
-    name: str = Field(description="A name of GET /Info")
-    config: dict[str, Length] = Field(default={}, description="The lengths of named axes, such as {n: 100}")
-
-
-class Evaluate(Model):
-    """Asks for the outputs."""
-
-    input: list[Vector] = Field(description="The inputs, each as a flat list")
-
-
-class Gradient(Evaluate):
-    """Asks for sens times the Jacobian of an output by an input."""
-
-    outWrt: int = Field(ge=0, description="The number of the output")  # the protocol's name
-    inWrt: int = Field(ge=0, description="The number of the input")
-    sens: Vector = Field(description="A weight for each element of the output")
-
-
-class ApplyJacobian(Evaluate):
-    """Asks for the Jacobian of an output by an input times a vector."""
-
-    outWrt: int = Field(ge=0, description="The number of the output")
-    inWrt: int = Field(ge=0, description="The number of the input")
-    vec: Vector = Field(description="A number for each element of the input")
-
-
-class ApplyHessian(Evaluate):
-    """Asks for the derivative by input inWrt1 of (sens times the Jacobian by input inWrt2, times vec)."""
-
-    outWrt: int = Field(ge=0, description="The number of the output")
-    inWrt1: int = Field(ge=0, description="The number of the input that the result has the size of")
-    inWrt2: int = Field(ge=0, description="The number of the input that vec has the size of")
-    sens: Vector = Field(description="A weight for each element of the output, all of them equal")
-    vec: Vector = Field(description="A number for each element of the input inWrt2")
-
-
-class Info(BaseModel):
-    """The models of the server."""
-
-    protocolVersion: float
-    models: list[str]
-
-
-class ModelInfo(BaseModel):
-    """What a model answers."""
-
-    support: dict[str, bool]
-
-
-class InputSizes(BaseModel):
-    """The sizes of the inputs."""
-
-    inputSizes: list[int]
-
-
-class OutputSizes(BaseModel):
-    """The sizes of the outputs."""
-
-    outputSizes: list[int]
-
-
-class Outputs(BaseModel):
-    """The outputs, each as a flat list."""
-
-    output: list[Vector]
-
-
-class Derivative(BaseModel):
-    """A derivative as a flat list."""
-
-    output: Vector
 
 
 @dataclass(frozen=True)
@@ -162,7 +96,7 @@ class _Message:
 
     def shape(self, field: str, declared: Declared) -> tuple[int, ...]:
         """Returns a shape whose named axes have lengths."""
-        known = [length for length in lengths(declared, self.axes) if length is not None]
+        known = [length for length in declared.lengths(self.axes) if length is not None]
         if len(known) == len(declared.shape):
             return tuple(known)
         missing = [str(axis) for axis in declared.shape if isinstance(axis, str) and axis not in self.axes]

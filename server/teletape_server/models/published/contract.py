@@ -48,6 +48,10 @@ class Declared:
     dtype: str
     shape: tuple[Axis, ...]
 
+    def lengths(self, axes: Mapping[str, int]) -> list[int | None]:
+        """Returns the length of each axis, as far as those of named axes are known."""
+        return [axes.get(axis) if isinstance(axis, str) else axis for axis in self.shape]
+
     def to_json(self) -> dict[str, Any]:
         """Returns it as JSON-able data."""
         return {"dtype": self.dtype, "shape": list(self.shape)}
