@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from teletape.adapters.questions import Question
-from teletape.adapters.rules import Asked, Rules
+from teletape.adapters.rules import Query, Rules
 from teletape.adapters.wrapping import N_MAX, Bounded, wrapped
 from teletape.adapters.wrapping import Function as AnyFunction
 
@@ -62,21 +62,21 @@ class Function:
         is_number = self._is_number.get(shapes, True)
         asks_both = is_number and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
         question: Question = "value_and_gradient" if asks_both else "call"
-        answer = _ask(self._function, False, Asked(question, tensors))
+        answer = _ask(self._function, False, Query(question, tensors))
         if asks_both:
             results = len(answer) - sum(tensor.is_floating_point() for tensor in tensors)
             self._is_number[shapes] = results == 1 and not answer[0].ndim
             if not self._is_number[shapes]:
-                answer = _ask(self._function, False, Asked("call", tensors))
+                answer = _ask(self._function, False, Query("call", tensors))
         results = answer[:1] if asks_both and self._is_number[shapes] else answer
         return results[0] if len(results) == 1 else tuple(results)
 
 
-def _ask(function: Bounded, rows: bool, asked: Asked[Any]) -> Sequence[Any]:
+def _ask(function: Bounded, rows: bool, query: Query[Any]) -> Sequence[Any]:
     """Asks by an operation of PyTorch's."""
-    arrays = (*asked.inputs, *asked.first, *asked.second)
+    arrays = (*query.inputs, *query.first, *query.second)
     answer: Sequence[Any] = _Question.apply(
-        function, rows, asked.question, len(asked.inputs), len(asked.first), *arrays
+        function, rows, query.question, len(query.inputs), len(query.first), *arrays
     )
     return answer
 
@@ -103,8 +103,8 @@ class _Question(torch.autograd.Function):
         function: Bounded, rows: bool, question: Question, inputs: int, first: int, *tensors: Any
     ) -> tuple[Any, ...]:
         arrays = [tensor.detach().cpu().numpy() for tensor in tensors]
-        asked = _asked(question, inputs, first, arrays)
-        answer = function.ask(*asked, rows=rows)
+        query = _query(question, inputs, first, arrays)
+        answer = function.ask(*query, rows=rows)
         own = [tensor for tensor in tensors[:inputs] if tensor.is_floating_point()]
         if question in ("vjp", "hvp"):
             dtypes = [tensor.dtype for tensor in own]
@@ -124,7 +124,7 @@ class _Question(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
         function, rows, question, count, first, *tensors = inputs
         ctx.set_materialize_grads(False)
-        ctx.asked = function, rows, question, count, first
+        ctx.query = function, rows, question, count, first
         ctx.saved = len(tensors)
         answer = output if question == "value_and_gradient" else ()
         ctx.save_for_backward(*tensors, *answer)
@@ -133,10 +133,10 @@ class _Question(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> tuple[Any, ...]:
-        function, rows, question, count, first = ctx.asked
+        function, rows, question, count, first = ctx.query
         tensors, answer = ctx.saved_tensors[: ctx.saved], ctx.saved_tensors[ctx.saved :]
-        asked = _asked(question, count, first, tensors)
-        needed = _asked(question, count, first, ctx.needs_input_grad[5:])
+        query = _query(question, count, first, tensors)
+        needed = _query(question, count, first, ctx.needs_input_grad[5:])
         is_number = question == "value_and_gradient"
         if all(cotangent is None for cotangent in cotangents):
             return (None,) * (5 + len(tensors))
@@ -149,25 +149,25 @@ class _Question(torch.autograd.Function):
             for cotangent, (shape, dtype, device) in zip(cotangents, specs, strict=True)
         ]
         wanted = (any(needed.inputs), any(needed.first), any(needed.second))
-        of_sources, of_first, of_second = _rules(function, rows).cotangents(asked, answer, dense, wanted)
+        of_sources, of_first, of_second = _rules(function, rows).cotangents(query, answer, dense, wanted)
         sources = iter(of_sources or ())
-        of_inputs = [next(sources, None) if tensor.is_floating_point() else None for tensor in asked.inputs]
+        of_inputs = [next(sources, None) if tensor.is_floating_point() else None for tensor in query.inputs]
         return (
             *(None,) * 5,
             *of_inputs,
-            *(of_first or (None,) * len(asked.first)),
-            *(of_second or (None,) * len(asked.second)),
+            *(of_first or (None,) * len(query.first)),
+            *(of_second or (None,) * len(query.second)),
         )
 
     @staticmethod
     def jvp(ctx: Any, *moved: Any) -> tuple[Any, ...]:
-        function, rows, question, count, first = ctx.asked
+        function, rows, question, count, first = ctx.query
         tensors, answer = ctx.saved_tensors[: ctx.saved], ctx.saved_tensors[ctx.saved :]
-        asked, tangents = _asked(question, count, first, tensors), _asked(question, count, first, moved[5:])
-        sources = [number for number, tensor in enumerate(asked.inputs) if tensor.is_floating_point()]
-        by_sources = _moved([asked.inputs[number] for number in sources], [tangents.inputs[n] for n in sources])
-        by_first, by_second = _moved(asked.first, tangents.first), _moved(asked.second, tangents.second)
-        return tuple(_rules(function, rows).tangents(asked, answer, (by_sources, by_first, by_second)))
+        query, tangents = _query(question, count, first, tensors), _query(question, count, first, moved[5:])
+        sources = [number for number, tensor in enumerate(query.inputs) if tensor.is_floating_point()]
+        by_sources = _moved([query.inputs[number] for number in sources], [tangents.inputs[n] for n in sources])
+        by_first, by_second = _moved(query.first, tangents.first), _moved(query.second, tangents.second)
+        return tuple(_rules(function, rows).tangents(query, answer, (by_sources, by_first, by_second)))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Any, Any]:
@@ -180,15 +180,15 @@ class _Question(torch.autograd.Function):
         inner = stacks[0].shape[1] if rows else 1
         if rows:  # rows of rows are more rows
             stacks = [stack.reshape(size * inner, *stack.shape[2:]) for stack in stacks]
-        answer = _ask(function, True, _asked(question, count, first, stacks))
+        answer = _ask(function, True, _query(question, count, first, stacks))
         if rows:
             answer = [part.reshape(size, inner, *part.shape[1:]) for part in answer]
         return tuple(answer), (0,) * len(answer)
 
 
-def _asked(question: Question, inputs: int, first: int, arrays: Sequence[Any]) -> Asked[Any]:
+def _query(question: Question, inputs: int, first: int, arrays: Sequence[Any]) -> Query[Any]:
     """Returns a question, from all its arrays in one list."""
-    return Asked(question, arrays[:inputs], arrays[inputs : inputs + first], arrays[inputs + first :])
+    return Query(question, arrays[:inputs], arrays[inputs : inputs + first], arrays[inputs + first :])
 
 
 def _moved(tensors: Sequence[Any], tangents: Sequence[Any]) -> list[Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ways import Counted, Formula, Way
+from ways import NUMBER, VECTOR, Counted, Formula, Way
 
 import teletape as tf
 
@@ -13,13 +13,6 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (make adap
 from teletape.adapters.torch import Function  # noqa: E402  # it needs PyTorch
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own forward mode uses it
-
-NUMBER = Formula(
-    lambda x, w: tf.reduce_sum(tf.tanh(tf.linalg.matvec(w, x)) ** 2 * x[0]),
-    "y = sum(tanh(x @ w.T)**2 * x[0])",
-    {"x": [3], "w": [2, 3]},
-)
-VECTOR = Formula(lambda x, w: tf.tanh(tf.linalg.matvec(w, x)), "y = tanh(x @ w.T)", {"x": [3], "w": [2, 3]})
 
 
 def inputs(*shapes: tuple[int, ...]) -> list:

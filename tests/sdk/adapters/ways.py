@@ -35,6 +35,15 @@ class Formula:
     inputs: dict[str, list[Any]]
 
 
+#: Functions of x and w: to one number, and to two.
+NUMBER = Formula(
+    lambda x, w: tf.reduce_sum(tf.tanh(tf.linalg.matvec(w, x)) ** 2 * x[0]),
+    "y = sum(tanh(x @ w.T)**2 * x[0])",
+    {"x": [3], "w": [2, 3]},
+)
+VECTOR = Formula(lambda x, w: tf.tanh(tf.linalg.matvec(w, x)), "y = tanh(x @ w.T)", {"x": [3], "w": [2, 3]})
+
+
 class Requests:
     """The number of requests of a block."""
 
