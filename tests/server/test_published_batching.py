@@ -74,6 +74,17 @@ def test_large_bodies_do_not_go_together() -> None:
     assert [len(batch) for _, batch in batches(queue)] == [1, 1, 1]
 
 
+def test_how_many_batches_wait() -> None:
+    """That is how many more processes could work."""
+    queue = filled([("f", "ann", 1)] * 60 + [("g", "bob", 1)])
+    assert queue.batches() == 1 + 1
+    queue.note("f", 1, 0.004)
+    queue.note("f", 2, 0.008)
+    assert queue.batches() == 3 + 1, "25 calls of f take 0.1 s"
+    assert filled([("f", "ann", 1)] * 9, most=1).batches() == 9
+    assert filled([]).batches() == 0
+
+
 def test_a_call_whose_caller_has_left_is_not_taken() -> None:
     queue = Calls[str]()
     gone, other = Waiting("gone", "ann", 1, 0.0), Waiting("other", "ann", 1, 0.0)

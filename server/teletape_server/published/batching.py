@@ -18,6 +18,7 @@ MOST_WAIT: Final = 0.002  #: Seconds that a call waits for others while a proces
 _MOST_SECONDS: Final = 0.1  # that a batch of several calls takes
 _SAMPLES: Final = 64  # of the last batches
 _LOOK_SECONDS: Final = 0.0003  # after which a free process looks again whether waiting pays
+_FIRST_CALLS: Final = 16  # that a batch may have in any case, if it does not take too long
 _PROBE_EVERY: Final = 50  # batches: then one is larger than the model allows
 _SMOOTHING: Final = 0.1  # of the time between two calls
 
@@ -57,14 +58,17 @@ class CostModel:
         self.slope, self.intercept = slope, intercept
         self.largest = max(size for size, _ in self._samples)
 
+    def affordable(self) -> int:
+        """Returns how many calls a batch may have so that it does not take too long."""
+        if not self.slope:
+            return MOST_CALLS
+        return min(max(int((_MOST_SECONDS - self.intercept) / self.slope), 1), MOST_CALLS)
+
     def most(self) -> int:
-        """Returns how many calls a batch may have: at most twice as many as one had, and at times beyond the model."""
-        most = max(2 * self.largest, 1)
-        if self.slope:
-            affordable = max(int((_MOST_SECONDS - self.intercept) / self.slope), 1)
-            is_probe = self._batches % _PROBE_EVERY == _PROBE_EVERY - 1
-            most = min(most, 2 * affordable if is_probe else affordable)
-        return min(most, MOST_CALLS)
+        """Returns how many calls the next batch may have: not too many more than one had; at times beyond the model."""
+        is_probe = self._batches % _PROBE_EVERY == _PROBE_EVERY - 1
+        affordable = self.affordable() * (2 if is_probe else 1)
+        return min(max(2 * self.largest, _FIRST_CALLS), affordable, MOST_CALLS)
 
 
 class Waiting(NamedTuple, Generic[Item]):
@@ -215,6 +219,11 @@ class Calls(Generic[Item]):
         of_key = self._keys.get(key)
         if of_key is not None:
             of_key.model.note(size, seconds)
+
+    def batches(self) -> int:
+        """Returns how many batches the calls that wait are, if each is as large as the model affords."""
+        keys = [of_key for of_key in self._keys.values() if of_key.owners]
+        return sum([-(-of_key.waiting // min(of_key.most, of_key.model.affordable())) for of_key in keys])
 
     def oldest(self) -> float | None:
         """Returns when the call came that waits longest; None: none waits."""

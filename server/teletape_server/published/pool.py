@@ -284,7 +284,7 @@ class Pool:
         if self._stopping or self._starting is not None or len(self._processes) >= self._most:
             return
         oldest = self._calls.oldest()
-        if self._processes and oldest is None:
+        if self._processes and self._calls.batches() <= len(self._processes):  # the next ones that end take all
             return
         wait = 0.0 if oldest is None or not self._processes else _GROW_SECONDS - (_now() - oldest)
         if wait > 0 and not at_once:
