@@ -203,3 +203,34 @@ def test_its_client_sends_a_key_in_the_url(server: Server) -> None:
     assert math.isclose(float(lines[2].strip("[]")), 0.5 * (X * X * Y).sum())
     np.testing.assert_allclose([float(number) for number in lines[3].strip("[]").split(",")], (X * Y).ravel())
     assert lines[4].startswith("Model returned error of type InvalidInput: input has 1 lists")
+
+
+SAMPLER = """
+import os
+import emcee
+import numpy as np
+from umbridge.emcee import UmbridgeLogProb
+density = UmbridgeLogProb(os.environ["TELETAPE_URL"] + "/umbridge", "normal")
+own = lambda x: np.asarray([-0.5 * np.sum(((x - [1.0, -2.0]) / [0.5, 2.0]) ** 2)])
+chains = []
+for function in (density, own):
+    sampler = emcee.EnsembleSampler(8, density.ndim, function)
+    start = np.random.default_rng(0).normal(size=(8, density.ndim))
+    sampler.run_mcmc(start, 40, rstate0=np.random.RandomState(0).get_state())
+    chains.append(sampler.get_chain())
+np.testing.assert_allclose(*chains, rtol=1e-9)
+print(chains[0].shape, len(np.unique(chains[0][:, :, 0])) > 100)
+"""
+
+
+@pytest.mark.clients
+def test_a_sampler_draws_the_chain_of_a_density_in_its_own_process(http: httpx.Client, server_url: str) -> None:
+    weights = {"center": [1.0, -2.0], "width": [0.5, 2.0]}
+    body = {
+        "function": {"text": "density = -0.5 * sum(((x - center) / width)**2)"},
+        "inputs": {"x": {"shape": [2], "dtype": "float64"}},
+        "weights": {name: {"dtype": "float64", "shape": [2], "data": data} for name, data in weights.items()},
+    }
+    ok(http.put("/v1/published/normal", json=body))
+    assert run_client(SAMPLER, server_url).splitlines() == ["(40, 8, 2) True"]
+    http.delete("/v1/published/normal")
