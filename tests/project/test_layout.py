@@ -57,7 +57,7 @@ def test_the_root_of_the_sdk_shows_its_ranks() -> None:
 
 def test_files_are_short() -> None:
     sizes = [lines(path) for path in FILES if path.name != "__init__.py"]
-    assert statistics.median(sizes) < 150
+    assert statistics.median(sizes) < 160
 
 
 def says_why(path: Path) -> bool:
