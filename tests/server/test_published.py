@@ -296,6 +296,27 @@ def test_a_publication_that_does_not_hold_is_refused(http: httpx.Client, name: s
     problem(http.get(f"/v1/published/{name}"), 404, "unknown_id")
 
 
+def test_an_example_that_takes_too_long_is_stopped(http: httpx.Client, name: str) -> None:
+    """Its caller gives it a tenth of a second."""
+    body = {"inputs": ["x"], "steps": [{"op": "square", "inputs": ["x"], "outputs": ["y"]}], "outputs": ["y"]}
+    steps = [
+        {"do": "scan", "body": "f", "inputs": ["x"], "outputs": ["y"], "carried": 1, "length": 9_000_000},
+    ]
+    session = ok(http.post("/v1/sessions", json={})).json()["id"]
+    functions = f"/v1/sessions/{session}/functions"
+    ok(http.post(functions, json={"id": "f", **body}))
+    ok(http.post(functions, json={"id": "long", "inputs": ["x"], "steps": steps, "outputs": ["y"]}))
+    publication = {"function": "long", "inputs": {"x": {"shape": []}}, "examples": [{"inputs": {"x": 0.5}}]}
+    response = http.put(
+        f"/v1/published/{name}",
+        params={"session": session},
+        json=publication,
+        headers={"Teletape-Time-Limit": "0.1"},
+    )
+    problem(response, 422, "deadline_exceeded")
+    http.delete(f"/v1/sessions/{session}")
+
+
 def test_a_function_that_assigns_is_not_published(http: httpx.Client, name: str) -> None:
     steps = [{"do": "assign", "variable": "v", "value": "a"}]
     body = {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,6 +56,23 @@ def test_a_write_that_was_cut_off_leaves_what_was_there(tmp_path: Path, monkeypa
         catalogue.put(replace(name, description="another"))
     assert catalogue.names == {"line": name}
     assert Catalogue(FileStore(str(tmp_path))).names == {"line": name}
+
+
+def test_a_deletion_that_was_cut_off_is_none_of_the_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue, name = filled(tmp_path)
+
+    def fail(path: Path) -> None:
+        raise OSError(f"{path}: the server has ended")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", fail)
+        with pytest.raises(OSError, match="has ended"):
+            catalogue.remove(name)
+    again = Catalogue(FileStore(str(tmp_path)))
+    assert again.names == {}
+    again.put(replace(name, versions=dict([*name.versions.items()][:1])))
+    again.remove(again.names["line"])
+    assert [*(tmp_path / "published" / "names").iterdir()] == []
 
 
 @pytest.mark.parametrize(

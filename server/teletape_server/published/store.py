@@ -23,6 +23,7 @@ from teletape_server.models.published.contract import LATEST, Name, Published, s
 from teletape_server.problems import Problem
 
 _PIECE: Final = 16 << 20  # bytes that are written at once
+_DELETED: Final = "."  # the beginning of the name of a folder that is being deleted
 _TEMPORARY: Final = ".part"  # the end of the name of a file that is being written
 
 
@@ -107,7 +108,8 @@ class FileStore:
 
     def all(self) -> list[Name]:
         """As `Store.all`."""
-        return [self._read(path) for path in sorted(self._names.iterdir()) if path.is_dir()]
+        folders = [path for path in sorted(self._names.iterdir()) if path.is_dir()]
+        return [self._read(path) for path in folders if not path.name.startswith(_DELETED)]
 
     def _read(self, folder: Path) -> Name:
         """Returns what a folder says, with what could not be read of it."""
@@ -154,8 +156,12 @@ class FileStore:
 
     def remove(self, name: Name) -> None:
         """As `Store.remove`."""
-        shutil.rmtree(self._names / name.name)
+        deleted = self._names / (_DELETED + name.name)
+        if deleted.exists():  # the server has ended in the middle of an earlier deletion
+            shutil.rmtree(deleted)
+        (self._names / name.name).rename(deleted)
         _sync(self._names)
+        shutil.rmtree(deleted)
 
     def put_weights(self, weights_hash: str, content: memoryview) -> None:
         """As `Store.put_weights`."""
@@ -194,7 +200,7 @@ class Catalogue:
         store: Keeps them.
 
     Attributes:
-        names: By name.
+        names: By name; each change makes another table, since changes come from threads.
         checked: Versions whose weights were compared with their hash since the server has started.
     """
 
@@ -237,7 +243,7 @@ class Catalogue:
     def put(self, name: Name) -> None:
         """Keeps a name; it may wait for a disk."""
         self._store.put(name)
-        self.names[name.name] = name
+        self.names = {**self.names, name.name: name}
         self._drop_weights()
 
     def put_weights(self, weights_hash: str, content: memoryview) -> None:
@@ -246,7 +252,7 @@ class Catalogue:
 
     def remove(self, name: Name) -> None:
         """Deletes a name and its versions; it may wait for a disk."""
-        del self.names[name.name]
+        self.names = {other: item for other, item in self.names.items() if other != name.name}
         self._store.remove(name)
         self._drop_weights()
 

@@ -22,6 +22,8 @@ from teletape_engine.recording.values import Literal, typed_array
 from teletape_engine.session.session import Session
 from teletape_engine.spec import Spec, dtype_of
 from teletape_server.handlers.bodies import InvalidRequestError
+from teletape_server.handlers.execution import executed
+from teletape_server.handlers.methods import Request
 from teletape_server.handlers.published.versions import FUNCTION, WEIGHT, Version, is_float
 from teletape_server.models.published.contract import Axis, Declared, bind
 from teletape_server.models.published.publications import PublishedExample
@@ -108,6 +110,7 @@ def _axes(first: Spec, second: Spec, lengths: Sequence[Mapping[str, int]]) -> tu
 
 def checked_example(
     version: Version,
+    request: Request,
     outputs: Mapping[str, Declared],
     example: PublishedExample,
     inputs: Sequence[np.ndarray[Any, Any]],
@@ -119,7 +122,7 @@ def checked_example(
         InvalidRequestError: They are not those that it has, or it is too large.
     """
     place = f"examples[{number}]"
-    values = _called(version, inputs, list(outputs), place)
+    values = _called(version, request, inputs, list(outputs), place)
     if sum(array.size for array in (*inputs, *values)) > _MOST_ELEMENTS:
         raise InvalidRequestError(f"{place}: an example has at most {_MOST_ELEMENTS:,} elements with its outputs")
     by_name = dict(zip(outputs, values, strict=True))
@@ -150,12 +153,14 @@ def _short(array: np.ndarray[Any, Any]) -> str:
 
 
 def _called(
-    version: Version, inputs: Sequence[np.ndarray[Any, Any]], outputs: Sequence[str], place: str
+    version: Version, request: Request, inputs: Sequence[np.ndarray[Any, Any]], outputs: Sequence[str], place: str
 ) -> list[np.ndarray[Any, Any]]:
     ids: list[Id] = [f"output {number}" for number in range(len(outputs))]
     operands, commands = _bound(version, inputs)
     commands += [CallFunction(FUNCTION, tuple(operands), tuple(ids)), *[Fetch(id) for id in ids]]
-    fetched = [result.array for result in results(version.session, commands, place) if isinstance(result, Fetched)]
+    fetched = [
+        result.array for result in results(version.session, request, commands, place) if isinstance(result, Fetched)
+    ]
     return [array for array in fetched if isinstance(array, np.ndarray)]
 
 
@@ -166,28 +171,30 @@ def _bound(version: Version, inputs: Sequence[np.ndarray[Any, Any]]) -> tuple[li
     return [*ids, *[WEIGHT + name for name in version.published.weights]], commands
 
 
-def check_of_gradients(version: Version, inputs: Sequence[np.ndarray[Any, Any]]) -> Mapping[str, Any] | None:
+def check_of_gradients(
+    version: Version, request: Request, inputs: Sequence[np.ndarray[Any, Any]]
+) -> Mapping[str, Any] | None:
     """Returns the report of a check of the gradients; None: there is none by any input."""
     if not any(map(is_float, version.published.inputs.values())):
         return None
     operands, commands = _bound(version, inputs)
     commands.append(CheckGradients(FUNCTION, tuple(operands), {"entries": _ENTRIES}))
     try:
-        report = results(version.session, commands, "check of gradients")[-1]
+        report = results(version.session, request, commands, "check of gradients")[-1]
     except _NO_DERIVATIVE:
         return None
     assert isinstance(report, Facts)
     return report.facts
 
 
-def results(session: Session, commands: Sequence[Command], place: str) -> Sequence[Any]:
+def results(session: Session, request: Request, commands: Sequence[Command], place: str) -> Sequence[Any]:
     """Runs commands of which nothing stays, and returns their results.
 
     Raises:
         TeletapeError: One of them fails.
     """
     created = tuple([id for item in commands for id in created_ids(item)])
-    answer = session.execute(Batch(tuple(commands), temporaries=created))
+    answer = executed(session, request, Batch(tuple(commands), temporaries=created))
     if answer.failure is not None:
         cls = tree().get(answer.failure.code, TeletapeError)
         raise cls(f"{place}: {answer.failure.message}", **answer.failure.details)

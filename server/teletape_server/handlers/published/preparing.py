@@ -53,7 +53,7 @@ def prepare(session: Session, request: Request) -> Result:
     if request.content_type == SAFETENSORS_TYPE:
         file = read_file(request.body, copy_below=request.copy_below)
         if RECORD in file.metadata:
-            return _imported(session, file)
+            return _imported(session, request, file)
     body = read(request, Publication)
     functions, weights = _function(session, body, request)
     declared = {name: Declared(item.dtype, tuple(item.shape)) for name, item in body.inputs.items()}
@@ -63,10 +63,10 @@ def prepare(session: Session, request: Request) -> Result:
     whole = replace(main, id=FUNCTION, inputs=(*ordered, *weights))
     published = Published("", _as_json([*functions[:-1], whole]), ordered, {}, created=time.time())
     name = {"visibility": body.visibility, "group": body.group, "description": body.description}
-    return _prepared(session, published, weights, body.examples, name)
+    return _prepared(session, request, published, weights, body.examples, name)
 
 
-def _imported(session: Session, file: TensorFile) -> Result:
+def _imported(session: Session, request: Request, file: TensorFile) -> Result:
     """Returns the contract and the weights of a file that a server has exported, after the same checks.
 
     Its examples have to give the outputs that they gave there.
@@ -83,7 +83,7 @@ def _imported(session: Session, file: TensorFile) -> Result:
         for item in earlier.examples
     ]
     published = replace(earlier, version="", outputs={}, examples=(), check=None)
-    result = _prepared(session, published, file.tensors, examples, {})
+    result = _prepared(session, request, published, file.tensors, examples, {})
     if result.facts["version"] != earlier.version:
         raise InvalidRequestError(f"the file's weights are not those of version {earlier.version}: they were changed")
     return result
@@ -138,7 +138,7 @@ def _function(
     arrays = {}
     for name in functions[-1].inputs:
         if name in weights:
-            arrays[name] = _weight(session, name, weights[name], in_session=request.params["in_session"])
+            arrays[name] = _weight(session, request, name, weights[name])
             weights.pop(name)
     if weights:
         raise InvalidRequestError(
@@ -168,18 +168,18 @@ def _new_function(session: Session, body: NewFunction) -> tuple[Sequence[DefineF
     return blank.definitions("f"), values
 
 
-def _weight(session: Session, name: str, value: Any, *, in_session: bool) -> np.ndarray[Any, Any]:
+def _weight(session: Session, request: Request, name: str, value: Any) -> np.ndarray[Any, Any]:
     """Returns a weight's elements."""
     if isinstance(value, Literal):
         return typed_array(value, value.spec.alone if value.spec.untyped else dtype_of("float32"))
     if isinstance(value, np.ndarray):
         return value
-    if not in_session:
+    if not request.params["in_session"]:
         raise InvalidRequestError(
             f"weights.{name}: {value!r} names a tensor in a session: send its elements, or name the session in the "
             "query, ?session="
         )
-    [fetched] = results(session, [Fetch(value)], f"weights.{name}")
+    [fetched] = results(session, request, [Fetch(value)], f"weights.{name}")
     assert isinstance(fetched, Fetched)
     if not isinstance(fetched.array, np.ndarray):
         raise InvalidRequestError(f"weights.{name}: {value!r} is a sparse gradient, and a weight is dense")
@@ -209,6 +209,7 @@ def _as_json(functions: Sequence[Command]) -> tuple[Mapping[str, Any], ...]:
 # --------------------------------------------------------------------------------------------------------- the contract
 def _prepared(
     process: Session,
+    request: Request,
     published: Published,
     weights: Mapping[str, np.ndarray[Any, Any]],
     examples: Sequence[PublishedExample],
@@ -241,14 +242,14 @@ def _prepared(
     inputs = [example_inputs(version, example, number) for number, example in enumerate(examples)]
     declared_outputs = outputs(version, inputs[0] if inputs else None)
     checked = [
-        checked_example(version, declared_outputs, example, values, number)
+        checked_example(version, request, declared_outputs, example, values, number)
         for number, (example, values) in enumerate(zip(examples, inputs, strict=True))
     ]
     published = replace(
         published,
         outputs=declared_outputs,
         examples=tuple(checked),
-        check=check_of_gradients(version, inputs[0]) if inputs else None,
+        check=check_of_gradients(version, request, inputs[0]) if inputs else None,
         rows=version.session.vectorizes(FUNCTION),
     )
     published = replace(published, version=published.identity)
