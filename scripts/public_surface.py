@@ -47,6 +47,7 @@ from teletape.extras.lookup_tables import entries as lookup_entries
 from teletape.extras.lookup_tables import mutable, static, vocabulary
 from teletape.extras.numpy_api import random_numbers
 from teletape.extras.numpy_api import types as numpy_types
+from teletape.extras.onnx import export as onnx_export
 from teletape.extras.onnx import network as onnx_network
 from teletape.extras.ragged_tensors import functions as ragged
 from teletape.extras.ragged_tensors.forms import of_functions
@@ -242,6 +243,7 @@ def names() -> dict[str, Any]:
         ("io.", record_files),
         ("io.", record_features),
         ("onnx.", onnx_network),
+        ("onnx.", onnx_export),
     ):
         values = {path + name: getattr(module, name) for name in _public(module)}
         entries |= {dotted: value for dotted, value in values.items() if not isinstance(value, ModuleType)}

@@ -1103,6 +1103,7 @@ NAMES: Final = {
     "ones_like": "tf.ops.arrays.create:ones_like",
     "onnx.Network": "extras.onnx.network:Network",
     "onnx.load": "extras.onnx.network:load",
+    "onnx.save": "extras.onnx.export:save",
     "pad": "tf.ops.arrays.paddings:pad",
     "parallel_stack": "tf.ops.arrays.rearrange:parallel_stack",
     "pow": "_generated.elementwise.arithmetic:pow",

@@ -1,1 +1,1 @@
-"""`tf.onnx`: an ONNX graph becomes a function of tensors."""
+"""`tf.onnx`: an ONNX graph becomes a function of tensors, and a function an ONNX graph."""

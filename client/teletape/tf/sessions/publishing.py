@@ -87,13 +87,8 @@ def publish(
     owner = current()
     if owner.local:
         raise FailedPreconditionError(f"tf.publish({name!r}): there is no server. Connect first: tf.connect(url)")
-    traceable, signature = _signature(fn, input_signature, name)
-    concrete = traceable.get_concrete_function(*signature)
-    traced = concrete.traced_with(_SIZES[0])
-    declared = _declared(traceable, signature)
-    if any(isinstance(length, str) for _, _, shape in declared.values() for length in shape):
-        _check_sizes(traced, concrete.traced_with(_SIZES[1]), name)
-    weights = dict(zip(_weight_names(traced, declared), traced.bound(), strict=True))
+    traced, declared, names, outputs = described(fn, input_signature, f"tf.publish({name!r})")
+    weights = dict(zip(names, traced.bound(), strict=True))
     facts = {
         "inputs": {label: {"dtype": dtype, "shape": list(shape)} for label, (_, dtype, shape) in declared.items()},
         "visibility": visibility,
@@ -101,7 +96,7 @@ def publish(
         "description": description,
         "examples": [{"inputs": {key: _as_json(value) for key, value in example.items()}} for example in examples],
     }
-    version = owner.publish(name, traced.function, tuple(declared), weights, _outputs(traced, name), facts)["version"]
+    version = owner.publish(name, traced.function, tuple(declared), weights, outputs, facts)["version"]
     return Published(
         name,
         version["version"],
@@ -112,8 +107,44 @@ def publish(
     )
 
 
+class Described(NamedTuple):
+    """A function for those who do not have the program.
+
+    Attributes:
+        traced: Its trace with 2 in place of open sizes, which is that for every size.
+        declared: Spec, dtype and shape of each input, by name; sizes that are open have names.
+        weights: A name for each capture.
+        outputs: The names of the outputs, and their positions among the engine function's results.
+    """
+
+    traced: Traced
+    declared: dict[str, tuple[Any, str, tuple[Any, ...]]]
+    weights: list[str]
+    outputs: dict[str, int]
+
+
+def described(fn: Callable[..., Any], input_signature: Sequence[Any] | None, who: str) -> Described:
+    """Returns a function with names for its inputs, weights and outputs.
+
+    Args:
+        fn: See `publish`.
+        input_signature: See `publish`.
+        who: The function that asks, for messages.
+
+    Raises:
+        InvalidArgumentError: See `publish`.
+    """
+    traceable, signature = _signature(fn, input_signature, who)
+    concrete = traceable.get_concrete_function(*signature)
+    traced = concrete.traced_with(_SIZES[0])
+    declared = _declared(traceable, signature, who)
+    if any(isinstance(length, str) for _, _, shape in declared.values() for length in shape):
+        _check_sizes(traced, concrete.traced_with(_SIZES[1]), who)
+    return Described(traced, declared, _weight_names(traced, declared, who), _outputs(traced, who))
+
+
 def _signature(
-    fn: Callable[..., Any], input_signature: Sequence[Any] | None, name: str
+    fn: Callable[..., Any], input_signature: Sequence[Any] | None, who: str
 ) -> tuple[Function[..., Any], list[Any]]:
     """Returns what is traced, and the specs of its arguments."""
     inputs = getattr(fn, "inputs", None)
@@ -132,13 +163,14 @@ def _signature(
         specs = traceable.input_signature or getattr(fn, "input_signature", None)  # that of an ONNX network
     if specs is None:
         raise InvalidArgumentError(
-            f"tf.publish({name!r}): callers have to know what to send: give input_signature, a tf.TensorSpec for each "
-            "argument"
+            f"{who}: callers have to know what to send: give input_signature, a tf.TensorSpec for each argument"
         )
     return traceable, list(specs)
 
 
-def _declared(traceable: Function[..., Any], signature: Sequence[Any]) -> dict[str, tuple[Any, str, tuple[Any, ...]]]:
+def _declared(
+    traceable: Function[..., Any], signature: Sequence[Any], who: str
+) -> dict[str, tuple[Any, str, tuple[Any, ...]]]:
     """Returns spec, dtype and shape of each input, by name; sizes that are any have names."""
     declared = {}
     parameters = list(traceable.parameter_names)
@@ -146,7 +178,7 @@ def _declared(traceable: Function[..., Any], signature: Sequence[Any]) -> dict[s
         for label, spec in _labelled(argument, parameter):
             if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
                 raise InvalidArgumentError(
-                    f"tf.publish: input {label}: expected a tf.TensorSpec of a known rank, got {spec!r}"
+                    f"{who}: input {label}: expected a tf.TensorSpec of a known rank, got {spec!r}"
                 )
             lengths = [
                 ("batch" if axis == 0 else f"{label}_{axis}") if length is None else length
@@ -166,18 +198,18 @@ def _labelled(structure: Any, label: str) -> Iterator[tuple[str, Any]]:
         yield from _labelled(child, f"{label}.{key}" if label else str(key))
 
 
-def _check_sizes(traced: Traced, other: Traced, name: str) -> None:
+def _check_sizes(traced: Traced, other: Traced, who: str) -> None:
     """Raises InvalidArgumentError if two traces for different sizes are not the same program."""
     for ours, theirs in zip(_steps(traced.function), _steps(other.function), strict=False):
         if ours != theirs:
             raise InvalidArgumentError(
-                f"tf.publish({name!r}): input_signature leaves a size open, and the function uses it: for the sizes 2 "
+                f"{who}: input_signature leaves a size open, and the function uses it: for the sizes 2 "
                 f"and 3 it has the steps {_words(ours)} and {_words(theirs)}. Use -1 in place of a size (tf.reshape), "
                 "or give the size in input_signature"
             )
     if len(list(_steps(traced.function))) != len(list(_steps(other.function))):
         raise InvalidArgumentError(
-            f"tf.publish({name!r}): input_signature leaves a size open, and the number of the function's steps depends "
+            f"{who}: input_signature leaves a size open, and the number of the function's steps depends "
             "on it. Give the size in input_signature"
         )
 
@@ -205,7 +237,7 @@ def _words(step: Any) -> str:
     return f"{command.op} {dict(command.attrs)}" if isinstance(command, Call) else str(command)
 
 
-def _weight_names(traced: Traced, declared: Mapping[str, Any]) -> list[str]:
+def _weight_names(traced: Traced, declared: Mapping[str, Any], who: str) -> list[str]:
     """Returns a name for each capture: that of the variable, as far as the server allows it.
 
     Raises:
@@ -214,9 +246,9 @@ def _weight_names(traced: Traced, declared: Mapping[str, Any]) -> list[str]:
     names: list[str] = []
     for number, capture in enumerate(traced.captures):
         if capture.kind == "state":
-            raise InvalidArgumentError("tf.publish: the function draws random numbers: make them an input")
+            raise InvalidArgumentError(f"{who}: the function draws random numbers: make them an input")
         if capture.symbol.spec.dtype == object:
-            raise InvalidArgumentError("tf.publish: the function uses a tensor of strings, which no server has")
+            raise InvalidArgumentError(f"{who}: the function uses a tensor of strings, which no server has")
         label = (capture.value.name or "") if capture.kind == "variable" else ""
         label = _NOT_IN_NAMES.sub("_", label.partition(":")[0].replace("/", ".")).lstrip("._-0123456789")
         label = label or f"constant_{number}"
@@ -226,7 +258,7 @@ def _weight_names(traced: Traced, declared: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _outputs(traced: Traced, name: str) -> dict[str, int]:
+def _outputs(traced: Traced, who: str) -> dict[str, int]:
     """Returns the names of the outputs, and their positions among the engine function's results.
 
     Raises:
@@ -236,12 +268,10 @@ def _outputs(traced: Traced, name: str) -> dict[str, int]:
     is_named = isinstance(traced.structure, Mapping)
     for label, leaf in _labelled(traced.structure, "" if is_named else "output"):
         if leaf.index is None:
-            raise InvalidArgumentError(
-                f"tf.publish({name!r}): {label} is no dense tensor of numbers: return such tensors alone"
-            )
+            raise InvalidArgumentError(f"{who}: {label} is no dense tensor of numbers: return such tensors alone")
         outputs[label] = leaf.index
     if not outputs:
-        raise InvalidArgumentError(f"tf.publish({name!r}): the function returns no tensor")
+        raise InvalidArgumentError(f"{who}: the function returns no tensor")
     return outputs
 
 
