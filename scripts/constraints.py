@@ -21,7 +21,7 @@ HEADER = """\
 def main() -> None:
     """Resolves the project with every extra and writes the file."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
-    command += ["--report", "-", f"{ROOT}[dev,browser,gpu,torch,jax]"]
+    command += ["--report", "-", f"{ROOT}[dev,browser,gpu,torch,jax,pytensor]"]
     report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     versions = {_normalised(item["metadata"]["name"]): item["metadata"]["version"] for item in report["install"]}
     lines = [f"{name}=={version}" for name, version in sorted(versions.items()) if name != "teletape"]

@@ -43,7 +43,7 @@ def test_folders_are_never_import_names(folder: str, statement: str) -> None:
 
 
 #: Libraries whose adapters are not imported where they are absent.
-ADAPTED = {"jax", "torch"}
+ADAPTED = {"jax", "pytensor", "torch"}
 
 
 def modules() -> Iterator[ModuleType]:
