@@ -76,6 +76,14 @@ def test_an_onnx_network_is_published_with_the_names_of_its_file(client: Client)
         np.testing.assert_allclose(answer.values["output"], recorded[f"{name}|y"], rtol=1e-4, atol=1e-5)
 
 
+def test_a_reshape_to_the_size_of_the_batch_is_one_for_every_size(client: Client) -> None:
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.Input((4, 2)), layers.Flatten(), layers.Reshape((2, 4)), layers.Dense(3)])
+    assert tf.publish(model, "flat").inputs[0][2] == ("batch", 4, 2)
+    x = np.random.default_rng(0).normal(size=(5, 4, 2)).astype(np.float32)
+    np.testing.assert_allclose(client.published["flat"].call([x]).values["output"], model(x).numpy(), rtol=1e-5)
+
+
 def test_arguments_and_results_of_any_structure_have_names(client: Client) -> None:
     def loss(batch: dict[str, tf.Tensor], scale: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         error = batch["x"] * scale - batch["y"]
@@ -99,8 +107,8 @@ def test_the_same_content_is_the_same_version(client: Client) -> None:
 def test_what_cannot_be_published_says_why(client: Client) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"give input_signature"):
         tf.publish(lambda x: x, "wrong")
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\(4,\)\} and reshape \{'shape': \(6,\)"):
-        tf.publish(lambda x: tf.reshape(x, [x.shape[0] * 2]), "wrong", [ROWS])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"for the sizes 2 and 3 it has the steps tile"):
+        tf.publish(lambda x: tf.tile(x, [x.shape[0], 1]), "wrong", [ROWS])
     with pytest.raises(tf.errors.InvalidArgumentError, match="draws random numbers"):
         tf.publish(lambda x: x + tf.random.normal([2]), "wrong", [ROWS])
     with pytest.raises(tf.errors.InvalidArgumentError, match="output is no dense tensor"):

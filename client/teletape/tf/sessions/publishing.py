@@ -18,6 +18,7 @@ from teletape.core.sessions.current import current
 from teletape.core.tensors import nest
 from teletape.core.tensors.tensor import TensorLike
 from teletape_engine.commands import Call
+from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import Function as EngineFunction
 
 __all__ = ["Published", "publish"]
@@ -139,7 +140,9 @@ def described(fn: Callable[..., Any], input_signature: Sequence[Any] | None, who
     traced = concrete.traced_with(_SIZES[0])
     declared = _declared(traceable, signature, who)
     if any(isinstance(length, str) for _, _, shape in declared.values() for length in shape):
-        _check_sizes(traced, concrete.traced_with(_SIZES[1]), who)
+        other = concrete.traced_with(_SIZES[1])
+        traced, other = _for_any_size(traced, other), _for_any_size(other, traced)
+        _check_sizes(traced, other, who)
     return Described(traced, declared, _weight_names(traced, declared, who), _outputs(traced, who))
 
 
@@ -196,6 +199,22 @@ def _labelled(structure: Any, label: str) -> Iterator[tuple[str, Any]]:
     children = structure.items() if isinstance(structure, Mapping) else enumerate(structure)
     for key, child in children:
         yield from _labelled(child, f"{label}.{key}" if label else str(key))
+
+
+def _for_any_size(traced: Traced, other: Traced) -> Traced:
+    """Returns a trace with -1 where a reshape has an open size: the only length that the other trace has otherwise."""
+    function, commands = traced.function, list(traced.function.commands)
+    for place, (ours, theirs) in enumerate(zip(commands, other.function.commands, strict=False)):
+        if isinstance(ours, Call) and isinstance(theirs, Call) and ours.op == theirs.op == "reshape":
+            shape, others = list(ours.attrs["shape"]), list(theirs.attrs["shape"])
+            differ = [axis for axis, pair in enumerate(zip(shape, others, strict=False)) if pair[0] != pair[1]]
+            if len(shape) == len(others) and len(differ) == 1 and -1 not in (*shape, *others):
+                shape[differ[0]] = -1
+                commands[place] = replace(ours, attrs={**ours.attrs, "shape": tuple(shape)})
+    if all(ours is before for ours, before in zip(commands, function.commands, strict=True)):
+        return traced
+    general = compile_function(function.inputs, commands, function.outputs, call_sites=function.call_sites)
+    return replace(traced, function=general)
 
 
 def _check_sizes(traced: Traced, other: Traced, who: str) -> None:
