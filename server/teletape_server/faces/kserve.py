@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from starlette.datastructures import State
 
 import teletape_wire as wire
-from teletape_engine.spec import DIFFERENTIABLE, dtype_of
+from teletape_engine.spec import DIFFERENTIABLE, dtype_of, elements
 from teletape_engine.suggestions import with_nearest
 from teletape_server import version
 from teletape_server.faces.applications import answering, face
@@ -145,7 +145,7 @@ def _array(tensor: InputTensor, declared: Declared, part: memoryview | None) -> 
         raise Problem("invalid_request", f"{tensor.name} is {datatype}: {declared}; found {tensor.datatype:.20}")
     dtype = dtype_of(declared.dtype)
     try:
-        flat = np.asarray(tensor.data, dtype) if part is None else np.frombuffer(part, dtype)
+        flat = elements(np.asarray(tensor.data), dtype) if part is None else np.frombuffer(part, dtype)
         return flat.reshape(tensor.shape)
     except (ValueError, TypeError, OverflowError) as error:
         text = f"{tensor.name} has the shape {tensor.shape}, and its elements do not: {error}"

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.datastructures import State
 
 import teletape_wire as wire
-from teletape_engine.spec import dtype_of
+from teletape_engine.spec import dtype_of, elements
 from teletape_engine.suggestions import with_nearest
 from teletape_server.faces.applications import answering, face
 from teletape_server.faces.calls import Array, Caller, off_loop
@@ -169,8 +169,8 @@ def _array(field: str, declared: Declared, value: Any) -> Array:
         array = _decoded(field, value) if isinstance(value, dict) else np.asarray(value)
         if array.dtype != dtype and not np.can_cast(array.dtype, dtype, "same_kind"):
             raise Problem("invalid_request", f"{field} is {declared}; found {array.dtype.name}")
-        return array.astype(dtype, copy=False)
-    except (ValueError, TypeError, binascii.Error) as error:
+        return elements(array, dtype)
+    except (ValueError, TypeError, OverflowError, binascii.Error) as error:
         raise Problem("invalid_request", f"{field} is {declared}; what came is no such array: {error}") from None
 
 
@@ -185,7 +185,7 @@ def _decoded(field: str, value: Mapping[str, Any]) -> Array:
     if encoding == "base64" and data.get("compression") is None:
         return np.frombuffer(base64.b64decode(data.get("buffer", ""), validate=True), dtype).reshape(shape)
     if encoding in ("json", "raw"):
-        return np.asarray(data.get("buffer"), dtype).reshape(shape)
+        return elements(np.asarray(data.get("buffer")), dtype_of(dtype)).reshape(shape)
     text = f"the encoding {encoding!r:.40} with compression {data.get('compression')!r:.40} is not offered"
     raise Problem("invalid_request", f"{field}: {text}: send base64 or json, uncompressed")
 

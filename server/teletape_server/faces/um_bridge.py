@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from starlette.datastructures import State
 
 import teletape_wire as wire
-from teletape_engine.spec import DIFFERENTIABLE, dtype_of
+from teletape_engine.spec import DIFFERENTIABLE, dtype_of, elements
 from teletape_engine.suggestions import with_nearest
 from teletape_server.faces.applications import answering, face
 from teletape_server.faces.calls import Answer, Array, Caller, off_loop
@@ -47,6 +47,7 @@ _DESCRIPTION: Final = "Published functions as models of UM-Bridge."
 _TYPES: Final = {
     "unknown_id": "ModelNotFound",
     "invalid_request": "InvalidInput",
+    "invalid_argument": "InvalidInput",
     "no_gradient_registered": "UnsupportedFeature",
     "unimplemented": "UnsupportedFeature",
 }
@@ -92,7 +93,7 @@ class _Message:
                 "invalid_request",
                 f"{field} has {len(numbers)} numbers; {declared} has {math.prod(shape)}, the product of {list(shape)}",
             )
-        return np.asarray(numbers, dtype_of(declared.dtype)).reshape(shape)
+        return elements(np.asarray(numbers, np.float64), dtype_of(declared.dtype)).reshape(shape)
 
     def shape(self, field: str, declared: Declared) -> tuple[int, ...]:
         """Returns a shape whose named axes have lengths."""
