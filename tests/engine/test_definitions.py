@@ -1,4 +1,4 @@
-"""A function as the commands that define it where there is nothing; sessions like another one; functions over rows."""
+"""A function as the commands that define it if there is nothing; sessions like another one; functions over rows."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Values and derivatives of formulas, compared with those written by hand; explanations of those that do not exist."""
+"""Values and derivatives of formulas, compared with some written by hand; why a gradient does not exist."""
 
 from __future__ import annotations
 
