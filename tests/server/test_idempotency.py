@@ -336,6 +336,9 @@ def test_every_post_may_be_retried() -> None:
             first = walk.send(http, step, **key(step.operation))
             if step.method == "post":
                 retry = walk.send(http, step, **key(step.operation))
+                if "/published/" in step.path:  # a question that changes nothing needs no key
+                    assert retry.status_code == first.status_code
+                    continue
                 assert "Idempotency-Key" in names[step.operation]
                 assert (retry.status_code, retry.content) == (first.status_code, first.content), step.operation
                 assert (REPLAYED in first.headers, retry.headers.get(REPLAYED)) == (False, "true"), step.operation

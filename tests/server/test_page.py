@@ -26,7 +26,7 @@ def test_the_page_may_talk_to_its_own_server_alone(server_url: str) -> None:
 def test_every_file_that_the_page_names_is_there(server_url: str) -> None:
     with httpx.Client(base_url=server_url, trust_env=False) as http:
         named = re.findall(r'(?:src|href)="([^"]+)"', http.get("/docs").text)
-        assert len(named) == 12
+        assert len(named) == 13
         types = {path: ok(http.get("/" + path)).headers["content-type"].partition(";")[0] for path in named}
         assert types["static/vendor/swagger-ui/swagger-ui.css"] == "text/css"
         assert types["static/api/page.js"] == "text/javascript"
