@@ -102,6 +102,15 @@ def test_a_question_that_fails_leaves_the_remainder_as_it_was() -> None:
     assert answer_to(session, "variables-get", {}, id="rest.w", full=True)["value"] == before
 
 
+def test_a_remainder_that_was_deleted_begins_anew() -> None:
+    session = session_with_function()
+    first, second = question(1, part={"top": 4}, remainder="rest"), question(2, part={"top": 100}, remainder="rest")
+    ask(session, "gradient", "f", first)
+    assert answer_to(session, "variables-delete", {}, id="rest.w") == {}
+    [entry] = ask(session, "gradient", "f", second)["derivatives"]
+    np.testing.assert_allclose(whole(entry), gradient(2), rtol=1e-6)
+
+
 # ------------------------------------------------------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     ("fields", "says"),
