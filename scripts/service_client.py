@@ -77,6 +77,8 @@ CLASSES = (
     Class("Tensors", f"{SESSION}/tensors", "The tensors of a session, also results that were kept.", item="Tensor"),
     Class("Tape", f"{SESSION}/tapes/{{tape}}", "A tape of a session.", "Item"),
     Class("Tapes", f"{SESSION}/tapes", "The tapes of a session.", item="Tape"),
+    Class("Accumulator", f"{SESSION}/accumulators/{{accumulator}}", "Sums of gradients of a session.", "Item"),
+    Class("Accumulators", f"{SESSION}/accumulators", "The accumulators of a session.", item="Accumulator"),
     Class("Function", f"{SESSION}/functions/{{function}}", "A function of a session.", "Item"),
     Class("Functions", f"{SESSION}/functions", "The functions of a session.", item="Function"),
     Class(
@@ -89,6 +91,7 @@ CLASSES = (
             ("tensors", "Tensors", "The tensors."),
             ("tapes", "Tapes", "The tapes."),
             ("functions", "Functions", "The functions."),
+            ("accumulators", "Accumulators", "The accumulators."),
         ),
     ),
     Class("Sessions", "/v1/sessions", "Your sessions.", "Watched", item="Session"),

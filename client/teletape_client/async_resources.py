@@ -1188,6 +1188,70 @@ class AsyncTapesWithRawResponse:
         self.delete_several = raw(resource.delete_several)
 
 
+class AsyncAccumulator(AsyncItem[models.Accumulator]):
+    """Sums of gradients of a session."""
+
+    @property
+    def with_raw_response(self) -> AsyncAccumulatorWithRawResponse:
+        """The same methods, which return the response as it came; its `parse()` is the answer."""
+        return AsyncAccumulatorWithRawResponse(self._with(self._options._replace(raw=True)))
+
+    async def get(self, *, as_: Literal["sum", "mean"] | None = None) -> models.Accumulator:
+        """Read an accumulator.
+
+        Returns the sum of the gradients that were added with their weights, or their mean, and the numbers of
+        batches. A question for gradients with `accumulate` creates it.
+
+        Args:
+            as_: Sum: of the gradients with their weights; mean: that divided by the weight.
+        """
+        answer: models.Accumulator = await self._send(
+            Call("GET", self._path, models.Accumulator.read, query={"as": as_}, offers_file=True, has_full=True)
+        )
+        return answer
+
+    async def delete(self) -> None:
+        """Reset an accumulator.
+
+        Forgets its sums and its batches: the next question that names it begins anew.
+        """
+        await self._send(Call("DELETE", self._path, None))
+
+
+class AsyncAccumulatorWithRawResponse:
+    """The methods of `AsyncAccumulator`, which return the response as it came."""
+
+    def __init__(self, resource: AsyncAccumulator) -> None:
+        self.get = raw(resource.get)
+        self.delete = raw(resource.delete)
+
+
+class AsyncAccumulators(AsyncCollection[AsyncAccumulator]):
+    """The accumulators of a session."""
+
+    _item = AsyncAccumulator
+
+    @property
+    def with_raw_response(self) -> AsyncAccumulatorsWithRawResponse:
+        """The same methods, which return the response as it came; its `parse()` is the answer."""
+        return AsyncAccumulatorsWithRawResponse(self._with(self._options._replace(raw=True)))
+
+    async def list(self) -> models.AccumulatorList:
+        """List the accumulators.
+
+        Lists their ids, counts and weights.
+        """
+        answer: models.AccumulatorList = await self._send(Call("GET", self._path, models.AccumulatorList.read))
+        return answer
+
+
+class AsyncAccumulatorsWithRawResponse:
+    """The methods of `AsyncAccumulators`, which return the response as it came."""
+
+    def __init__(self, resource: AsyncAccumulators) -> None:
+        self.list = raw(resource.list)
+
+
 class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
     """A function of a session."""
 
@@ -1281,6 +1345,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        accumulate: params.Accumulate | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
@@ -1305,6 +1371,9 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             fetch: Names of outputs to return in `values`; default: none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            accumulate: Add the gradients to an accumulator of the session, once for each number of a batch; they
+                are not answered then.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
                 and is added to the next gradient with this remainder.
             **named: Inputs by their names.
@@ -1326,6 +1395,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "accumulate": accumulate,
+                    "numeric": numeric,
                     "remainder": remainder,
                 },
                 takes_file=True,
@@ -1351,6 +1422,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        accumulate: params.Accumulate | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
@@ -1373,6 +1446,9 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             fetch: Names of outputs to return in `values`; default: all.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            accumulate: Add the gradients to an accumulator of the session, once for each number of a batch; they
+                are not answered then.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
                 and is added to the next gradient with this remainder.
             **named: Inputs by their names.
@@ -1394,6 +1470,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "accumulate": accumulate,
+                    "numeric": numeric,
                     "remainder": remainder,
                 },
                 takes_file=True,
@@ -1704,6 +1782,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        accumulate: params.Accumulate | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
@@ -1726,6 +1806,9 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
             fetch: Names of outputs to return in `values`; default: none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            accumulate: Add the gradients to an accumulator of the session, once for each number of a batch; they
+                are not answered then.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
                 and is added to the next gradient with this remainder.
             **named: Inputs by their names.
@@ -1747,6 +1830,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "accumulate": accumulate,
+                    "numeric": numeric,
                     "remainder": remainder,
                 },
                 takes_file=True,
@@ -2207,6 +2292,11 @@ class AsyncSession(AsyncContext[models.Session]):
         return AsyncFunctions(self._connection, self._options, f"{self._path}/functions")
 
     @property
+    def accumulators(self) -> AsyncAccumulators:
+        """The accumulators."""
+        return AsyncAccumulators(self._connection, self._options, f"{self._path}/accumulators")
+
+    @property
     def with_raw_response(self) -> AsyncSessionWithRawResponse:
         """The same methods, which return the response as it came; its `parse()` is the answer."""
         return AsyncSessionWithRawResponse(self._with(self._options._replace(raw=True)))
@@ -2630,6 +2720,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2650,6 +2741,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2668,6 +2760,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "numeric": numeric,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2691,6 +2784,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2711,6 +2805,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2729,6 +2824,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "numeric": numeric,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2752,6 +2848,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2772,6 +2869,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2790,6 +2888,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "numeric": numeric,
                     "exact": exact,
                 },
                 takes_file=True,

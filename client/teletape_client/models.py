@@ -72,6 +72,61 @@ Reason: TypeAlias = Literal[
 ]
 
 
+class Accumulated(Model):
+    """An accumulator after a question.
+
+    Attributes:
+        count: Batches that were added.
+        weight: Of all of them together.
+        added: Whether this question has added its batch; false: it was there.
+    """
+
+    id: str
+    count: int
+    weight: float
+    added: bool
+
+
+class Accumulator(Model):
+    """An accumulator.
+
+    Attributes:
+        count: Batches that were added.
+        weight: Of all of them together.
+        batches: The numbers of the batches that were added, as ranges: the first and the last of each.
+        values: The sum or the mean, by source.
+    """
+
+    id: str
+    count: int
+    weight: float
+    batches: list[list[int]]
+    values: dict[str, Array]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"values": map_of(tensor)}
+
+
+class AccumulatorState(Model):
+    """An accumulator without its sums.
+
+    Attributes:
+        count: Batches that were added.
+        weight: Of all of them together.
+    """
+
+    id: str
+    count: int
+    weight: float
+
+
+class AccumulatorList(Model):
+    """The session's accumulators."""
+
+    accumulators: list[AccumulatorState]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"accumulators": list_of(AccumulatorState.read)}
+
+
 class SessionProblem(Model):
     """A problem that a session's process has answered.
 
@@ -472,6 +527,22 @@ class FunctionDerivative(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"value": tensor, "why": Why.read, "part": PartOfGradient.read}
 
 
+class NumericFacts(Model):
+    """How derivatives were computed by differences.
+
+    Attributes:
+        evaluations: Runs of the function: two for each element of a source.
+        chunks: The runs of a chunk go at once: as many as memory has room for.
+        vectorized: Whether the runs of a chunk go by the ops' batch rules; false: one by one.
+        why: Why they run one by one.
+    """
+
+    evaluations: int
+    chunks: int
+    vectorized: bool
+    why: str | None = None
+
+
 class MapFacts(Model):
     """How a function was run for each entry of a map.
 
@@ -494,6 +565,8 @@ class FunctionDerivatives(BySource):
     Attributes:
         values: The outputs in `fetch`, by name.
         per_example: Of a question with `per_example`.
+        accumulator: Of a question with `accumulate`.
+        numeric: Of a question with `numeric`.
         map: Of a map; other answers have no such member.
     """
 
@@ -501,12 +574,16 @@ class FunctionDerivatives(BySource):
     bytes_in_use: int
     derivatives: list[FunctionDerivative]
     per_example: ExampleNorms | None = None
+    accumulator: Accumulated | None = None
+    numeric: NumericFacts | None = None
     map: MapFacts | None = None
 
     _readers: ClassVar[Mapping[str, Reader]] = {
         "values": map_of(tensor),
         "derivatives": list_of(FunctionDerivative.read),
         "per_example": ExampleNorms.read,
+        "accumulator": Accumulated.read,
+        "numeric": NumericFacts.read,
         "map": MapFacts.read,
     }
 
@@ -1259,6 +1336,8 @@ class PublishedFunctionDerivatives(BySource):
     Attributes:
         values: The outputs in `fetch`, by name.
         per_example: Of a question with `per_example`.
+        accumulator: Of a question with `accumulate`.
+        numeric: Of a question with `numeric`.
         map: Of a map; other answers have no such member.
         batch: How it was computed.
     """
@@ -1267,6 +1346,8 @@ class PublishedFunctionDerivatives(BySource):
     bytes_in_use: int
     derivatives: list[FunctionDerivative]
     per_example: ExampleNorms | None = None
+    accumulator: Accumulated | None = None
+    numeric: NumericFacts | None = None
     map: MapFacts | None = None
     batch: BatchFacts
 
@@ -1274,6 +1355,8 @@ class PublishedFunctionDerivatives(BySource):
         "values": map_of(tensor),
         "derivatives": list_of(FunctionDerivative.read),
         "per_example": ExampleNorms.read,
+        "accumulator": Accumulated.read,
+        "numeric": NumericFacts.read,
         "map": MapFacts.read,
         "batch": BatchFacts.read,
     }

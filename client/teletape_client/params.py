@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from teletape_client.tensors.values import Id, Input, TensorInput
 
 
+class Accumulate(TypedDict, total=False):
+    """The accumulator that gradients are added to, and which batch they are of."""
+
+    into: Required[str]
+    batch: Required[int]
+    weight: float
+    gradients: bool
+
+
 class AccumulatorCloseCommand(TypedDict, total=False):
     """The accumulator stops following ops; its tangents stay."""
 
@@ -541,6 +550,12 @@ class NewFunction(TypedDict, total=False):
     inputs: Sequence[str] | None
     steps: Sequence[Step] | None
     outputs: Sequence[str] | None
+
+
+class NumericSettings(TypedDict, total=False):
+    """How derivatives are computed by differences."""
+
+    step: float | None
 
 
 class OpCall(TypedDict, total=False):

@@ -1183,6 +1183,70 @@ class TapesWithRawResponse:
         self.delete_several = raw(resource.delete_several)
 
 
+class Accumulator(Item[models.Accumulator]):
+    """Sums of gradients of a session."""
+
+    @property
+    def with_raw_response(self) -> AccumulatorWithRawResponse:
+        """The same methods, which return the response as it came; its `parse()` is the answer."""
+        return AccumulatorWithRawResponse(self._with(self._options._replace(raw=True)))
+
+    def get(self, *, as_: Literal["sum", "mean"] | None = None) -> models.Accumulator:
+        """Read an accumulator.
+
+        Returns the sum of the gradients that were added with their weights, or their mean, and the numbers of
+        batches. A question for gradients with `accumulate` creates it.
+
+        Args:
+            as_: Sum: of the gradients with their weights; mean: that divided by the weight.
+        """
+        answer: models.Accumulator = self._send(
+            Call("GET", self._path, models.Accumulator.read, query={"as": as_}, offers_file=True, has_full=True)
+        )
+        return answer
+
+    def delete(self) -> None:
+        """Reset an accumulator.
+
+        Forgets its sums and its batches: the next question that names it begins anew.
+        """
+        self._send(Call("DELETE", self._path, None))
+
+
+class AccumulatorWithRawResponse:
+    """The methods of `Accumulator`, which return the response as it came."""
+
+    def __init__(self, resource: Accumulator) -> None:
+        self.get = raw(resource.get)
+        self.delete = raw(resource.delete)
+
+
+class Accumulators(Collection[Accumulator]):
+    """The accumulators of a session."""
+
+    _item = Accumulator
+
+    @property
+    def with_raw_response(self) -> AccumulatorsWithRawResponse:
+        """The same methods, which return the response as it came; its `parse()` is the answer."""
+        return AccumulatorsWithRawResponse(self._with(self._options._replace(raw=True)))
+
+    def list(self) -> models.AccumulatorList:
+        """List the accumulators.
+
+        Lists their ids, counts and weights.
+        """
+        answer: models.AccumulatorList = self._send(Call("GET", self._path, models.AccumulatorList.read))
+        return answer
+
+
+class AccumulatorsWithRawResponse:
+    """The methods of `Accumulators`, which return the response as it came."""
+
+    def __init__(self, resource: Accumulators) -> None:
+        self.list = raw(resource.list)
+
+
 class Function(Item[models.NewFunctionAnswer]):
     """A function of a session."""
 
@@ -1276,6 +1340,8 @@ class Function(Item[models.NewFunctionAnswer]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        accumulate: params.Accumulate | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
@@ -1300,6 +1366,9 @@ class Function(Item[models.NewFunctionAnswer]):
             fetch: Names of outputs to return in `values`; default: none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            accumulate: Add the gradients to an accumulator of the session, once for each number of a batch; they
+                are not answered then.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
                 and is added to the next gradient with this remainder.
             **named: Inputs by their names.
@@ -1321,6 +1390,8 @@ class Function(Item[models.NewFunctionAnswer]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "accumulate": accumulate,
+                    "numeric": numeric,
                     "remainder": remainder,
                 },
                 takes_file=True,
@@ -1346,6 +1417,8 @@ class Function(Item[models.NewFunctionAnswer]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        accumulate: params.Accumulate | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
@@ -1368,6 +1441,9 @@ class Function(Item[models.NewFunctionAnswer]):
             fetch: Names of outputs to return in `values`; default: all.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            accumulate: Add the gradients to an accumulator of the session, once for each number of a batch; they
+                are not answered then.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
                 and is added to the next gradient with this remainder.
             **named: Inputs by their names.
@@ -1389,6 +1465,8 @@ class Function(Item[models.NewFunctionAnswer]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "accumulate": accumulate,
+                    "numeric": numeric,
                     "remainder": remainder,
                 },
                 takes_file=True,
@@ -1699,6 +1777,8 @@ class Function(Item[models.NewFunctionAnswer]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        accumulate: params.Accumulate | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         remainder: str | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
@@ -1721,6 +1801,9 @@ class Function(Item[models.NewFunctionAnswer]):
             fetch: Names of outputs to return in `values`; default: none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            accumulate: Add the gradients to an accumulator of the session, once for each number of a batch; they
+                are not answered then.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             remainder: With `part`: the rest of each gradient stays in the session's variable {remainder}.{source},
                 and is added to the next gradient with this remainder.
             **named: Inputs by their names.
@@ -1742,6 +1825,8 @@ class Function(Item[models.NewFunctionAnswer]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "accumulate": accumulate,
+                    "numeric": numeric,
                     "remainder": remainder,
                 },
                 takes_file=True,
@@ -2202,6 +2287,11 @@ class Session(Context[models.Session]):
         return Functions(self._connection, self._options, f"{self._path}/functions")
 
     @property
+    def accumulators(self) -> Accumulators:
+        """The accumulators."""
+        return Accumulators(self._connection, self._options, f"{self._path}/accumulators")
+
+    @property
     def with_raw_response(self) -> SessionWithRawResponse:
         """The same methods, which return the response as it came; its `parse()` is the answer."""
         return SessionWithRawResponse(self._with(self._options._replace(raw=True)))
@@ -2625,6 +2715,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2645,6 +2736,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2663,6 +2755,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "numeric": numeric,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2686,6 +2779,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2706,6 +2800,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2724,6 +2819,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "numeric": numeric,
                     "exact": exact,
                 },
                 takes_file=True,
@@ -2747,6 +2843,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         fetch: Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
+        numeric: bool | params.NumericSettings | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -2767,6 +2864,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 none.
             per_example: Clip the gradient of each example, and sum them, without all of them being there at a time.
             part: Answer a part of each gradient alone.
+            numeric: Compute the gradients by central differences, from the function's values alone. Default: false.
             exact: Compute this call by itself, so that no other call changes its last bits. Default: false.
             **named: Inputs by their names.
         """
@@ -2785,6 +2883,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "fetch": fetch,
                     "per_example": per_example,
                     "part": part,
+                    "numeric": numeric,
                     "exact": exact,
                 },
                 takes_file=True,

@@ -63,6 +63,7 @@ NO_LIMIT = {
     "teletape_server.handlers.functions.forms._MOST_FORMS": "a cache: beyond it things are computed again",
     "teletape.adapters.wrapping.N_MAX": "the default of a parameter, which docs/adapters.md names",
     "teletape.conformity.checks._PATIENCE": "the wait for an answer in a check of another server",
+    "teletape_server.handlers.functions.gradients.numeric._CHUNK_BYTES": "how evaluations are dealt out to chunks",
     "teletape_server.handlers.functions.gradients.per_example._CHUNK_BYTES": "how examples are dealt out to chunks",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",
 }

@@ -107,6 +107,20 @@ def test_a_map_is_a_call_for_each_entry_with_the_declared_shapes(http: httpx.Cli
     assert "inputs.y" in detail
 
 
+@pytest.mark.parametrize("question", ["gradient", "value_and_gradient"])
+def test_gradients_by_differences_are_those_of_the_ops(http: httpx.Client, path: str, question: str) -> None:
+    body = {"inputs": INPUTS, "sources": ["x", "w"]}
+    exact = ok(http.post(f"{path}/{question}", json=body)).json()
+    answer = ok(http.post(f"{path}/{question}", json=body | {"numeric": True})).json()
+    assert answer["numeric"] == {"evaluations": 2 * (4 + 2), "chunks": 1, "vectorized": True}
+    for left, right in zip(answer["derivatives"], exact["derivatives"], strict=True):
+        np.testing.assert_allclose(left["value"]["data"], right["value"]["data"], rtol=2e-3, atol=2e-3)
+    assert answer["values"] == exact["values"]
+    problem(
+        http.post(f"{path}/{question}", json=body | {"accumulate": {"into": "a", "batch": 0}}), 422, "invalid_request"
+    )
+
+
 def tensors(answer: Any) -> list[Any]:
     """The elements of all tensors in an answer."""
     if isinstance(answer, list):

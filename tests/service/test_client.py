@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import numpy as np
@@ -20,6 +21,7 @@ from teletape_client import (
     SessionEndedError,
     SparseGradient,
     models,
+    params,
 )
 from teletape_client.resources import Function, Session
 from teletape_client.tensors.bodies import BINARY_ABOVE
@@ -180,6 +182,23 @@ def test_a_question_that_is_asked_again_has_the_same_answer_to_the_bit(error: Fu
     assert sizes == {900}
 
 
+def test_gradients_are_accumulated_over_calls(error: Function, session: Session) -> None:
+    x, w, y = RNG.normal(size=(8, 3)), RNG.normal(size=3), RNG.normal(size=8)
+    for number, rows in enumerate([slice(5), slice(5, 8), slice(5)]):
+        batch: params.Accumulate = {"into": "total", "batch": number % 2, "weight": 0.5}
+        answer = error.gradient(x=x[rows], w=w, y=y[rows], wrt=["w"], accumulate=batch)
+        assert answer.accumulator is not None
+        assert answer.accumulator.added is (number < 2)
+    total = session.accumulators["total"].get()
+    np.testing.assert_allclose(total.values["w"], x.T @ (x @ w - y))
+    np.testing.assert_allclose(session.accumulators["total"].get(as_="mean").values["w"], total.values["w"])
+    assert (total.count, total.weight, total.batches) == (2, 1.0, [[0, 1]])
+    [listed] = session.accumulators.list().accumulators
+    assert listed.id == "total"
+    session.accumulators["total"].delete()
+    assert session.accumulators.list().accumulators == []
+
+
 def test_a_function_that_assigns_is_never_asked_without_a_key(session: Session) -> None:
     session.variables.create(1.0, id="n")
     count = session.functions.create(
@@ -194,6 +213,16 @@ def test_a_function_that_assigns_is_never_asked_without_a_key(session: Session) 
         response = count.with_raw_response.value_and_gradient(n="n")
         assert "Idempotency-Key" in response.http.request.headers
     assert session.variables["n"].get().value == 5.0
+
+
+@pytest.mark.parametrize(
+    "keeping", [{"part": {"top": 1}, "remainder": "rest"}, {"accumulate": {"into": "total", "batch": 0}}]
+)
+def test_a_question_that_keeps_something_is_never_asked_without_a_key(session: Session, keeping: Any) -> None:
+    function = session.functions.create(text="y = sum(w * w)")
+    for _ in range(4):
+        response = function.with_raw_response.gradient(w=[1.0, 2.0], wrt=["w"], **keeping)
+        assert "Idempotency-Key" in response.http.request.headers
 
 
 def test_the_raw_response_has_headers_and_the_answer(error: Function) -> None:

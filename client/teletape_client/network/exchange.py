@@ -44,6 +44,7 @@ LONGEST_WAIT: Final = 10.0  #: The longest wait between two attempts, in seconds
 TIME_LIMIT: Final = "Teletape-Time-Limit"  #: The header with the seconds that a request may take from its arrival.
 FAREWELL: Final = 1.0  #: Seconds that each request of a cancellation may take.
 _PART: Final = b'"complete"'  #: A part of each answer that does not have all elements of a tensor.
+_KEEP: Final = ("outputs", "remainder", "accumulate")  #: Fields of questions that keep something in the session.
 _TICK: Final = 0.02  #: Seconds before the deadline in which no attempt begins.
 _BUSY: Final = frozenset((429, 502, 503, 504))
 _GONE: Final = frozenset((404, 410))
@@ -137,7 +138,8 @@ class Attempt:
     def _is_question(self) -> bool:
         """Whether the call keeps nothing, if its function assigns nothing."""
         is_asked = bool(self.call.function) and self.is_json and not self.events
-        return is_asked and not (self.call.fields or {}).get("outputs")
+        fields = self.call.fields or {}
+        return is_asked and not any(fields.get(name) for name in _KEEP)
 
     def _is_pure(self) -> Generator[Action, Any, bool]:
         """Returns whether the function assigns to no variable; one request asks the server."""

@@ -10,5 +10,6 @@ from teletape_server.handlers.session import variables, tensors
 from teletape_server.handlers.tapes import tapes, questions, explain, graphs, nodes, checks, reset
 from teletape_server.handlers.session import ops
 from teletape_server.handlers.functions import functions, function_questions, loops, training
+from teletape_server.handlers.functions.gradients import accumulators
 from teletape_server.handlers.session import batches, run
 from teletape_server.handlers.published import preparing, answering

@@ -122,10 +122,15 @@ def json_result(value: Any, **facts: Any) -> Result:
     return _Unwritten(wire.JSON_TYPE, [], 0, facts, value)
 
 
+def value_of(result: Result) -> Any:
+    """Returns the value of a result that is not written yet."""
+    assert isinstance(result, _Unwritten), "a result of `json_result`"
+    return result.value
+
+
 def with_member(result: Result, name: str, value: Any) -> Result:
     """Returns a result that is not written yet with one more member."""
-    assert isinstance(result, _Unwritten), "a result of `json_result`"
-    return json_result({**result.value, name: value}, **result.facts)
+    return json_result({**value_of(result), name: value}, **result.facts)
 
 
 def written(result: Result, accept: str | None) -> Result:

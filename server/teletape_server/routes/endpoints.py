@@ -47,6 +47,7 @@ _PATH: Final = {
     "tensor": Annotated[str, path_id_of("tensor", "x")],
     "tape": Annotated[str, path_id_of("tape", "tape")],
     "function": Annotated[str, path_id_of("function", "squared_error")],
+    "accumulator": Annotated[str, path_id_of("accumulator", "gradients")],
     "node": Annotated[str, Path(description="The id of a node in the tape's graph", examples=["n0"])],
 }
 _DEFAULTS: Final = dict.fromkeys(("dtype", "shape", "key", "prefer", "time_limit", "if_match", "if_none_match"))

@@ -39,6 +39,7 @@ def ask(
     per_source: str | None = None,
     per_target: str | None = None,
     fetches_all: bool = False,
+    answers_derivatives: bool = True,
 ) -> Result:
     """Runs a function on a tape, or in forward mode, and answers one question to it.
 
@@ -50,6 +51,7 @@ def ask(
         per_source: The field that has a member for each source, if there is one.
         per_target: The field that has a member for each target, if there is one.
         fetches_all: Whether all outputs are returned if none is chosen.
+        answers_derivatives: Whether the answer has their elements; else they stay under the ids in `outputs` alone.
     """
     per_each = per_source or per_target
     members = getattr(body, per_each) if per_each else None
@@ -65,7 +67,8 @@ def ask(
         else:
             part = parts.part(0)
             question = part.question
-            ids_to_fetch = [*[question.outputs[name] for name in question.fetched], *question.ids]
+            ids_to_fetch = [question.outputs[name] for name in question.fetched]
+            ids_to_fetch += question.ids if answers_derivatives else []
             batch = question_batch(request, part.commands, question.names, ids_to_fetch, replace=body.replace)
             answer = run_question(session, request, batch)
             kinds = kinds_of(answer)

@@ -6,7 +6,7 @@ A tape answers all questions but jvp, which the forward mode answers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from teletape_engine.commands import CheckGradients, Explain
 from teletape_engine.commands.results import Facts
@@ -16,6 +16,8 @@ from teletape_server.handlers.endpoints import WORK, Handler, endpoint
 from teletape_server.handlers.execution import described
 from teletape_server.handlers.functions.asking import ask, ask_sparse
 from teletape_server.handlers.functions.bound_calls import bound_call, in_order
+from teletape_server.handlers.functions.gradients.accumulators import ask_accumulated
+from teletape_server.handlers.functions.gradients.numeric import ask_numeric
 from teletape_server.handlers.functions.gradients.parts import ask_part
 from teletape_server.handlers.functions.gradients.per_example import ask_per_example
 from teletape_server.handlers.functions.question_commands import chosen_targets, question_batch, recorded, run_question
@@ -53,13 +55,23 @@ def _question(name: str, answer: type[FunctionAnswer], summary: str) -> Callable
 
 
 def _gradients(
-    session: Session, request: Request, body: FunctionGradientQuestion, *, fetches_all: bool = False
+    session: Session,
+    request: Request,
+    body: FunctionGradientQuestion,
+    *,
+    fetches_all: bool = False,
+    answers_derivatives: bool = True,
 ) -> Result:
-    if body.per_example is not None:
-        return ask_per_example(session, request, body, fetches_all=fetches_all)
+    if body.accumulate is not None:
+        return ask_accumulated(session, request, body, _gradients, fetches_all=fetches_all)
     if body.part is not None:
         return ask_part(session, request, body, fetches_all=fetches_all)
-    return ask(session, request, "gradient", body, per_target="output_gradients", fetches_all=fetches_all)
+    shown: dict[str, Any] = {"fetches_all": fetches_all, "answers_derivatives": answers_derivatives}
+    if body.numeric:
+        return ask_numeric(session, request, body, **shown)
+    if body.per_example is not None:
+        return ask_per_example(session, request, body, **shown)
+    return ask(session, request, "gradient", body, per_target="output_gradients", **shown)
 
 
 @_question("gradient", FunctionDerivatives, "Compute a function's gradients")

@@ -33,7 +33,7 @@ from teletape_server.handlers.tapes.questions import hessian_outputs, kept_outpu
 #: Fields of a question that are no fields of its command.
 NOT_FIELDS: Final = (
     *("inputs", "map", "targets", "sources", "outputs", "replace", "fetch", "tangents"),
-    *("per_example", "part", "remainder"),
+    *("per_example", "part", "remainder", "accumulate", "numeric"),
 )
 
 

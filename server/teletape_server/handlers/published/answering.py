@@ -160,7 +160,7 @@ def _groups(version: Version, question: str, calls: Sequence[_Call]) -> list[_Gr
 
 def _stack(version: Version, question: str, call: _Call) -> Stack | None:
     """Returns how a call is computed with others; None: it cannot be."""
-    if any(getattr(call.fields, field, None) is not None for field in ("map", "per_example", "part")):
+    if any(getattr(call.fields, field, None) for field in ("map", "per_example", "part", "numeric")):
         return None
     if call.known is not None and call.known.stack is not None:
         known: Stack = call.known.stack

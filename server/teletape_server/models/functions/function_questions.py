@@ -10,6 +10,16 @@ from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_server.models.base import Answer, Body, Input, Name, Outputs, Replace, TensorValue, examples
 from teletape_server.models.explanations import Why
 from teletape_server.models.functions.functions import Inputs, MapAxes, MapFacts
+from teletape_server.models.functions.gradient_fields import (
+    Accumulate,
+    Accumulated,
+    ExampleNorms,
+    GradientPart,
+    NumericFacts,
+    NumericSettings,
+    PartOfGradient,
+    PerExample,
+)
 from teletape_server.models.tapes.checks import CheckSettings
 from teletape_server.models.tapes.questions import (
     Derivative,
@@ -44,53 +54,6 @@ FetchedOutputs = Annotated[
 _WEIGHTS = "A weight for each target, of its shape; null: ones. In a map one for all entries, or a stack of them"
 
 
-class PerExample(Body):
-    """How the gradients of examples are clipped and summed."""
-
-    axis: Annotated[
-        int | None,
-        Field(
-            description="The axis of the examples in all inputs that are no sources: the function takes batches, and "
-            "each example is a batch of 1. Without it `map` names the axes, or it is 0"
-        ),
-    ] = None
-    clip: Annotated[
-        float | None,
-        Field(gt=0, strict=False, description="The bound of the norm of an example's gradient over all sources"),
-    ] = None
-    returns: Annotated[
-        Literal["sum", "norms", "statistics"],
-        Field(
-            alias="return",
-            description="sum: of the clipped gradients; norms: of each example; statistics: mean, median, smallest and "
-            "largest norm",
-        ),
-    ] = "sum"
-
-
-class GradientPart(Body):
-    """The part of each gradient that is answered: exactly one of the fields."""
-
-    top: Annotated[
-        int | None,
-        Field(ge=1, description="This many elements of the largest magnitude, or all"),
-    ] = None
-    rows: Annotated[
-        list[Annotated[int, Field(ge=0)]] | None,
-        Field(min_length=1, max_length=MAX_ITEMS, description="Numbers of rows along axis 0, each once"),
-    ] = None
-    dtype: Annotated[Literal["bfloat16", "float16"] | None, Field(description="All elements, with fewer bits")] = None
-
-    @model_validator(mode="after")
-    def _is_one(self) -> Self:
-        chosen = [name for name in ("top", "rows", "dtype") if getattr(self, name) is not None]
-        if len(chosen) != 1:
-            raise ValueError(f"has exactly one of top, rows and dtype; found {', '.join(chosen) or 'none'}")
-        if self.rows is not None and len(set(self.rows)) != len(self.rows):
-            raise ValueError("rows: each is there once")
-        return self
-
-
 class FunctionGradientQuestion(Body):
     """Asks for the gradient of the targets' sum with respect to each source."""
 
@@ -119,6 +82,17 @@ class FunctionGradientQuestion(Body):
         Field(description="Clip the gradient of each example, and sum them, without all of them being there at a time"),
     ] = None
     part: Annotated[GradientPart | None, Field(description="Answer a part of each gradient alone")] = None
+    accumulate: Annotated[
+        Accumulate | None,
+        Field(
+            description="Add the gradients to an accumulator of the session, once for each number of a batch; they "
+            "are not answered then"
+        ),
+    ] = None
+    numeric: Annotated[
+        bool | NumericSettings,
+        Field(description="Compute the gradients by central differences, from the function's values alone"),
+    ] = False
     remainder: Annotated[
         Name | None,
         Field(
@@ -136,6 +110,15 @@ class FunctionGradientQuestion(Body):
 
 class ValueAndGradientQuestion(FunctionGradientQuestion):
     """Asks for a function's outputs and the gradient of the targets' sum with respect to each source."""
+
+    model_config = examples(
+        accumulate={
+            "inputs": [[1.5, 2.5], [0.5, 0.5]],
+            "sources": ["a"],
+            "accumulate": {"into": "gradients", "batch": 17, "weight": 32, "gradients": True},
+        },
+        numbers={"inputs": [[1.5, 2.5], [0.5, 0.5]], "sources": ["a"]},
+    )
 
     fetch: Annotated[
         list[str] | None,
@@ -291,27 +274,6 @@ class FunctionAnswer(Answer):
 OfAMap = Annotated[MapFacts | None, Field(description="Of a map; other answers have no such member")]
 
 
-class ExampleNorms(Answer):
-    """The norms of the gradients of examples, before they were clipped."""
-
-    size: Annotated[int, Field(description="Examples")]
-    clipped: Annotated[int, Field(description="Examples whose norm was above the bound")]
-    vectorized: Annotated[bool, Field(description="Whether examples run at once by the ops' batch rules")]
-    norms: Annotated[list[float] | None, Field(description="With `return` norms: of each example")] = None
-    mean: Annotated[float | None, Field(description="With `return` statistics")] = None
-    median: float | None = None
-    smallest: float | None = None
-    largest: float | None = None
-
-
-class PartOfGradient(Answer):
-    """Some elements or rows of a gradient."""
-
-    indices: Annotated[TensorValue, Field(description="Of elements in row-major order, or numbers of rows")]
-    values: Annotated[TensorValue, Field(description="The elements, or the rows")]
-    shape: Annotated[list[int], Field(description="Of the whole gradient")]
-
-
 class FunctionDerivative(Derivative):
     """The derivative with respect to one source, or a part of it."""
 
@@ -325,6 +287,8 @@ class FunctionDerivatives(FunctionAnswer):
 
     derivatives: list[FunctionDerivative]
     per_example: Annotated[ExampleNorms | None, Field(description="Of a question with `per_example`")] = None
+    accumulator: Annotated[Accumulated | None, Field(description="Of a question with `accumulate`")] = None
+    numeric: Annotated[NumericFacts | None, Field(description="Of a question with `numeric`")] = None
     map: OfAMap = None
 
 

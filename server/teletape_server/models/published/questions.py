@@ -19,7 +19,7 @@ from teletape_server.models.session.ops import OpResults
 from teletape_server.models.tapes.checks import CheckReport
 
 #: Fields that name things of a session, or say what of a result stays in it.
-_OF_SESSIONS: Final = ("outputs", "remainder", "tape", *Results.model_fields)
+_OF_SESSIONS: Final = ("outputs", "remainder", "accumulate", "tape", *Results.model_fields)
 
 Inputs = Annotated[
     Annotated[list[Tensor], Field(max_length=MAX_ITEMS), Tag(BY_POSITION)]

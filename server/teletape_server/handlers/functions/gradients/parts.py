@@ -37,8 +37,8 @@ def ask_part(session: Session, request: Request, body: Any, *, fetches_all: bool
         body: A question for gradients, with `part`.
         fetches_all: Whether all outputs are returned if none is chosen.
     """
-    for field in ("map", "per_example", "outputs"):
-        if getattr(body, field) is not None:
+    for field in ("map", "per_example", "outputs", "numeric"):
+        if getattr(body, field) not in (None, False):
             raise InvalidRequestError(f"{field}: a part is of a single gradient, and is not kept: leave {field} out")
     call = bound_call(session, path_id(request.params["id"]), body.inputs, body.sources)
     targets = chosen_targets(call.function, list(call.outputs), body.targets)

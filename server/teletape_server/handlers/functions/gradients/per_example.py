@@ -33,7 +33,9 @@ from teletape_server.handlers.tapes.questions import kept_outputs
 _CHUNK_BYTES: Final = 1 << 20
 
 
-def ask_per_example(session: Session, request: Request, body: Any, *, fetches_all: bool) -> Result:
+def ask_per_example(
+    session: Session, request: Request, body: Any, *, fetches_all: bool, answers_derivatives: bool = True
+) -> Result:
     """Answers the sum of clipped gradients, or what is known of their norms.
 
     Args:
@@ -41,6 +43,7 @@ def ask_per_example(session: Session, request: Request, body: Any, *, fetches_al
         request: The request.
         body: A question for gradients, with `per_example`.
         fetches_all: Whether all outputs are returned if none is chosen.
+        answers_derivatives: Whether the answer has their elements; else they stay under the ids in `outputs` alone.
     """
     question = _PerExample(session, request, body, fetches_all=fetches_all)
     norms = question.norms()
@@ -65,7 +68,7 @@ def ask_per_example(session: Session, request: Request, body: Any, *, fetches_al
             "median": float(np.median(norms)),
         }
     else:
-        values, derivatives = question.sums(factors)
+        values, derivatives = question.sums(factors, answers_derivatives=answers_derivatives)
     bytes_in_use = session.estimated_bytes()
     answer = {"values": values, "derivatives": derivatives, "per_example": facts, "bytes_in_use": bytes_in_use}
     return json_result(answer, bytes_in_use=bytes_in_use)
@@ -126,7 +129,9 @@ class _PerExample:
         return norms
 
     # ------------------------------------------------------------------------------------------------ the second pass
-    def sums(self, factors: np.ndarray[Any, Any]) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
+    def sums(
+        self, factors: np.ndarray[Any, Any], *, answers_derivatives: bool
+    ) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
         """Returns the outputs of all examples, and the sum of the gradients with these factors."""
         session = self._session
         chunks = self.mapped.chunks(self.mapped.rows_at_once("gradient", (), ()))
@@ -147,22 +152,21 @@ class _PerExample:
                     columns[name].append(call.outputs[name])
                 answer = self._run(commands, (*total, *[call.outputs[name] for name in self._fetched]))
                 kinds = kinds_of(answer) if not number else kinds
-            return self._joined(total, columns, kinds)
+            return self._joined(total, columns, kinds, answers_derivatives=answers_derivatives)
         finally:
             left = [id for id in (*total, *[id for column in columns.values() for id in column]) if session.names(id)]
             session.execute(Batch((), tuple(left)))
 
     def _joined(
-        self, total: Sequence[Id], columns: Mapping[str, Sequence[Id]], kinds: Kinds
+        self, total: Sequence[Id], columns: Mapping[str, Sequence[Id]], kinds: Kinds, *, answers_derivatives: bool
     ) -> tuple[Mapping[str, Any], list[dict[str, Any]]]:
         """Returns outputs and derivatives as answers have them, from those of the chunks."""
         ids = [name or new_id() for name in self._names]
         outputs = {name: new_id() for name in columns}
         commands = [Call("identity", (sum,), (id,)) for sum, id in zip(total, ids, strict=True)]
         commands += [Call("concat", tuple(column), (outputs[name],), {"axis": 0}) for name, column in columns.items()]
-        batch = question_batch(
-            self._request, commands, self._names, (*outputs.values(), *ids), replace=self._body.replace
-        )
+        fetched = (*outputs.values(), *(ids if answers_derivatives else ()))
+        batch = question_batch(self._request, commands, self._names, fetched, replace=self._body.replace)
         values = fetched_values(self._request, run_question(self._session, self._request, batch))
         kinds = Kinds(0, tuple(["dense"] * len(ids)), kinds.why)
         pairs = zip(self._sources, self._names, ids, strict=True)
