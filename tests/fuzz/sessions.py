@@ -89,6 +89,7 @@ PROGRAM: Final = (
             commands.Cond(("square", "square"), (Literal(True), "x"), ("chosen",)),
             commands.ValueAndGradient("step", ("n", "x"), ("b",), ("a",), ("after", "twice", "slope"), "zero"),
             commands.Scan("step", ("n", "x"), ("last", "halves"), 1, 0, True),
+            commands.Map("square", ("x",), (True,), ("squares of entries",)),
             commands.Assign("table", np.ones((1, 2), np.float32), "scatter_sub", np.array([3])),
             commands.Assign("w", X, "add"),
             commands.AccumulatorOpen("acc", ("x",), (X,)),

@@ -20,7 +20,7 @@ def test_mutated_frames_are_refused_or_executed():
     report = run(Frames(), 20261122, iter(range(50)))
     assert not report.findings, "\n".join(text for _, _, text in report.findings.values())
     assert sum(report.outcomes.values()) == 50 * FRAMES
-    assert report.outcomes["executed"] > 20
+    assert report.outcomes["executed"] > 15
     assert report.outcomes["failed"] > 100
     assert report.outcomes["malformed_frame"] > 100
 

@@ -355,7 +355,7 @@ def test_info_reports_what_is_allowed(http: httpx.Client) -> None:
 
 def test_methods_and_paths_that_are_not_there(http: httpx.Client) -> None:
     problem(http.put("/v1/sessions/demo"), 405, "method_not_allowed")
-    problem(http.get("/v2/sessions"), 404, "not_found")
+    problem(http.get("/v9/sessions"), 404, "not_found")
 
 
 def test_no_answer_leads_to_another_host(http: httpx.Client) -> None:

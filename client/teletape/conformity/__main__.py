@@ -2,19 +2,19 @@
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 
 from teletape.conformity import derivatives, problems, resources, values  # noqa: F401  # they have the checks
 from teletape.conformity.checks import Server, run_all
+from teletape.core import environment
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser("python -m teletape.conformity", description="Check a server's REST interface.")
     parser.add_argument("url", help="the server, as http://127.0.0.1:8470")
-    parser.add_argument("--api-key", default=os.environ.get("TELETAPE_API_KEY"), help="without it TELETAPE_API_KEY")
+    parser.add_argument("--api-key", default=environment.api_key(), help="without it TELETAPE_API_KEY")
     parser.add_argument("--only", default="", help="run the checks whose names have this text")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     options = parser.parse_args(arguments)
