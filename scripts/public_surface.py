@@ -345,12 +345,12 @@ _TABLES: Final = (
 
 def files() -> dict[Path, str]:
     """The text of the generated table."""
-    places = {dotted: place(dotted, value) for dotted, value in names().items()}
+    homes = {dotted: place(dotted, value) for dotted, value in names().items()}
     forms = {dotted for dotted, value in names().items() if _has_form(value)}
     texts = [
         _HEAD,
         "#: Public names: the module and the name there; in brackets the key of a table, or an argument.",
-        f"NAMES: Final = {dict(sorted(places.items()))!r}",
+        f"NAMES: Final = {dict(sorted(homes.items()))!r}",
         "#: Keras's modules, which are imported when first used.",
         f"LAZY: Final = {LAZY!r}",
         "#: Public classes, by module.",

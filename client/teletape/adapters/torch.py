@@ -148,8 +148,8 @@ class _Question(torch.autograd.Function):
             torch.zeros(shape, dtype=dtype, device=device) if cotangent is None else cotangent
             for cotangent, (shape, dtype, device) in zip(cotangents, specs, strict=True)
         ]
-        wanted = (any(needed.inputs), any(needed.first), any(needed.second))
-        of_sources, of_first, of_second = _rules(function, rows).cotangents(query, answer, dense, wanted)
+        is_needed = (any(needed.inputs), any(needed.first), any(needed.second))
+        of_sources, of_first, of_second = _rules(function, rows).cotangents(query, answer, dense, is_needed)
         sources = iter(of_sources or ())
         of_inputs = [next(sources, None) if tensor.is_floating_point() else None for tensor in query.inputs]
         return (

@@ -22,7 +22,11 @@ def main(arguments: Sequence[str]) -> int:
         outcomes = run_all(server, options.only)
     failed = [outcome for outcome in outcomes if outcome.fault]
     if options.json:
-        print(json.dumps({"passed": len(outcomes) - len(failed), "failed": {each.name: each.fault for each in failed}}))
+        print(
+            json.dumps(
+                {"passed": len(outcomes) - len(failed), "failed": {outcome.name: outcome.fault for outcome in failed}}
+            )
+        )
     else:
         for outcome in failed:
             print(f"FAIL  {outcome.name}: {outcome.fault}")

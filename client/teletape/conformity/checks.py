@@ -40,21 +40,21 @@ def check(name: str) -> Callable[[Check], Check]:
     return register
 
 
-def expect(value: Any, wanted: Any, subject: str) -> None:
+def expect(value: Any, expected: Any, subject: str) -> None:
     """Raises Deviation unless two values are equal."""
-    if value != wanted:
-        raise Deviation(f"{subject}: expected {wanted!r}, got {value!r:.200}")
+    if value != expected:
+        raise Deviation(f"{subject}: expected {expected!r}, got {value!r:.200}")
 
 
-def expect_close(tensor: Any, wanted: Any, subject: str, rtol: float = 1e-4) -> None:
+def expect_close(tensor: Any, expected: Any, subject: str, rtol: float = 1e-4) -> None:
     """Raises Deviation unless a tensor in JSON has these elements, also NaN and infinities."""
     if not isinstance(tensor, dict) or "data" not in tensor:
         raise Deviation(f"{subject}: expected a tensor with `data`, got {tensor!r:.200}")
     elements = np.array(tensor["data"], dtype=np.float64)  # "NaN" and "Infinity" are strings in JSON
-    wanted = np.asarray(wanted, np.float64)
-    expect(list(elements.shape), list(wanted.shape), f"the shape of {subject}")
-    if not np.allclose(elements, wanted, rtol=rtol, atol=1e-6, equal_nan=True):
-        raise Deviation(f"{subject}: expected {wanted.tolist()}, got {elements.tolist()}")
+    expected = np.asarray(expected, np.float64)
+    expect(list(elements.shape), list(expected.shape), f"the shape of {subject}")
+    if not np.allclose(elements, expected, rtol=rtol, atol=1e-6, equal_nan=True):
+        raise Deviation(f"{subject}: expected {expected.tolist()}, got {elements.tolist()}")
 
 
 class Server:

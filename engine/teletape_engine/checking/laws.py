@@ -59,13 +59,13 @@ def check_op(op: Op, sample: Sample | None = None, *, law: str | None = None) ->
     """
     samples = op.samples() if sample is None else [sample]
     for name, check in LAWS.items() if law is None else [(law, LAWS[law])]:
-        for each in _apart(op, samples) if name in _OF_ATTRIBUTES else samples:
+        for example in _apart(op, samples) if name in _OF_ATTRIBUTES else samples:
             try:
-                check(op, each)
+                check(op, example)
             except LawError:
                 raise
             except Exception as error:
-                text = f"op {op.name!r} fails under the law {name!r} with {dict(each.attrs)}: {error!r}"
+                text = f"op {op.name!r} fails under the law {name!r} with {dict(example.attrs)}: {error!r}"
                 raise LawError(text) from error
 
 
@@ -258,10 +258,10 @@ _OF_ATTRIBUTES: Final = frozenset({"halves"})
 def _apart(op: Op, samples: Sequence[Sample]) -> list[Sample]:
     """The samples without those that differ from an earlier one in their numbers alone."""
     first: dict[str, Sample] = {}
-    for each in samples:
-        attrs = {name: plain(value) for name, value in op.attrs(each.attrs).items()}
-        kinds = [value.dtype.name if isinstance(value, np.ndarray) else "number" for value in each.inputs]
-        first.setdefault(json.dumps([attrs, kinds], sort_keys=True, default=repr), each)
+    for sample in samples:
+        attrs = {name: plain(value) for name, value in op.attrs(sample.attrs).items()}
+        kinds = [value.dtype.name if isinstance(value, np.ndarray) else "number" for value in sample.inputs]
+        first.setdefault(json.dumps([attrs, kinds], sort_keys=True, default=repr), sample)
     return [*first.values()]
 
 

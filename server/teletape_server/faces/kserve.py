@@ -280,7 +280,7 @@ def create(state: State) -> FastAPI:
         )
     app.add_api_route(PATH, answering(_server_metadata, _refuse), include_in_schema=False)  # without the last slash
     body = {"schema": {"$ref": "#/components/schemas/Infer"}}
-    taken = {"requestBody": {"required": True, "content": {wire.JSON_TYPE: body, _BYTES_TYPE: {}}}}
+    request_body = {"requestBody": {"required": True, "content": {wire.JSON_TYPE: body, _BYTES_TYPE: {}}}}
     for path in (model, versioned):
         app.add_api_route(
             f"{path}/infer",
@@ -289,7 +289,7 @@ def create(state: State) -> FastAPI:
             summary="Compute outputs and gradients",
             description=_infer.__doc__ or "",
             responses=_answer(Inferred),
-            openapi_extra=taken | _parameters(path),
+            openapi_extra=request_body | _parameters(path),
         )
     return app
 

@@ -231,7 +231,7 @@ class Calls(Generic[Item]):
 
     def take_all(self) -> list[Waiting[Item]]:
         """Returns all that wait; they do not any longer."""
-        calls = [call for of_key in self._keys.values() for each in of_key.owners.values() for call in each]
+        calls = [call for of_key in self._keys.values() for of_owner in of_key.owners.values() for call in of_owner]
         self._keys.clear()
         self._of_owner.clear()
         return calls

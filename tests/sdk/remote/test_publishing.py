@@ -95,6 +95,13 @@ def test_arguments_and_results_of_any_structure_have_names(client: Client) -> No
     assert [(name, shape) for name, _, shape in published.outputs] == [("output.0", ()), ("output.1.0", ("batch",))]
 
 
+def test_a_function_of_any_number_of_arguments_names_them_by_position(client: Client) -> None:
+    published = tf.publish(lambda *values: values[0] * values[1], "product", [tf.TensorSpec([]), tf.TensorSpec([])])
+    assert [name for name, _, _ in published.inputs] == ["values.0", "values.1"]
+    answer = client.published["product"].value_and_gradient([np.float32(2.0), np.float32(3.0)])
+    assert [derivative.value for derivative in answer.derivatives] == [3.0, 2.0]
+
+
 def test_the_same_content_is_the_same_version(client: Client) -> None:
     versions = [tf.publish(lambda x: x * 2.0, "double", [ROWS]).version for _ in range(2)]
     assert versions[0] == versions[1]
@@ -109,6 +116,16 @@ def test_what_cannot_be_published_says_why(client: Client) -> None:
         tf.publish(lambda x: x, "wrong")
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"for the sizes 2 and 3 it has the steps tile"):
         tf.publish(lambda x: tf.tile(x, [x.shape[0], 1]), "wrong", [ROWS])
+    rows = tf.TensorSpec([None])
+
+    def loop(x: tf.Tensor) -> tf.Tensor:
+        def is_small(value: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum(value) < 100.0
+
+        return tf.while_loop(is_small, lambda value: [value * 2.0], [x], maximum_iterations=x.shape[0])[0]
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'maximum_iterations': 2.*'maximum_iterations': 3"):
+        tf.publish(loop, "wrong", [rows])
     with pytest.raises(tf.errors.InvalidArgumentError, match="draws random numbers"):
         tf.publish(lambda x: x + tf.random.normal([2]), "wrong", [ROWS])
     with pytest.raises(tf.errors.InvalidArgumentError, match="output is no dense tensor"):

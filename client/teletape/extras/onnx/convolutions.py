@@ -204,9 +204,9 @@ def _average(
     for axis in range(rank):
         before, after = amounts[axis]
         first = np.arange(means.shape[axis + 2])[:, None] * strides[axis] - before
-        places = first + np.arange(kernel[axis]) * dilations[axis]
+        positions = first + np.arange(kernel[axis]) * dilations[axis]
         low, high = (-before, lengths[axis] + after) if counts_pads else (0, lengths[axis])
-        counts = counts[..., None] * ((places >= low) & (places < high)).sum(1)
+        counts = counts[..., None] * ((positions >= low) & (positions < high)).sum(1)
     ratio = math.prod(kernel) / counts
     return means if np.all(ratio == 1) else means * constant(ratio.astype(x.dtype.as_numpy_dtype))
 

@@ -56,11 +56,11 @@ _reduction("ReduceSumSquare", lambda x, axes, keepdims: reduce_sum(x * x, axes, 
 def _extreme(name: str, function: Callable[..., Any]) -> None:
     @operator(name, values={"select_last_index": (0,)})
     def compute(x: Any, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Any:
-        places = function(x, axis=axis, output_type="int64")
+        positions = function(x, axis=axis, output_type="int64")
         if not keepdims:
-            return places
+            return positions
         axis %= len(x.shape)
-        return places[tuple([None if i == axis else slice(None) for i in range(len(x.shape))])]
+        return positions[tuple([None if i == axis else slice(None) for i in range(len(x.shape))])]
 
 
 _extreme("ArgMax", argmax)
@@ -73,8 +73,8 @@ def _top_k(x: Any, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1)
     order = [*(i for i in range(rank) if i != axis % rank), axis % rank]
     back = np.argsort(order).tolist()
     rows = transpose(x if largest else -x, order)
-    values, places = top_k(rows, int(k.reshape(-1)[0]), bool(sorted), "int64")
-    return transpose(values if largest else -values, back), transpose(places, back)
+    values, positions = top_k(rows, int(k.reshape(-1)[0]), bool(sorted), "int64")
+    return transpose(values if largest else -values, back), transpose(positions, back)
 
 
 @operator("MatMul")

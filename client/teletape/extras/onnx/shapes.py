@@ -184,9 +184,9 @@ def _padded(x: Any, pads: Any, value: Any, axes: Any, mode: str) -> Any:
         return pad(x, amounts, "REFLECT")
     for axis, (before, after) in enumerate(amounts):
         if before or after:
-            places = np.arange(-before, x.shape[axis] + after)
-            places = places % x.shape[axis] if mode == "wrap" else np.clip(places, 0, x.shape[axis] - 1)
-            x = gather(x, places, axis=axis)
+            positions = np.arange(-before, x.shape[axis] + after)
+            positions = positions % x.shape[axis] if mode == "wrap" else np.clip(positions, 0, x.shape[axis] - 1)
+            x = gather(x, positions, axis=axis)
     return x
 
 

@@ -17,7 +17,7 @@ from teletape.core.functions.trace import Traced
 from teletape.core.sessions.current import current
 from teletape.core.tensors import nest
 from teletape.core.tensors.tensor import TensorLike
-from teletape_engine.commands import Call
+from teletape_engine.commands import Call, schema
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import Function as EngineFunction
 
@@ -177,6 +177,8 @@ def _declared(
     """Returns spec, dtype and shape of each input, by name; sizes that are any have names."""
     declared = {}
     parameters = list(traceable.parameter_names)
+    if len(signature) > len(parameters):  # the last one takes any number
+        parameters[-1:] = [f"{parameters[-1]}.{number}" for number in range(len(signature) - len(parameters) + 1)]
     for parameter, argument in zip(parameters, signature, strict=False):
         for label, spec in _labelled(argument, parameter):
             if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
@@ -223,8 +225,8 @@ def _check_sizes(traced: Traced, other: Traced, who: str) -> None:
         if ours != theirs:
             raise InvalidArgumentError(
                 f"{who}: input_signature leaves a size open, and the function uses it: for the sizes 2 "
-                f"and 3 it has the steps {_words(ours)} and {_words(theirs)}. Use -1 in place of a size (tf.reshape), "
-                "or give the size in input_signature"
+                f"and 3 it has the steps {_words(ours, theirs)} and {_words(theirs, ours)}. Use -1 in place of a size "
+                "(tf.reshape), or give the size in input_signature"
             )
     if len(list(_steps(traced.function))) != len(list(_steps(other.function))):
         raise InvalidArgumentError(
@@ -234,26 +236,27 @@ def _check_sizes(traced: Traced, other: Traced, who: str) -> None:
 
 
 def _steps(function: EngineFunction) -> Iterator[Any]:
-    """Yields the steps of a function, and of those within it, without their lines in the program.
-
-    Arrays are replaced by what can be compared.
-    """
+    """Yields verb and fields of the steps of a function, and of those within it, without their lines in the program."""
     for step in function.steps:
-        command = step.command
-        if isinstance(command, Call):
-            command = replace(command, where=None, inputs=tuple([_comparable(value) for value in command.inputs]))
-        yield command if isinstance(command, Call) else type(command).__name__, step.inputs
+        verb = step.command.verb
+        names = [name for name in schema.FIELDS[verb] if name not in ("where", *schema.FUNCTION_FIELDS[verb])]
+        yield verb, {name: _comparable(getattr(step.command, name)) for name in names}
         for inner in step.functions:
             yield from _steps(inner)
 
 
 def _comparable(value: Any) -> Any:
+    """Returns a field with arrays replaced by dtype, shape and bytes."""
+    if isinstance(value, tuple):
+        return tuple(map(_comparable, value))
     return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
 
 
-def _words(step: Any) -> str:
-    command = step[0]
-    return f"{command.op} {dict(command.attrs)}" if isinstance(command, Call) else str(command)
+def _words(step: tuple[str, Mapping[str, Any]], other: tuple[str, Mapping[str, Any]]) -> str:
+    """Returns a step's name and the fields in which it differs from another one."""
+    verb, fields = step
+    differ = {name: value for name, value in fields.items() if value != other[1].get(name)}
+    return f"{fields.get('op', verb)} {differ.get('attrs', differ)}"
 
 
 def _weight_names(traced: Traced, declared: Mapping[str, Any], who: str) -> list[str]:

@@ -95,10 +95,10 @@ def ask(
         derivatives = [
             {
                 "name": name,
-                **{field: value for field, value in each.items() if field != "source"},
+                **{field: value for field, value in derivative.items() if field != "source"},
                 **question.why.get(name, {}),
             }
-            for name, each in zip(rows, derivatives, strict=True)
+            for name, derivative in zip(rows, derivatives, strict=True)
         ]
     answered = blocks(derivatives, sources) if is_hessian else derivatives
     more = {} if question.map is None else {"map": question.map}

@@ -251,8 +251,8 @@ def mapped_call(
             assert isinstance(entry, np.ndarray)
             values[number] = typed_array(value, entry.dtype)
     specs: list[Input | Spec] = [
-        Spec.of(each.shape, each.dtype) if axis is not None and isinstance(each, np.ndarray) else value
-        for value, each, axis in zip(values, typed, numbers, strict=True)
+        Spec.of(array.shape, array.dtype) if axis is not None and isinstance(array, np.ndarray) else value
+        for value, array, axis in zip(values, typed, numbers, strict=True)
     ]
     return MappedCall(session, function, facts, values, numbers, size, specs, session.vectorizes(function), keeps_axis)
 

@@ -128,12 +128,12 @@ class Parts:
             for number in range(len(self.chunks)):
                 part = self.part(number)
                 own = {**part.question.outputs, **{f"#{at}": id for at, id in enumerate(part.question.ids)}}
-                wanted = [*part.question.fetched, *[name for name in own if name[0] == "#"]]
-                batch = question_batch(request, part.commands, [own[name] for name in wanted], ())
+                read_names = [*part.question.fetched, *[name for name in own if name[0] == "#"]]
+                batch = question_batch(request, part.commands, [own[name] for name in read_names], ())
                 answer = run_question(self._session, request, batch)
                 kinds = kinds_of(answer) if not parts else kinds
                 parts.append(part)
-                for name in wanted:
+                for name in read_names:
                     columns.setdefault(name, []).append(own[name])
             question, answer, kinds = self._joined(request, parts[0].question, columns, kinds)
             return replace(parts[0], question=question), answer, kinds

@@ -78,11 +78,11 @@ class KnownFiles:
         fits = entries.keys() == dtypes.keys() and all(entry.dtype == dtypes[name] for name, entry in entries.items())
         if names_inputs or not fits or BOOL in dtypes.values():
             return
-        places = [
+        positions = [
             (header.end + entries[name].begin, dtypes[name], int(np.prod(entries[name].shape)), entries[name].shape)
             for name in dtypes
         ]
-        keep(self._files, _key(question, request), KnownFile(fields, len(request.body), None, places), _MOST)
+        keep(self._files, _key(question, request), KnownFile(fields, len(request.body), None, positions), _MOST)
 
 
 def _key(question: str, request: Request) -> Any:

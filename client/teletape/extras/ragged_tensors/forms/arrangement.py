@@ -137,7 +137,7 @@ def squeeze(value: RaggedTensor, axis: Any) -> Any:
     """
     if axis is None or axis == ():
         raise ValueError("Ragged.squeeze must have an axis argument.")
-    named = {to.axis_within(each, len(value.shape)) for each in ([axis] if isinstance(axis, int) else list(axis))}
+    named = {to.axis_within(number, len(value.shape)) for number in ([axis] if isinstance(axis, int) else list(axis))}
     divisions = value.ragged_rank
     inner = sorted(at - divisions for at in named if at > divisions)
     flat = call(ops.squeeze, (value.flat_values,), axis=tuple(inner)) if inner else value.flat_values

@@ -60,8 +60,8 @@ def reduced(value: Any, axes: Sequence[int], dense: Any, segments: Any, *, keepd
     Raises:
         ValueError: There is no such axis.
     """
-    for each in sorted([to.axis_within(each, len(value.shape)) for each in axes], reverse=True):
-        value = _reduced(value, each, dense, segments, keepdims)
+    for number in sorted([to.axis_within(number, len(value.shape)) for number in axes], reverse=True):
+        value = _reduced(value, number, dense, segments, keepdims)
     return value
 
 

@@ -95,8 +95,8 @@ def ask_numeric(
     commands: list[Command] = [Constant(id, gradient) for id, gradient in zip(ids, gradients, strict=True)]
     if fetched:
         commands.append(CallFunction(function, tuple(inputs), tuple(outputs.values())))
-    wanted = [*[outputs[name] for name in fetched], *(ids if answers_derivatives else ())]
-    batch = question_batch(request, commands, names, wanted, replace=body.replace)
+    read_names = [*[outputs[name] for name in fetched], *(ids if answers_derivatives else ())]
+    batch = question_batch(request, commands, names, read_names, replace=body.replace)
     values = fetched_values(request, run_question(session, request, batch))
     kinds = Kinds(0, ("dense",) * len(ids))
     derivatives = [

@@ -77,9 +77,9 @@ def ask_part(session: Session, request: Request, body: Any, *, fetches_all: bool
             lasting.append(remainder)
         parts.append(part)
     ids = [id for part in parts for id in part.answered.values()]
-    wanted = [*[call.outputs[name] for name in fetched], *ids]
+    read_names = [*[call.outputs[name] for name in fetched], *ids]
     # The id of a remainder that was deleted is one that was in use.
-    batch = question_batch(request, [*commands, *feedback], lasting, wanted, replace=True)
+    batch = question_batch(request, [*commands, *feedback], lasting, read_names, replace=True)
     values = fetched_values(request, run_question(session, request, batch))
     derivatives = []
     for source, spec, part in zip(call.sources, specs, parts, strict=True):
