@@ -177,9 +177,7 @@ class RemoteEager(_Remote):
     def read(self, tensors: Sequence[Any]) -> list[Any]:
         if not tensors:
             self.tf.sync()
-        elif len(tensors) > 1:  # in one request
-            self.tf.session().fetch_all([tensor.operand() for tensor in tensors])
-        return [tensor.numpy() for tensor in tensors]
+        return [tensor.numpy() for tensor in tensors]  # one by one, as programs do: the first brings the others
 
 
 class RemoteFunction(RemoteEager):

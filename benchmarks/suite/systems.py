@@ -60,6 +60,7 @@ SYSTEMS = {
     "floor": System("floor: raw bodies, no engine", "Floor", ("uvicorn", "numpy"), server="floor"),
     "health": System("raw health request", "Health", ("teletape",), server="teletape"),
     "rest": System("Teletape, a named function", "RestFunction", ("teletape", "numpy"), server="teletape-keys"),
+    "rest-open": System("the same without keys", "RestFunction", ("teletape", "numpy"), server="teletape"),
     "rest-run": System("Teletape, POST /v1/run", "RestRun", ("teletape", "numpy"), server="teletape-keys"),
     "published": System("Teletape, a published function", "Published", ("teletape", "numpy"), server="teletape"),
     "published-exact": System(
