@@ -3,7 +3,8 @@
     make gpu
     make gpu ARGS='--only mlp --no-tests'
 
-Where nothing can be installed, a Python that has CuPy, SciPy, ml_dtypes, msgpack, httpx and pytest does it:
+Where nothing can be installed, a Python that has CuPy, SciPy, ml_dtypes, msgpack, httpx and pytest does it; sessions of
+a server are tested where FastAPI is installed too, and in several processes with pytest-xdist:
 
     PYTHONPATH=engine:wire:client:server:benchmarks python3 -P -m gpu
 
@@ -13,10 +14,12 @@ Without a GPU it says why there is none, and ends with status 2.
 import argparse
 import contextlib
 import json
+import os
 import re
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +32,35 @@ from gpu.rows import ROWS, SMALL, SYSTEMS
 
 PAGE = ROOT / "docs" / "gpu.md"
 RESULT = ROOT / "benchmarks" / "results" / "gpu.json"
+WORKERS = 12  #: Test processes, each of which takes some hundred MiB of the GPU.
+#: What is tested in the first minute, and the rest: the names of the tests.
+GROUPS = {"sessions of a server, plans": "sharing or plan", "ops, laws, programs": "not sharing and not plan"}
 PART = re.compile(r"(?<=<!-- run -->\n).*?(?=<!-- end of run -->)", re.S)
 
 
-def tested() -> dict[str, Any]:
-    """The counts of the tests that need a GPU, and the names of the failed ones."""
+def tested() -> list[dict[str, Any]]:
+    """The counts of the tests that need a GPU, by group, and the names of the failed ones; prints what pytest prints."""
     # By name: other files import packages that a machine with a GPU may lack.
     files = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "mark.gpu" in path.read_text("utf-8")]
-    options = ["-q", "-m", "gpu", "--require=gpu", "-rfE", "-p", "no:xdist"]
-    command = [sys.executable, "-P", "-m", "pytest", *options, *map(str, files)]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    lines = run.stdout.strip().splitlines() or [run.stderr.strip()[-300:]]
+    if find_spec("fastapi") is None:
+        files = [path for path in files if "server" not in path.parts]
+        print("without the tests of a server: FastAPI is not installed", flush=True)
+    workers = ["--numprocesses", str(min(os.cpu_count() or 1, WORKERS))] if find_spec("xdist") else ["-p", "no:xdist"]
+    options = ["-q", "-m", "gpu", "--require=gpu", "-rfE", "--tb=short", *workers]
+    return [_group(group, [*options, "-k", names, *map(str, files)]) for group, names in GROUPS.items()]
+
+
+def _group(group: str, arguments: list[str]) -> dict[str, Any]:
+    command, lines = [sys.executable, "-P", "-m", "pytest", *arguments], []
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line.strip())
     failed = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
-    if run.returncode and not failed:
-        failed = [f"pytest ended with status {run.returncode}"]
-    return {"summary": lines[-1], "failed": failed}
+    if process.returncode and not failed:
+        failed = [f"pytest ended with status {process.returncode}"]
+    return {"group": group, "summary": lines[-1] if lines else "", "failed": failed}
 
 
 def measured(names: list[str], seconds: float, peers: Path, *, small: bool) -> dict[str, Any]:
@@ -80,9 +97,9 @@ def written(result: dict[str, Any]) -> str:
         cells = [_cell(row, samples, system) for system in SYSTEMS]
         goals = [f"{_ratio(samples, goal)} (≤ {goal.ratio:g})" for goal in row.goals]
         lines.append(f"| {row.label} | {' | '.join(cells)} | {', '.join(goals)} |")
-    tests = result["tests"]
-    lines += ["", f"Tests: {tests['summary'] if tests else 'not run'}."]
-    lines += [f"* failed: `{name}`" for name in (tests or {}).get("failed", [])]
+    lines += ["", "| tests | result |", "| --- | --- |"]
+    lines += [f"| {tests['group']} | {tests['summary']} |" for tests in result["tests"]]
+    lines += ["", *[f"* failed: `{name}`" for tests in result["tests"] for name in tests["failed"]]]
     return "\n".join(lines) + "\n"
 
 
@@ -113,9 +130,7 @@ def main() -> int:
         print(f"make gpu: there is no GPU here that can be used: {gpus[0].unusable}", file=sys.stderr)
         return 2
     systems.SYSTEMS.update(SYSTEMS)
-    tests = None if options.no_tests else tested()
-    if tests is not None:
-        print(tests["summary"], *tests["failed"], sep="\n")
+    tests = [] if options.no_tests else tested()
     names = [name for name in ROWS if any(part in name for part in options.only.split(","))]
     try:
         rows = measured(names, options.seconds, options.peers.absolute(), small=options.small)
@@ -130,7 +145,7 @@ def main() -> int:
         RESULT.write_text(json.dumps(result, indent=1) + "\n")
         text = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(PART.sub(lambda _: written(result), text), encoding="utf-8")
-    return 1 if tests and tests["failed"] else 0
+    return 1 if any(group["failed"] for group in tests) else 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """What runs a program on a GPU with each system; a call returns when the GPU has computed all of it."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from suite.bindings import Binding, Call, Jax, TeletapeEager
+from suite.bindings import Binding, Call, Jax, RemoteFunction, TeletapeEager
 
 
 class Teletape(TeletapeEager):
@@ -29,6 +30,20 @@ class Function(Teletape):
 
     def step(self, program: Any, data: dict[str, Any]) -> tuple[Callable[..., Any], list[np.ndarray]]:
         step, arguments = super().step(program, data)
+        return self.tf.function(step, autograph=False), arguments
+
+
+class Remote(RemoteFunction):
+    """A traced function in a session of a server on the GPU: the batch goes up, the loss comes down."""
+
+    def library(self) -> Any:
+        import teletape as tf
+
+        tf.connect(os.environ["BENCHMARK_ADDRESS"], device="gpu")
+        return tf
+
+    def step(self, program: Any, data: dict[str, Any]) -> tuple[Callable[..., Any], list[np.ndarray]]:
+        step, arguments = program.tensorflow(self.tf, data)
         return self.tf.function(step, autograph=False), arguments
 
 

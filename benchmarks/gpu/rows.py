@@ -12,7 +12,15 @@ SYSTEMS = {
     "gpu-cupy": System("CuPy", "gpu.bindings.CuPy", ("numpy",), on_gpu=True),
     "gpu-torch": System("PyTorch", "gpu.bindings.Torch", ("torch",), peer=True, on_gpu=True),
     "gpu-compile": System("torch.compile", "gpu.bindings.TorchCompiled", ("torch",), peer=True, on_gpu=True),
-    "gpu-jax": System("jax.jit", "gpu.bindings.JaxOnGpu", ("jax",), peer=True, on_gpu=True),
+    "gpu-jax": System(
+        "jax.jit",
+        "gpu.bindings.JaxOnGpu",
+        ("jax",),
+        peer=True,
+        on_gpu=True,
+        settings={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},  # else it takes three quarters of the memory
+    ),
+    "gpu-remote": System("through a server", "gpu.bindings.Remote", ("numpy",), server="teletape", on_gpu=True),
 }
 ALL = ("gpu", "gpu-function", "gpu-plan", "gpu-torch", "gpu-compile", "gpu-jax")
 FLOORS = ("gpu", "gpu-cupy", "gpu-torch")
@@ -41,6 +49,13 @@ ROWS = {
         ALL,
     ),
     "gaussian-process": Row("Gaussian process, n = 4000", "gaussian_process", {"points": 4000}, ALL),
+    "hessian": Row("Hessian, 50 parameters", "hessian", {"parameters": 50}, ALL),
+    "remote": Row(
+        "update of the network, batch 512, on the device and through a server",
+        "mlp",
+        {"batch": 512, "update": True},
+        ("gpu", "gpu-function", "gpu-remote", "gpu-torch"),
+    ),
 }
 #: Sizes for a try of the command itself.
 SMALL = {
@@ -53,4 +68,6 @@ SMALL = {
     "transformer": {"batch": 2, "length": 8, "width": 16, "heads": 2},
     "attention": {"batch": 2, "heads": 2, "length": 8, "width": 4},
     "gaussian-process": {"points": 20},
+    "hessian": {"parameters": 4},
+    "remote": {"batch": 8, "update": True},
 }

@@ -76,6 +76,10 @@ class Process:
                 environment.pop(name)
                 if name in os.environ:
                     environment[name] = os.environ[name]
+        paths = [str(ROOT / "benchmarks")]
+        if self.system.on_gpu and os.environ.get("PYTHONPATH"):
+            paths.append(os.environ["PYTHONPATH"])  # a machine with a GPU may have no installation of the checkout
+        environment["PYTHONPATH"] = os.pathsep.join(paths)
         self.ended = False  #: Whether it has been closed, also because it failed.
         self._stack = contextlib.ExitStack()
         self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-")))
@@ -90,13 +94,10 @@ class Process:
                 environment["SSL_CERT_FILE"] = str(certificate)
             threads = 0  # client and server share the cores
         clock = "process_time" if busy and threads == 1 else "perf_counter"
-        paths = [str(ROOT / "benchmarks")]
-        if self.system.on_gpu and os.environ.get("PYTHONPATH"):
-            paths.append(os.environ["PYTHONPATH"])  # a machine with a GPU may have no installation of the checkout
         self._log = (self._folder / "log").open("w+")
         self._process = subprocess.Popen(
             [python, "-P", "-m", "suite.child", self.system.binding, str(threads), clock],
-            env={**environment, **self.system.settings, "PYTHONPATH": os.pathsep.join(paths)},
+            env={**environment, **self.system.settings},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

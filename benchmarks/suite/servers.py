@@ -43,7 +43,7 @@ def running(name: str, python: Path, environment: dict[str, str], folder: Path) 
         with contextlib.ExitStack() as stack:
             own = files if name == "teletape-tls" else None
             url = stack.enter_context(
-                teletape_server([python.with_name("teletape")], folder, {**environment, **keys}, own)
+                teletape_server([python, "-P", "-m", "teletape_server.cli"], folder, {**environment, **keys}, own)
             )
             if name == "teletape-nginx" and files is not None:
                 url = stack.enter_context(proxy(folder, int(url.rpartition(":")[2]), files[0])).url
@@ -61,7 +61,7 @@ def running(name: str, python: Path, environment: dict[str, str], folder: Path) 
             address = f"http://127.0.0.1:{endpoint[1]}"
         process = subprocess.Popen(
             command,
-            env={**environment, "PYTHONPATH": str(ROOT / "benchmarks")},
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

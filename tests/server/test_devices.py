@@ -1,4 +1,7 @@
-"""Where sessions compute: `GET /v1/devices`, and sessions on GPUs, of processes with the substitute for CuPy."""
+"""Where sessions compute: `GET /v1/devices`, and sessions on GPUs, of processes with the substitute for CuPy.
+
+On a machine with a GPU other tests start the same server with it.
+"""
 
 import os
 import subprocess
@@ -26,7 +29,13 @@ def environment(**variables: str) -> dict[str, str]:
 @contextmanager
 def serving_on_gpus(count: int, **variables: str) -> Iterator[httpx.Client]:
     """A client of a server process that has this many GPUs, which are the substitute; X-Pid says which process."""
-    variables = environment(CUPY_SUBSTITUTE_GPUS=str(count), **variables)
+    with serving_with(environment(CUPY_SUBSTITUTE_GPUS=str(count), **variables)) as http:
+        yield http
+
+
+@contextmanager
+def serving_with(variables: dict[str, str]) -> Iterator[httpx.Client]:
+    """A client of a server process with this environment, whose default is a GPU; X-Pid says which process."""
     with subprocess.Popen([*SERVE, "--device", "auto"], env=variables, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = process.stdout.readline().split()[3]

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import select
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +16,7 @@ import httpx
 import numpy as np
 import pytest
 from rest_client import op
-from test_devices import SQUARES, serving_on_gpus
+from test_devices import SQUARES, serving_on_gpus, serving_with
 from test_settings import children
 from test_shutdown import ENDLESS
 
@@ -28,6 +30,8 @@ from teletape_server.worker.gpu_process import SessionOver
 from teletape_server.worker.turns import Turns
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
+BREAKING_GPU = Path(__file__).with_name("breaking_gpu")
+
 
 @pytest.fixture
 def breaking(tmp_path: Path) -> Path:
@@ -35,11 +39,27 @@ def breaking(tmp_path: Path) -> Path:
     return tmp_path / "broken"
 
 
-@pytest.fixture
-def gpu(breaking: Path) -> Iterator[httpx.Client]:
-    """A server with one GPU, which is the substitute."""
-    with serving_on_gpus(1, CUPY_SUBSTITUTE_BROKEN=str(breaking)) as http:
+@pytest.fixture(params=["substitute", pytest.param("GPU", marks=pytest.mark.gpu)])
+def gpu(request: pytest.FixtureRequest, breaking: Path) -> Iterator[httpx.Client]:
+    """A server with one GPU, which is the substitute, or the machine's first."""
+    if request.param == "substitute":
+        with serving_on_gpus(1, CUPY_SUBSTITUTE_BROKEN=str(breaking)) as http:
+            yield http
+        return
+    paths = [str(BREAKING_GPU), *filter(None, [os.environ.get("PYTHONPATH")])]
+    variables = {"CUDA_VISIBLE_DEVICES": "0", "PYTHONPATH": os.pathsep.join(paths)}
+    with serving_with(os.environ | variables) as http:
         yield http
+
+
+def broken(http: httpx.Client, breaking: Path) -> None:
+    """Breaks the server's GPU: the substitute by its file; a real one in each process that has it open."""
+    breaking.touch()
+    for pid in children(int(http.headers["x-pid"])):
+        with contextlib.suppress(FileNotFoundError):  # a file that was closed meanwhile
+            files = [os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir()]
+            if any(file.startswith("/dev/nvidia") for file in files):
+                os.kill(pid, signal.SIGUSR2)
 
 
 def created(http: httpx.Client, id: str, **wishes: Any) -> str:
@@ -133,7 +153,7 @@ def test_an_error_that_lasts_ends_all_sessions_with_the_reason_and_new_ones_star
 ) -> None:
     first, second = created(gpu, "first"), created(gpu, "second")
     squares(gpu, first)
-    breaking.touch()
+    broken(gpu, breaking)
     reason = "gpu:0 failed: cudaErrorIllegalAddress: an illegal memory access was encountered"
     assert reason in problem(gpu.post(f"{first}/run", json=SQUARES), 410, "session_ended")["detail"]
     until(lambda: gpu.get(second).status_code == 410)
