@@ -764,6 +764,7 @@ class AsyncTape(AsyncItem[models.Tape]):
         wrt: Sequence[Id],
         vectors: Sequence[Input],
         *,
+        output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
@@ -776,6 +777,7 @@ class AsyncTape(AsyncItem[models.Tape]):
             targets: Tensors whose sum is differentiated.
             wrt: Tensors and variables to differentiate by.
             vectors: The vector's part for each source, of its shape.
+            output_gradients: A weight for each target, of its shape; null: ones.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -790,6 +792,7 @@ class AsyncTape(AsyncItem[models.Tape]):
                     "targets": targets,
                     "sources": wrt,
                     "vectors": vectors,
+                    "output_gradients": output_gradients,
                     "unconnected": unconnected,
                     "outputs": outputs,
                     "replace": replace,
@@ -1605,6 +1608,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
+        output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
@@ -1622,6 +1626,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
+            output_gradients: A weight for each target, of its shape; null: ones. In a map one for all entries, or a
+                stack of them.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1640,6 +1646,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "map": map,
                     "targets": targets,
                     "sources": wrt,
+                    "output_gradients": output_gradients,
                     "unconnected": unconnected,
                     "outputs": outputs,
                     "replace": replace,
@@ -1851,6 +1858,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
+        vectors: Sequence[Input] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
@@ -1868,6 +1876,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                 stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs to differentiate; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
+            vectors: With them: the derivative along these vectors of the derivative along the tangents.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1886,6 +1895,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
                     "map": map,
                     "targets": targets,
                     "sources": wrt,
+                    "vectors": vectors,
                     "unconnected": unconnected,
                     "outputs": outputs,
                     "replace": replace,
@@ -2908,6 +2918,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
+        vectors: Sequence[TensorInput] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
         exact: bool | None = None,
@@ -2925,6 +2936,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs to differentiate; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            vectors: The vector's part for each source, of its shape.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
@@ -2942,6 +2954,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "map": map,
                     "targets": targets,
                     "sources": wrt,
+                    "vectors": vectors,
                     "unconnected": unconnected,
                     "fetch": fetch,
                     "exact": exact,
@@ -3073,6 +3086,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
+        output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
         exact: bool | None = None,
@@ -3090,6 +3104,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                 stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            output_gradients: A weight for each target, of its shape; null: ones.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
@@ -3107,6 +3122,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
                     "map": map,
                     "targets": targets,
                     "sources": wrt,
+                    "output_gradients": output_gradients,
                     "unconnected": unconnected,
                     "fetch": fetch,
                     "exact": exact,

@@ -435,7 +435,8 @@ class HessianQuestionItem(TypedDict, total=False):
 class HvpCommand(TypedDict, total=False):
     """Computes the Hessian of the targets' sum times a vector: [*source] for each source, dense.
 
-    `vectors`: the vector's part for each source. Other fields as in gradient and jacobian.
+    `vectors`: the vector's part for each source. With `output_gradients` the sum is that of the targets times these
+    weights. Other fields as in gradient and jacobian.
     """
 
     do: Required[Literal["hvp"]]
@@ -448,6 +449,7 @@ class HvpCommand(TypedDict, total=False):
     predicted: Sequence[str] | None
     retain_tape: bool
     custom_gradients: Sequence[Id]
+    output_gradients: Sequence[Input | None] | None
 
 
 class HvpQuestionItem(TypedDict, total=False):
@@ -456,6 +458,7 @@ class HvpQuestionItem(TypedDict, total=False):
     targets: Required[Sequence[Id]]
     sources: Required[Sequence[Id]]
     vectors: Required[Sequence[Input]]
+    output_gradients: Sequence[Input | None] | None
     unconnected: Literal["none", "zero"]
     outputs: Sequence[str | None] | None
     replace: bool

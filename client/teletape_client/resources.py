@@ -761,6 +761,7 @@ class Tape(Item[models.Tape]):
         wrt: Sequence[Id],
         vectors: Sequence[Input],
         *,
+        output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
@@ -773,6 +774,7 @@ class Tape(Item[models.Tape]):
             targets: Tensors whose sum is differentiated.
             wrt: Tensors and variables to differentiate by.
             vectors: The vector's part for each source, of its shape.
+            output_gradients: A weight for each target, of its shape; null: ones.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -787,6 +789,7 @@ class Tape(Item[models.Tape]):
                     "targets": targets,
                     "sources": wrt,
                     "vectors": vectors,
+                    "output_gradients": output_gradients,
                     "unconnected": unconnected,
                     "outputs": outputs,
                     "replace": replace,
@@ -1600,6 +1603,7 @@ class Function(Item[models.NewFunctionAnswer]):
         map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
+        output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
@@ -1617,6 +1621,8 @@ class Function(Item[models.NewFunctionAnswer]):
                 stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
+            output_gradients: A weight for each target, of its shape; null: ones. In a map one for all entries, or a
+                stack of them.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1635,6 +1641,7 @@ class Function(Item[models.NewFunctionAnswer]):
                     "map": map,
                     "targets": targets,
                     "sources": wrt,
+                    "output_gradients": output_gradients,
                     "unconnected": unconnected,
                     "outputs": outputs,
                     "replace": replace,
@@ -1846,6 +1853,7 @@ class Function(Item[models.NewFunctionAnswer]):
         map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
+        vectors: Sequence[Input] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
@@ -1863,6 +1871,7 @@ class Function(Item[models.NewFunctionAnswer]):
                 stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs to differentiate; default: all.
             wrt: Names of inputs to differentiate by, or ids in `inputs`. Default: all inputs of floats.
+            vectors: With them: the derivative along these vectors of the derivative along the tangents.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             outputs: Ids for the results, null for none; without it nothing is kept.
             replace: Whether new ids may be in use or released: they then name the new thing, if of the same kind.
@@ -1881,6 +1890,7 @@ class Function(Item[models.NewFunctionAnswer]):
                     "map": map,
                     "targets": targets,
                     "sources": wrt,
+                    "vectors": vectors,
                     "unconnected": unconnected,
                     "outputs": outputs,
                     "replace": replace,
@@ -2903,6 +2913,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
+        vectors: Sequence[TensorInput] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
         exact: bool | None = None,
@@ -2920,6 +2931,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs to differentiate; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            vectors: The vector's part for each source, of its shape.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
@@ -2937,6 +2949,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "map": map,
                     "targets": targets,
                     "sources": wrt,
+                    "vectors": vectors,
                     "unconnected": unconnected,
                     "fetch": fetch,
                     "exact": exact,
@@ -3068,6 +3081,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         map: Mapping[str, int] | None = None,
         targets: Sequence[str] | None = None,
         wrt: Sequence[str] | None = None,
+        output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         fetch: Sequence[str] | None = None,
         exact: bool | None = None,
@@ -3085,6 +3099,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                 stacked along axis 0; other inputs are the same for all.
             targets: Names of outputs whose sum is differentiated; default: all.
             wrt: Inputs or weights to differentiate by; default: all declared inputs of floats.
+            output_gradients: A weight for each target, of its shape; null: ones.
             unconnected: The derivative if the target does not depend on the source: null or zeros. Default: "none".
             fetch: Names of outputs to return in `values`; default: all where the question is for the outputs, else
                 none.
@@ -3102,6 +3117,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
                     "map": map,
                     "targets": targets,
                     "sources": wrt,
+                    "output_gradients": output_gradients,
                     "unconnected": unconnected,
                     "fetch": fetch,
                     "exact": exact,

@@ -141,6 +141,7 @@ WHOLE = {
         "predicted": ["dense"],
         "retain_tape": True,
         "custom_gradients": ["c"],
+        "output_gradients": [TENSOR],
     },
     "sparse_jacobian": {
         "tape": "t",

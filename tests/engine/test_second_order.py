@@ -99,6 +99,42 @@ def test_a_product_is_the_hessian_times_the_vector(name, numbers):
         np.testing.assert_allclose(item.array, expected, rtol=1e-9, atol=1e-9)
 
 
+@settings(max_examples=30)
+@given(st.lists(st.floats(-2, 2), min_size=11, max_size=11))
+def test_weights_make_a_product_that_of_the_weighted_sum(numbers):
+    """Of targets that are arrays, one of them without weights."""
+    u, v, weight = np.array(numbers[:3]), np.array(numbers[3:9]).reshape(2, 3), np.array(numbers[9:])
+    answers = []
+    for is_weighted in (True, False):
+        tape = Tape(persistent=True)
+        context, total, [a, b] = recorded("waves", tape)
+        context.context.open(tape)
+        rows = context("reduce_sum", context("mul", context("sin", a), context("square", b)), axis=(1,))
+        if not is_weighted:
+            rows = context("mul", rows, as_operand(context, weight))
+        context.context.pause(tape)
+        weights = [as_operand(context, weight), None] if is_weighted else None
+        vectors = [as_operand(context, u), as_operand(context, v)]
+        query = GradientQuery(tape, [rows, total], [a, b], vectors=vectors, output_gradients=weights, zeros=True)
+        answers.append([product.array for product in hvp(context, query)])
+    for product, expected in zip(*answers, strict=True):
+        np.testing.assert_allclose(product, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_weights_that_the_tape_has_recorded_are_constants():
+    tape = Tape(persistent=True)
+    context, _, [a, b] = recorded("apart", tape)
+    context.context.open(tape)
+    squares = context("square", a)
+    weight = context("exp", a)
+    context.context.pause(tape)
+    vectors = [as_operand(context, np.ones(3)), as_operand(context, B)]
+    query = GradientQuery(tape, [squares], [a, b], vectors=vectors, output_gradients=[weight], zeros=True)
+    products = hvp(context, query)
+    np.testing.assert_allclose(products[0].array, 2 * np.exp(A))
+    assert not products[1].array.any()
+
+
 def test_what_is_not_connected_is_none_or_zeros():
     tape = Tape(persistent=True)
     context, y, sources = recorded("flat", tape)

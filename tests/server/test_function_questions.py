@@ -147,7 +147,31 @@ def test_jacobian_hessian_and_hvp(functions: Rest) -> None:
     assert answer["values"]["y"]["data"] == [1.0, 8.0]
     [hvp] = functions.done("functions/cube/hvp", inputs | {"vectors": [[1.0, 10.0]]})["derivatives"]
     assert hvp["value"]["data"] == [6.0, 120.0]
+    weighted = inputs | {"vectors": [[1.0, 10.0]], "output_gradients": [[0.5, -1.0]]}
+    [hvp] = functions.done("functions/cube/hvp", weighted)["derivatives"]
+    assert hvp["value"]["data"] == [3.0, -120.0]
+    [same] = functions.done("functions/cube/hvp", weighted | {"output_gradients": [None]})["derivatives"]
+    assert same["value"]["data"] == [6.0, 120.0]
     assert leaves_nothing(functions, "h")
+
+
+def test_jvp_along_two_directions_is_the_second_derivative_of_each_output(functions: Rest) -> None:
+    body: dict[str, Any] = {"inputs": [[1.0, 2.0]], "tangents": [[1.0, 10.0]], "vectors": [[0.5, 2.0]], "fetch": ["y"]}
+    for _ in range(3):  # the later ones are of a known form
+        answer = functions.done("functions/cube/jvp", body)
+        [tangent] = answer["derivatives"]
+        assert (tangent["name"], tangent["kind"], tangent["value"]["data"]) == ("y", "dense", [3.0, 240.0])
+        assert answer["values"]["y"]["data"] == [1.0, 8.0]
+    first = functions.done("functions/cube/jvp", body | {"vectors": None})["derivatives"][0]
+    assert first["value"]["data"] == [3.0, 120.0]
+    functions.done("functions", {"id": "twice", "text": "y = 2 * x"})
+    body = {"inputs": [1.5], "tangents": [1.0], "vectors": [1.0]}
+    [null] = functions.done("functions/twice/jvp", body)["derivatives"]
+    assert (null["kind"], null["value"]) == ("none", None)
+    assert null["why"]["message"] == "the first derivative does not depend on the sources"
+    [zero] = functions.done("functions/twice/jvp", body | {"unconnected": "zero"})["derivatives"]
+    assert zero["value"]["data"] == 0.0
+    assert leaves_nothing(functions)
 
 
 def test_jvp_runs_forward(functions: Rest) -> None:

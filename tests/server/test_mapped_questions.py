@@ -11,7 +11,8 @@ from test_forms import answer_to, known_forms
 from teletape_engine.session.session import Session
 
 SIZE = 5
-QUESTIONS = ("gradient", "value_and_gradient", "vjp", "jvp", "jacobian", "hessian", "hvp")
+SECOND_JVP, WEIGHTED_HVP = "jvp with vectors", "hvp with weights"
+QUESTIONS = ("gradient", "value_and_gradient", "vjp", "jvp", SECOND_JVP, "jacobian", "hessian", "hvp", WEIGHTED_HVP)
 FUNCTIONS: tuple[dict[str, Any], ...] = (
     {"id": "layer", "text": "y = tanh(x @ w)"},
     {"id": "energy", "text": "e = sum(exp(-x * x) * w)"},
@@ -50,7 +51,7 @@ def numbers(seed: int, *shape: int) -> Any:
 
 
 def ask(session: Session, verb: str, function: str, body: Mapping[str, Any], **params: Any) -> Any:
-    answer = answer_to(session, f"functions-{verb}", body, id=function, full=True, **params)
+    answer = answer_to(session, f"functions-{verb.split()[0]}", body, id=function, full=True, **params)
     assert isinstance(answer, dict), answer
     return answer
 
@@ -58,10 +59,15 @@ def ask(session: Session, verb: str, function: str, body: Mapping[str, Any], **p
 def members(verb: str, function: str, stack: tuple[int, ...]) -> dict[str, Any]:
     """What a question has for each source, or each target, before it is cut into entries."""
     shapes = [SHAPES[function][name] for name in ("x", "w")]
+    weights = {"output_gradients": [numbers(7, *stack, *RESULTS[function])]}
+    tangents = {"tangents": [numbers(8 + at, *stack, *shape) for at, shape in enumerate(shapes)]}
+    vectors = {"vectors": [numbers(9 + at, *stack, *shape) for at, shape in enumerate(shapes)]}
     return {
-        "vjp": {"output_gradients": [numbers(7, *stack, *RESULTS[function])]},
-        "jvp": {"tangents": [numbers(8 + at, *stack, *shape) for at, shape in enumerate(shapes)]},
-        "hvp": {"vectors": [numbers(9 + at, *stack, *shape) for at, shape in enumerate(shapes)]},
+        "vjp": weights,
+        "jvp": tangents,
+        SECOND_JVP: tangents | vectors,
+        "hvp": vectors,
+        WEIGHTED_HVP: vectors | weights,
     }.get(verb, {})
 
 

@@ -523,12 +523,19 @@ def alone() -> Iterator[Server]:
         yield server
 
 
-@pytest.mark.parametrize("question", ["call", "value_and_gradient", "gradient", "vjp", "jvp", "hvp"])
-def test_calls_that_wait_are_computed_together(alone: Server, question: str) -> None:
+@pytest.mark.parametrize(
+    ("question", "fields"),
+    [
+        *[(question, FIELDS.get(question, {})) for question in ("call", "value_and_gradient", "gradient", "vjp")],
+        *[(question, FIELDS[question]) for question in ("jvp", "hvp")],
+        ("jvp", FIELDS["jvp"] | FIELDS["hvp"]),
+        ("hvp", FIELDS["hvp"] | FIELDS["vjp"]),
+    ],
+)
+def test_calls_that_wait_are_computed_together(alone: Server, question: str, fields: dict[str, Any]) -> None:
     random = np.random.default_rng(7)
     bodies = [
-        {"inputs": {"x": random.normal(size=(2, 2)).tolist(), "y": random.normal(size=2).tolist()}}
-        | FIELDS.get(question, {})
+        {"inputs": {"x": random.normal(size=(2, 2)).tolist(), "y": random.normal(size=2).tolist()}} | fields
         for _ in range(5)
     ]
     answers = asked_together(alone, "/v1/published/line", bodies, question)

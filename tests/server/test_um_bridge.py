@@ -119,6 +119,13 @@ def test_a_hessian_is_applied_to_a_vector(http: httpx.Client, pair: str, sens: f
     np.testing.assert_allclose(mixed, sens * (X * [1.0, 2.0, 3.0]).ravel())
 
 
+def test_the_weights_of_a_hessian_may_differ(http: httpx.Client, pair: str) -> None:
+    fields = {"name": pair, "input": INPUT, "outWrt": 0, "sens": VECTOR.ravel().tolist()}
+    mixed = ask(http, "ApplyHessian", **fields, inWrt1=0, inWrt2=1, vec=[1.0, 2.0, 3.0])
+    np.testing.assert_allclose(mixed, (VECTOR * [1.0, 2.0, 3.0]).ravel())
+    assert ask(http, "ApplyHessian", **fields, inWrt1=0, inWrt2=0, vec=[1.0] * 6) == [0.0] * 6
+
+
 @pytest.mark.parametrize(
     ("operation", "fields", "kind", "text"),
     [
@@ -131,9 +138,9 @@ def test_a_hessian_is_applied_to_a_vector(http: httpx.Client, pair: str, sens: f
         ("Gradient", {"input": INPUT, "outWrt": 1, "inWrt": 0, "sens": [1.0, 2.0]}, "InvalidInput", "sens has 2"),
         (
             "ApplyHessian",
-            {"input": INPUT, "outWrt": 0, "inWrt1": 0, "inWrt2": 0, "sens": [1, 2, 3, 4, 5, 6], "vec": [1.0] * 6},
-            "UnsupportedFeature",
-            "send equal ones",
+            {"input": INPUT, "outWrt": 0, "inWrt1": 0, "inWrt2": 0, "sens": [1.0], "vec": [1.0] * 6},
+            "InvalidInput",
+            "sens has 1 numbers",
         ),
     ],
 )

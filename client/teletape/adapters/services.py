@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from teletape.adapters.questions import Array, Question, sources_of
-from teletape.core.errors import UnimplementedError
 
 _ASKED: Final = ("call", "value_and_gradient", "vjp", "jvp", "hvp")
 
@@ -44,7 +43,6 @@ class ServiceFunction:
         is_published = hasattr(function, "publish")
         #: A session keeps results unless they are scratch.
         self._call_fields: dict[str, Any] = {} if is_published else {"scratch": True}
-        self._known: dict[Any, Sequence[tuple[int, ...]]] = {}
         facts = function.get().version if is_published else function.facts or function.get()
         names, outputs = list(facts.inputs), list(facts.outputs)
         #: The dtypes that a published function declares, by name; others take what they get.
@@ -101,9 +99,11 @@ class ServiceFunction:
                 answer = function.jvp(named, tangents=first, fetch=targets, **common)
                 return [*[answer.values[name] for name in targets], *[answer[name] for name in targets]]
             case "hvp":
-                return self._hvp(named, common, first, second, rows=rows)
+                answer = function.hvp(named, vectors=second, output_gradients=first, **common)
+                return [answer[name] for name in wrt]
             case "second_jvp":
-                return self._second_jvp(named, common, first, second, rows=rows)
+                answer = function.jvp(named, tangents=first, vectors=second, **common)
+                return [answer[name] for name in targets]
             case "hessian":
                 [name] = wrt
                 return [function.hessian(named, **common)[name, name]]
@@ -112,53 +112,3 @@ class ServiceFunction:
         """Returns arrays for inputs or outputs in the dtypes that these declare; there may be no arrays."""
         named = zip(names, arrays, strict=True) if arrays else ()
         return [array.astype(self._dtypes.get(name, array.dtype), copy=False) for name, array in named]
-
-    def _hvp(
-        self,
-        named: Mapping[str, Any],
-        common: dict[str, Any],
-        cotangents: Sequence[Array],
-        vectors: Sequence[Array],
-        *,
-        rows: bool,
-    ) -> list[Array]:
-        self._refuse_arrays([cotangent.shape[rows:] for cotangent in cotangents])
-        answer = self._function.hvp(named, vectors=vectors, **common)
-        [weight] = cotangents
-        products = [answer[name] for name in common["wrt"]]
-        return [product * weight.reshape(*weight.shape, *[1] * (product.ndim - rows)) for product in products]
-
-    def _second_jvp(
-        self,
-        named: Mapping[str, Any],
-        common: dict[str, Any],
-        tangents: Sequence[Array],
-        vectors: Sequence[Array],
-        *,
-        rows: bool,
-    ) -> list[Array]:
-        self._refuse_arrays([shape[rows:] for shape in self._shapes(named, common.get("map"))])
-        answer = self._function.hvp(named, vectors=vectors, **common)
-        products = [answer[name] * tangent for name, tangent in zip(common["wrt"], tangents, strict=True)]
-        inner = [product.sum(axis=tuple(range(rows, product.ndim))) for product in products]
-        return [np.sum(inner, axis=0)]
-
-    def _shapes(self, named: Mapping[str, Any], axes: Mapping[str, int] | None) -> Sequence[tuple[int, ...]]:
-        """Returns the shapes of the outputs, which follow from those of the inputs."""
-        key = (axes is None, *[np.shape(value) for value in named.values()])
-        if key not in self._known:
-            values = self._function.call(named, fetch=self._targets, map=axes, **self._call_fields).values
-            self._known[key] = [values[name].shape for name in self._targets]
-        return self._known[key]
-
-    def _refuse_arrays(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Checks that there is one output, a number.
-
-        Raises:
-            UnimplementedError: There are others.
-        """
-        if list(shapes) != [()]:
-            raise UnimplementedError(
-                f"a service has second derivatives of one number, and the outputs have the shapes "
-                f"{', '.join(map(str, shapes))}: name one with targets, or write the function with teletape"
-            )

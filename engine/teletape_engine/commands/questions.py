@@ -118,7 +118,8 @@ class Hessian(Command):
 class Hvp(Command):
     """Computes the Hessian of the targets' sum times a vector: [*source] for each source, dense.
 
-    `vectors`: the vector's part for each source. Other fields as in gradient and jacobian.
+    `vectors`: the vector's part for each source. With `output_gradients` the sum is that of the targets times these
+    weights. Other fields as in gradient and jacobian.
     """
 
     verb = "hvp"
@@ -131,6 +132,7 @@ class Hvp(Command):
     predicted: tuple[str, ...] | None = None
     retain_tape: bool = False
     custom_gradients: tuple[Id, ...] = ()
+    output_gradients: tuple[Input | None, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

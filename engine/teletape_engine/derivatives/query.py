@@ -129,8 +129,8 @@ class GradientQuery:
         targets: Recorded values or variables, whose sum is differentiated; those of a dtype without gradients are
             ignored. A Jacobian has exactly one.
         sources: Recorded values or variables.
-        output_gradients: A cotangent [*target.shape] for each target, None for ones; for `vjps` a stack
-            [k, *target.shape]. None: ones for all.
+        output_gradients: Of a gradient and of `hvp` a cotangent [*target.shape] for each target, None for ones; of
+            `vjps` a stack [k, *target.shape]. None: ones for all.
         vectors: Of `hvp` a vector for each source, of its shape and dtype.
         zeros: Whether a source that is not connected gets zeros instead of None.
         retain_tape: Whether another question follows: a tape that is not persistent can then still answer.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.slices import densify
 from teletape_engine.derivatives.gradient import answering, gradient
 from teletape_engine.derivatives.jacobian import jacobian
@@ -55,7 +56,8 @@ def hessian(recorder: Recorder, query: GradientQuery) -> list[list[Recorded | No
 def hvp(recorder: Recorder, query: GradientQuery) -> list[Recorded | None]:
     """The Hessian of the targets' sum times a vector: for each source [*source.shape], dense.
 
-    It costs about two gradients, and never computes the Hessian.
+    It costs about two gradients, and never computes the Hessian. With output gradients the sum is that of the targets
+    times them.
 
     Args:
         recorder: As for `hessian`.
@@ -92,7 +94,13 @@ def _first_derivatives(
     recorder: Recorder, query: GradientQuery, recording: AbstractContextManager[None]
 ) -> list[Recorded | None]:
     """The gradient, dense, recorded on the tape itself."""
-    first = query.gradient_of(query.targets)
+    weights = query.output_gradients
+    if weights is not None:  # constants: a tape that is not active does not follow what they were computed from
+        weights = [
+            recorder.op(ops.identity, weight) if weight is not None and weight.uid in query.tape.tracked else weight
+            for weight in weights
+        ]
+    first = query.gradient_of(query.targets, weights)
     with recording:
         return [densify(derivative, recorder) for derivative in gradient(recorder, first)]
 

@@ -123,13 +123,11 @@ class _Question:
         question: One of `models.published.questions.QUESTIONS`.
         inputs: By name.
         fields: Of its body.
-        factor: Of the derivative.
     """
 
     question: str
     inputs: Mapping[str, Array]
     fields: Mapping[str, Any] = field(default_factory=dict)
-    factor: float = 1.0
 
 
 def _evaluate(message: _Message) -> _Question:
@@ -153,12 +151,9 @@ def _apply_hessian(message: _Message) -> _Question:
     inputs = message.inputs()
     vectors = {first: np.zeros_like(inputs[first])}
     vectors[second] = message.array("vec", message.published.inputs[second], message.body.vec)
-    sens = set(message.array("sens", message.published.outputs[output], message.body.sens).ravel().tolist())
-    if len(sens) > 1:
-        text = "sens has different numbers: the Hessian is that of the sum of an output, so send equal ones"
-        raise Problem("unimplemented", text)
-    fields = {"targets": [output], "sources": [*vectors], "vectors": [*vectors.values()]}
-    return _Question("hvp", inputs, fields, sens.pop() if sens else 0.0)
+    sens = message.array("sens", message.published.outputs[output], message.body.sens)
+    fields = {"targets": [output], "sources": [*vectors], "vectors": [*vectors.values()], "output_gradients": [sens]}
+    return _Question("hvp", inputs, fields)
 
 
 def _input_sizes(message: _Message) -> list[int]:
@@ -243,7 +238,7 @@ def _work(
             reply = await caller.ask(function, "call", result.inputs)
             return await off_loop(reply.size, _outputs, reply, list(function[1].outputs))
         reply = await caller.ask(function, result.question, result.inputs, unconnected="zero", **result.fields)
-        return await off_loop(reply.size, _derivative, reply, result.factor)
+        return await off_loop(reply.size, _derivative, reply)
 
     return respond
 
@@ -257,8 +252,8 @@ def _outputs(reply: Answer, names: Sequence[str]) -> Response:
     return _json({"output": [_flat(values[name]) for name in names]})
 
 
-def _derivative(reply: Answer, factor: float) -> Response:
-    return _json({"output": _flat(reply.derivatives[0].astype(np.float64) * factor)})
+def _derivative(reply: Answer) -> Response:
+    return _json({"output": _flat(reply.derivatives[0])})
 
 
 def _flat(array: Array) -> Any:

@@ -45,7 +45,7 @@ class ApplyHessian(Evaluate):
     outWrt: int = Field(ge=0, description="The number of the output")
     inWrt1: int = Field(ge=0, description="The number of the input that the result has the size of")
     inWrt2: int = Field(ge=0, description="The number of the input that vec has the size of")
-    sens: Vector = Field(description="A weight for each element of the output, all of them equal")
+    sens: Vector = Field(description="A weight for each element of the output")
     vec: Vector = Field(description="A number for each element of the input inWrt2")
 
 

@@ -50,7 +50,8 @@ def second_order():
     tape, y, x, w, b = network()
     vectors = [tf.ones_like(w), tf.constant([1.0, 2.0])]
     blocks = tape.hessian(y, [w, b])
-    return [*blocks[0], *blocks[1], *tape.hvp(y, [w, b], vectors), tape.hessian(y, x), tape.hvp(y, x, X)]
+    weighted = tape.hvp([y, y], [w, b], vectors, output_gradients=[np.arange(4.0).reshape(2, 2), None])
+    return [*blocks[0], *blocks[1], *tape.hvp(y, [w, b], vectors), tape.hessian(y, x), tape.hvp(y, x, X), *weighted]
 
 
 def under_outer_tapes():

@@ -325,7 +325,15 @@ class Jacobians:
         return nest.pack_sequence_as(sources, rows)
 
     @reports
-    def hvp(self, target: Any, sources: Any, vectors: Any, unconnected_gradients: Any = NONE) -> Any:
+    def hvp(
+        self,
+        target: Any,
+        sources: Any,
+        vectors: Any,
+        unconnected_gradients: Any = NONE,
+        *,
+        output_gradients: Any = None,
+    ) -> Any:
         """Returns the Hessian of `target`, summed over all its parts, times a vector. Teletape's own.
 
         It costs about two gradients.
@@ -335,6 +343,8 @@ class Jacobians:
             sources: The same; the answer has its structure.
             vectors: The vector: for each source a tensor of its shape.
             unconnected_gradients: The result for a source that is not connected: NONE or ZERO.
+            output_gradients: A weight for each target, of its shape, None for ones: the sum is that of the targets
+                times their weights.
 
         Returns:
             For each source a tensor of its shape and dtype, or None.
@@ -342,14 +352,20 @@ class Jacobians:
         Raises:
             RuntimeError: The tape was used up by an earlier question, or was never entered.
             TypeError: As for `jacobian`.
-            ValueError: A bad `unconnected_gradients`; another count of vectors than of sources.
+            ValueError: A bad `unconnected_gradients`; another count of vectors than of sources, or of output gradients
+                than of targets.
             LookupError: As for `jacobian`.
-            teletape.errors.InvalidArgumentError: A vector of another shape or dtype than its source.
+            teletape.errors.InvalidArgumentError: A vector of another shape or dtype than its source, or an output
+                gradient than its target.
         """
         owner, tape = self._begin()
         targets, flat = _numeric_targets(target), _numeric_sources(sources)
         operands = operands_like(vectors, flat, sources, "vectors")
-        query = _query(owner, tape, targets, flat, vectors=operands, zeros=wants_zeros(unconnected_gradients))
+        weights = output_gradients
+        if weights is not None:
+            weights = operands_like(weights, targets, target, "output_gradients")
+        zeros = wants_zeros(unconnected_gradients)
+        query = _query(owner, tape, targets, flat, vectors=operands, output_gradients=weights, zeros=zeros)
         return nest.pack_sequence_as(sources, self._ask(HVP, owner, query))
 
     def _ask(self, question: Question, owner: Session, query: GradientQuery) -> list[Any]:

@@ -193,13 +193,15 @@ def _command(
     custom_gradients: tuple[int, ...],
 ) -> Command:
     """Returns the command for a server, with those of the fields that it has."""
-    weights = query.output_gradients or ()
+    weights = query.output_gradients
     fields = {
         "tape": query.tape.name.id,
         "targets": tuple([id_of(target) for target in query.targets]),
         "sources": tuple([id_of(source) for source in query.sources]),
         "outputs": outputs,
-        "output_gradients": tuple([None if weight is None else id_of(weight) for weight in weights]),
+        "output_gradients": weights
+        if weights is None
+        else tuple([None if weight is None else id_of(weight) for weight in weights]),
         "vectors": tuple([id_of(vector) for vector in query.vectors]),
         "unconnected": "zero" if query.zeros else "none",
         "max_bytes": query.max_bytes,

@@ -92,8 +92,7 @@ def batch_jacobian(state: State, command: commands.BatchJacobian) -> None:
 def vjps(state: State, command: commands.Vjps) -> None:
     """Computes the gradients for many cotangents."""
     _check_outputs(command.outputs, len(command.sources))
-    query = _stacked_query(state, command)
-    query = replace(query, output_gradients=_output_gradients(state, command.output_gradients, query.targets))
+    query = _weighted(state, command, _stacked_query(state, command))
     answer(state, command, query, jacobian.vjps(state.current, query))
 
 
@@ -118,7 +117,7 @@ def hvp(state: State, command: commands.Hvp) -> None:
     vectors = [
         state.value(vector, like=source.spec) for vector, source in zip(command.vectors, query.sources, strict=False)
     ]  # second_order.hvp refuses another count
-    query = replace(query, vectors=vectors)
+    query = replace(_weighted(state, command, query), vectors=vectors)
     query.observer = reasons = SecondOrderReasons(state, query)
     products = second_order.hvp(state.current, query)
     answer_under(state, command.outputs, products, command.targets, command.predicted, why=reasons.why)
@@ -168,9 +167,7 @@ def gradient_query(
     state: State, command: commands.Gradient | commands.GradientStatistics | commands.BackwardBegin
 ) -> GradientQuery:
     """The question of a command, its ids looked up and its answer's memory admitted."""
-    query = _query(state, command)
-    if command.output_gradients is not None:
-        query = replace(query, output_gradients=_output_gradients(state, command.output_gradients, query.targets))
+    query = _weighted(state, command, _query(state, command))
     state.memory.spend(_price(state, query), "the gradient")
     return query
 
@@ -209,17 +206,20 @@ def _check_bounds(command: Any) -> None:
             raise InvalidArgumentError(f"{name} must be 1 or more, or null")
 
 
-def _output_gradients(
-    state: State, weights: Sequence[commands.Input | None], targets: Sequence[Any]
-) -> list[Value | None]:
+def _weighted(state: State, command: Any, query: GradientQuery) -> GradientQuery:
+    """The question with the output gradients of its command, if it has some."""
+    weights, targets = command.output_gradients, query.targets
+    if weights is None:
+        return query
     if len(weights) != len(targets):
         raise InvalidArgumentError(
             f"{len(targets)} targets, but {len(weights)} output gradients: one for each, null for ones"
         )
-    return [
+    values = [
         None if weight is None else state.value(weight, like=target.spec)
         for weight, target in zip(weights, targets, strict=True)
     ]
+    return replace(query, output_gradients=values)
 
 
 def _check_single(ids: Sequence[Id], what: str) -> None:

@@ -6,11 +6,13 @@ All of it is one batch, of which nothing stays.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Kinds
 from teletape_engine.errors import TeletapeError
+from teletape_engine.explain.explanation import Explanation
+from teletape_engine.explain.reasons import Reason
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import derivative_entry, fetched_values
 from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id
@@ -25,9 +27,12 @@ from teletape_server.handlers.functions.question_commands import (
     recorded,
     run_question,
 )
-from teletape_server.handlers.functions.question_parts import NOT_FIELDS, Parts
+from teletape_server.handlers.functions.question_parts import NOT_FIELDS, Parts, flat, members_of
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.tapes.questions import PARTS, blocks, kept_outputs, sparse_entry
+
+#: Why a target that has a tangent has no second one.
+_NO_SECOND: Final = Explanation(Reason.UNCONNECTED, "the first derivative does not depend on the sources").brief()
 
 
 def ask(
@@ -36,8 +41,6 @@ def ask(
     verb: str,
     body: Any,
     *,
-    per_source: str | None = None,
-    per_target: str | None = None,
     fetches_all: bool = False,
     answers_derivatives: bool = True,
 ) -> Result:
@@ -48,19 +51,16 @@ def ask(
         request: The request.
         verb: The command that answers it.
         body: The question.
-        per_source: The field that has a member for each source, if there is one.
-        per_target: The field that has a member for each target, if there is one.
         fetches_all: Whether all outputs are returned if none is chosen.
         answers_derivatives: Whether the answer has their elements; else they stay under the ids in `outputs` alone.
     """
-    per_each = per_source or per_target
-    members = getattr(body, per_each) if per_each else None
-    operands = [*_values(body.inputs), *(members or ())]
-    forms, key = forms_of(session), _form_key(session, request, verb, body, operands, per_each, fetches_all)
+    members = members_of(body)
+    operands = [*_values(body.inputs), *flat(members)]
+    forms, key = forms_of(session), _form_key(session, request, verb, body, operands, members, fetches_all)
     form = forms.find(key)
     if form is None:
         function = path_id(request.params["id"])
-        parts = Parts(session, function, verb, body, per_source, per_target, fetches_all)
+        parts = Parts(session, function, verb, body, fetches_all)
         if len(parts.chunks) > 1:
             part, answer, kinds = parts.run_all(request)
             question = part.question
@@ -115,8 +115,8 @@ def _reasons(session: Session, call: BoundCall, question: Question, kinds: Kinds
     for target, kind in zip(question.sources, kinds.kinds, strict=True):
         if kind == "none":
             whys = session.explain_call(call.function, inputs, [target], [source.number for source in call.sources])
-            why = next((why for why in whys if why is not None), None)
-            reasons |= {} if why is None else {target: {"why": why}}
+            why = next((why for why in whys if why is not None), _NO_SECOND)
+            reasons |= {target: {"why": why}}
     return reasons
 
 
@@ -126,16 +126,16 @@ def _form_key(
     verb: str,
     body: Any,
     operands: Sequence[Any],
-    per_each: str | None,
+    members: Mapping[str, Sequence[Any] | None],
     fetches_all: bool,
 ) -> Hashable | None:
     """Returns what two questions of one form have in common; None: what it makes stays under ids of the caller's."""
     if body.outputs is not None or body.replace:
         return None
-    fields = [_hashable(value) for name, value in body if name not in ("inputs", per_each)]
+    fields = [_hashable(value) for name, value in body if name != "inputs" and name not in members]
     inputs = tuple(body.inputs) if isinstance(body.inputs, Mapping) else len(body.inputs)
-    has_members = per_each is not None and getattr(body, per_each) is not None  # an empty list is refused
-    parts = (verb, fetches_all, request.params["full"], request.params["accept"], inputs, has_members, *fields)
+    counts = [None if values is None else len(values) for values in members.values()]  # an empty list is refused
+    parts = (verb, fetches_all, request.params["full"], request.params["accept"], inputs, *counts, *fields)
     return key_of(session, *parts, function=path_id(request.params["id"]), operands=operands)
 
 

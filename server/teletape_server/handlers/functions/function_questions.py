@@ -71,7 +71,7 @@ def _gradients(
         return ask_numeric(session, request, body, **shown)
     if body.per_example is not None:
         return ask_per_example(session, request, body, **shown)
-    return ask(session, request, "gradient", body, per_target="output_gradients", **shown)
+    return ask(session, request, "gradient", body, **shown)
 
 
 @_question("gradient", FunctionDerivatives, "Compute a function's gradients")
@@ -105,7 +105,7 @@ def hessian(session: Session, request: Request, body: FunctionHessianQuestion) -
 @_question("hvp", FunctionDerivatives, "Compute a function's Hessian-vector products")
 def hvp(session: Session, request: Request, body: FunctionHvpQuestion) -> Result:
     """Computes the Hessian of the targets' sum times a vector at the cost of two gradients."""
-    return ask(session, request, "hvp", body, per_source="vectors")
+    return ask(session, request, "hvp", body)
 
 
 @_question("sparse_jacobian", FunctionSparseDerivative, "Compute a function's sparse Jacobian")
@@ -129,7 +129,7 @@ def vjp(session: Session, request: Request, body: FunctionVjpQuestion) -> Result
 @_question("jvp", FunctionTangents, "Compute a function's Jacobian-vector products")
 def jvp(session: Session, request: Request, body: FunctionJvpQuestion) -> Result:
     """Computes the derivative of each target along the tangents, in forward mode: in one pass, without a tape."""
-    return ask(session, request, "jvp", body, per_source="tangents")
+    return ask(session, request, "jvp", body)
 
 
 @endpoint("POST", "/functions/{function}/explain", Explanations, "Explain a function's gradients", problems=_PROBLEMS)

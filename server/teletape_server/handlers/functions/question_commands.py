@@ -52,9 +52,9 @@ def chosen_outputs(call: BoundCall, chosen: Sequence[str] | None, *, all_of_them
     return list(dict.fromkeys(chosen))
 
 
-def check_length(field: str | None, body: Any, kind: str, names: Sequence[str]) -> None:
+def check_length(field: str, body: Any, kind: str, names: Sequence[str]) -> None:
     """Checks that a field has a member for each source or target."""
-    members = None if field is None else getattr(body, field)
+    members = getattr(body, field)
     if members is not None and len(members) != len(names):
         raise InvalidRequestError(
             f"{field}: one for each of the {len(names)} {kind}s ({', '.join(names)}); found {len(members)}"
@@ -84,18 +84,47 @@ def _watched(call: BoundCall) -> tuple[Id, ...]:
 
 
 def in_forward_mode(
-    call: BoundCall, tangents: Sequence[Any], targets: Sequence[Id], ids: Sequence[Id], unconnected: str
+    call: BoundCall,
+    directions: Sequence[Sequence[Any]],
+    targets: Sequence[Id],
+    ids: Sequence[Id],
+    unconnected: str,
 ) -> list[Command]:
-    """Returns the commands that run a call in forward mode, and name the tangents of some results."""
+    """Returns the commands that run a call in forward mode, and name the tangents of some results.
+
+    Args:
+        call: The call.
+        directions: A tangent for each source; a second one for each, if the tangents' own tangents are asked for.
+        targets: Results.
+        ids: An id for the tangent of each.
+        unconnected: Of those without one: none or zero.
+    """
+    ids, targets = tuple(ids), tuple(targets)
+    run = forward_mode(call.command, directions, call.source_ids, targets, ids, unconnected)
+    return [ContextSwitch(CONTEXT), *call.constants, *call.copies, *run]
+
+
+def forward_mode(
+    call: Command,
+    directions: Sequence[Sequence[Any]],
+    sources: tuple[Id, ...],
+    targets: tuple[Id, ...],
+    ids: tuple[Id, ...],
+    unconnected: str,
+) -> list[Command]:
+    """Returns what runs a call inside an accumulator for each direction; see `in_forward_mode`."""
+    inner, *outer = directions
     accumulator = new_id()
+    watch = AccumulatorOpen(accumulator, sources, tuple(inner)), call, AccumulatorClose(accumulator)
+    if not outer:
+        return [*watch, Jvp(accumulator, targets, ids, unconnected)]
+    around, first = new_id(), tuple([new_id() for _ in ids])
     return [
-        ContextSwitch(CONTEXT),
-        *call.constants,
-        *call.copies,
-        AccumulatorOpen(accumulator, call.source_ids, tuple(tangents)),
-        call.command,
-        AccumulatorClose(accumulator),
-        Jvp(accumulator, tuple(targets), tuple(ids), unconnected),
+        AccumulatorOpen(around, sources, tuple(outer[0])),
+        *watch,
+        Jvp(accumulator, targets, first, "zero"),
+        AccumulatorClose(around),
+        Jvp(around, first, ids, unconnected),
     ]
 
 
@@ -132,6 +161,6 @@ def run_question(session: Session, request: Request, batch: Batch | Repetition) 
 
 
 def kinds_of(answer: Answer) -> Kinds:
-    """Returns the structure of the derivatives in an answer."""
-    [kinds] = [result for result in answer.results if isinstance(result, Kinds)]
+    """Returns the structure of the derivatives in an answer; those that they come from are named before them."""
+    *_, kinds = [result for result in answer.results if isinstance(result, Kinds)]
     return kinds

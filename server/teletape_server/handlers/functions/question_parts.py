@@ -12,6 +12,7 @@ from typing import Any, Final
 from teletape_engine.commands import Batch, Call, Command, Id, Input
 from teletape_engine.commands.results import Answer, Kinds
 from teletape_engine.session.session import Session
+from teletape_engine.spec import Spec
 from teletape_server.handlers.bodies import new_id
 from teletape_server.handlers.execution import command
 from teletape_server.handlers.functions.bound_calls import BoundCall, bound_call
@@ -32,9 +33,11 @@ from teletape_server.handlers.tapes.questions import hessian_outputs, kept_outpu
 
 #: Fields of a question that are no fields of its command.
 NOT_FIELDS: Final = (
-    *("inputs", "map", "targets", "sources", "outputs", "replace", "fetch", "tangents"),
+    *("inputs", "map", "targets", "sources", "outputs", "replace", "fetch"),
     *("per_example", "part", "remainder", "accumulate", "numeric"),
 )
+#: Fields of a question that have a member for each of its sources or targets.
+MEMBERS: Final[Mapping[str, str]] = {"tangents": "source", "vectors": "source", "output_gradients": "target"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Part:
         call: The call that it is about.
         question: What it asks for.
         commands: Its commands.
-        members: The weights, tangents or vectors with their dtypes.
+        members: The weights, tangents and vectors with their dtypes, in the order of `MEMBERS`.
     """
 
     call: BoundCall
@@ -62,8 +65,6 @@ class Parts:
         function: The function's id.
         verb: The command that answers the question.
         body: The question.
-        per_source: The field that has a member for each source, if there is one.
-        per_target: The field that has a member for each target, if there is one.
         fetches_all: Whether all outputs are returned if none is chosen.
 
     Attributes:
@@ -76,12 +77,10 @@ class Parts:
         function: Id,
         verb: str,
         body: Any,
-        per_source: str | None,
-        per_target: str | None,
         fetches_all: bool,
     ) -> None:
         self._session, self._function, self._verb, self._body = session, function, verb, body
-        self._per_source, self._per_target, self._fetches_all = per_source, per_target, fetches_all
+        self._fetches_all = fetches_all
         self._mapped: MappedCall | None = None
         self.chunks = [(0, 0)]
         if body.map is not None:
@@ -90,28 +89,27 @@ class Parts:
             self._targets = chosen_targets(
                 function, mapped.facts["outputs"], body.targets, is_single=verb == "jacobian"
             )
-            self.chunks = mapped.chunks(mapped.rows_at_once(verb, self._sources, self._targets))
+            steps = verb if getattr(body, "vectors", None) is None else "hvp"
+            self.chunks = mapped.chunks(mapped.rows_at_once(steps, self._sources, self._targets))
 
     def part(self, number: int) -> Part:
         """Returns one of the parts."""
-        mapped, body = self._mapped, self._body
-        per_each = self._per_source or self._per_target
+        mapped, members = self._mapped, members_of(self._body)
         if mapped is None:
-            call = bound_call(self._session, self._function, body.inputs, body.sources)
-            members = getattr(body, per_each) if per_each else None
-            return self._about(call, members, members or ())
+            call = bound_call(self._session, self._function, self._body.inputs, self._body.sources)
+            return self._about(call, members, flat(members))
         first, last = self.chunks[number]
         call = mapped.bound(self._sources, first, last)
-        stacks: list[Any] | None = None
-        typed: Sequence[Input | None] = ()
-        if per_each is not None:
-            self._check_members([source.name for source in call.sources], self._targets)
-            specs = (
-                [mapped.spec(source.number) for source in call.sources]
-                if self._per_source
-                else [mapped.result_specs.get(name) for name in self._targets]
-            )
-            stacks, typed, commands = mapped.members(getattr(body, per_each), specs, first, last)
+        self._check_members([source.name for source in call.sources], self._targets)
+        specs: dict[str, Sequence[Spec | None]] = {
+            "source": [mapped.spec(source.number) for source in call.sources],
+            "target": [mapped.result_specs.get(name) for name in self._targets],
+        }
+        stacks: dict[str, Sequence[Any] | None] = {}
+        typed: list[Input | None] = []
+        for field, values in members.items():
+            stacks[field], with_dtypes, commands = mapped.members(values, specs[MEMBERS[field]], first, last)
+            typed += with_dtypes
             call = replace(call, constants=[*call.constants, *commands])
         return self._about(call, stacks, typed, mapped.answer(len(self.chunks)))
 
@@ -145,7 +143,7 @@ class Parts:
     def _about(
         self,
         call: BoundCall,
-        members: Sequence[Input | None] | None,
+        members: Mapping[str, Sequence[Any] | None],
         typed: Sequence[Input | None],
         facts: Mapping[str, Any] | None = None,
     ) -> Part:
@@ -161,17 +159,15 @@ class Parts:
             names = [None] * len(names)
         ids = [name or new_id() for name in names]
         question = Question(of, fetched, call.outputs, names, ids, facts)
-        per_each = self._per_source or self._per_target
         fields = {name: getattr(body, name) for name in type(body).model_fields if name not in NOT_FIELDS}
-        if per_each is not None and verb != "jvp":
-            fields[per_each] = members
         if facts is not None and verb in ("jacobian", "hessian"):
             fields["examples"] = True
         results = [call.outputs[name] for name in targets]
         if verb == "jvp":
-            commands = in_forward_mode(call, members or (), results, ids, body.unconnected)
+            directions = [values for values in members.values() if values is not None]
+            commands = in_forward_mode(call, directions, results, ids, body.unconnected)
         else:
-            tape = new_id()
+            tape, fields = new_id(), {**fields, **members}
             derivative = command(verb, tape=tape, targets=results, sources=list(call.source_ids), outputs=ids, **fields)
             commands = recorded(call, tape, derivative)
         return Part(call, question, commands, typed)
@@ -183,8 +179,9 @@ class Parts:
         return kept_outputs(self._body.outputs, "target" if self._verb == "jvp" else "source", len(of))
 
     def _check_members(self, sources: Sequence[str], targets: Sequence[str]) -> None:
-        check_length(self._per_source, self._body, "source", sources)
-        check_length(self._per_target, self._body, "target", targets)
+        names = {"source": sources, "target": targets}
+        for field in members_of(self._body):
+            check_length(field, self._body, MEMBERS[field], names[MEMBERS[field]])
 
     # -------------------------------------------------------------------------------------------------------- joining
     def _joined(
@@ -206,3 +203,13 @@ class Parts:
         dense = tuple(["dense" if kind == "slices" else kind for kind in kinds.kinds])
         whole = replace(question, outputs=outputs, names=names, ids=ids)
         return whole, answer, replace(kinds, kinds=dense)
+
+
+def members_of(body: Any) -> dict[str, Sequence[Any] | None]:
+    """Returns what a question has for each of its sources or targets, by field; None: the field was left out."""
+    return {field: getattr(body, field) for field in MEMBERS if field in type(body).model_fields}
+
+
+def flat(members: Mapping[str, Sequence[Any] | None]) -> list[Any]:
+    """Returns the members of all fields, one after the other."""
+    return [member for values in members.values() for member in values or ()]

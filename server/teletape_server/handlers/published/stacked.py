@@ -14,15 +14,12 @@ import numpy as np
 
 import teletape_wire as wire
 from teletape_engine.commands import (
-    AccumulatorClose,
-    AccumulatorOpen,
     Batch,
     Command,
     Constant,
     ContextSwitch,
     Fetch,
     Id,
-    Jvp,
     OnFailure,
     Scan,
     TapeOpen,
@@ -36,7 +33,8 @@ from teletape_engine.recording.values import Literal, typed_array
 from teletape_engine.spec import dtype_of
 from teletape_server.handlers.answers import derivative_entry
 from teletape_server.handlers.execution import command
-from teletape_server.handlers.functions.question_commands import run_question
+from teletape_server.handlers.functions.question_commands import forward_mode, kinds_of, run_question
+from teletape_server.handlers.functions.question_parts import MEMBERS
 from teletape_server.handlers.methods import Request
 from teletape_server.handlers.published.versions import FUNCTION, WEIGHT, Version
 from teletape_server.handlers.recording import CONTEXT
@@ -44,14 +42,14 @@ from teletape_server.models.published.contract import Declared
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 Array: TypeAlias = np.ndarray[Any, Any]
-#: The questions that calls can be computed together for, with the field of tensors that each call has for itself.
-STACKS: Final[Mapping[str, str]] = {
-    "call": "",
-    "value_and_gradient": "output_gradients",
-    "gradient": "output_gradients",
-    "vjp": "output_gradients",
-    "jvp": "tangents",
-    "hvp": "vectors",
+#: The questions that calls can be computed together for, with the fields of tensors that each call has for itself.
+STACKS: Final[Mapping[str, Sequence[str]]] = {
+    "call": (),
+    "value_and_gradient": ("output_gradients",),
+    "gradient": ("output_gradients",),
+    "vjp": ("output_gradients",),
+    "jvp": ("tangents", "vectors"),
+    "hvp": ("vectors", "output_gradients"),
 }
 _FETCHES_ALL: Final = ("call", "value_and_gradient")  # questions whose answer has all outputs if none is chosen
 _TAPE: Final = "rows tape"
@@ -64,7 +62,8 @@ class Stack:
     Attributes:
         question: What they ask.
         sources, targets, fetch: Names of inputs, and of outputs.
-        members: For each target or source whether a call has a tensor of its own for it; empty: none has.
+        members: By field of `STACKS`, for each target or source whether a call has a tensor of its own for it; empty:
+            none has.
         key: Equal for calls that can be computed together.
     """
 
@@ -73,7 +72,7 @@ class Stack:
     targets: Sequence[str]
     fetch: Sequence[str]
     unconnected: str
-    members: Sequence[bool]
+    members: Mapping[str, Sequence[bool]]
     key: Hashable
 
     @classmethod
@@ -98,10 +97,11 @@ class Stack:
         own = _own_tensors(version, question, fields, sources, targets)
         if own is None or not inputs:
             return None
-        members = [tensor is not None for tensor in own]
+        members = {field: [tensor is not None for tensor in tensors] for field, tensors in own.items()}
         unconnected = getattr(fields, "unconnected", "none")
-        specs = [(tensor.shape, tensor.dtype) for tensor in (*inputs, *own) if tensor is not None]
-        key = (question, *map(tuple, (sources, targets, fetch, members, specs)), unconnected)
+        tensors = [*inputs, *[tensor for of_field in own.values() for tensor in of_field if tensor is not None]]
+        specs = [(tensor.shape, tensor.dtype) for tensor in tensors]
+        key = (question, *map(tuple, (sources, targets, fetch, *members.values(), specs)), unconnected)
         return cls(question, sources, targets, fetch, unconnected, members, key)
 
     def answers(
@@ -125,11 +125,14 @@ class Stack:
         constants = [
             Constant(ids[name], np.stack(rows)) for name, rows in zip(ids, zip(*inputs, strict=True), strict=True)
         ]
-        own = [_own_tensors(version, self.question, body, self.sources, self.targets) or () for body in bodies]
-        stacks = [
-            np.stack([tensors[number] for tensors in own]) if is_member else None  # type: ignore[misc]  # none is None
-            for number, is_member in enumerate(self.members)
-        ]
+        own = [_own_tensors(version, self.question, body, self.sources, self.targets) or {} for body in bodies]
+        stacks = {
+            field: tuple(
+                [np.stack([of[field][number] for of in own]) if has else None for number, has in enumerate(members)]  # type: ignore[misc]  # none is None
+            )
+            for field, members in self.members.items()
+            if members
+        }
         weights = [WEIGHT + name for name in published.weights]
         call = Scan(FUNCTION, (*ids.values(), *weights), tuple(results.values()), captured=len(weights), vectorize=True)
         sources = tuple([ids[name] for name in self.sources])
@@ -142,7 +145,7 @@ class Stack:
         )
         answer = run_question(version.session, requests[0], batch)
         arrays: dict[Id, Any] = {result.id: result.array for result in answer.results if isinstance(result, Fetched)}
-        kinds = next((result for result in answer.results if isinstance(result, Kinds)), None)
+        kinds = None if self.question == "call" else kinds_of(answer)
         if kinds is not None and any(
             kind == "slices" or (kind == "none" and self.question == "jvp") for kind in kinds.kinds
         ):
@@ -169,24 +172,17 @@ class Stack:
         sources: tuple[Id, ...],
         targets: tuple[Id, ...],
         derivatives: Sequence[str],
-        stacks: Sequence[Any],
+        stacks: Mapping[str, tuple[Any, ...]],
     ) -> list[Command]:
         """Returns the commands that run the function over the rows, and answer the question."""
         if self.question == "call":
             return [call]
         outputs: tuple[Id, ...] = tuple(derivatives)
         if self.question == "jvp":
-            return [
-                AccumulatorOpen(_TAPE, sources, tuple(stacks)),
-                call,
-                AccumulatorClose(_TAPE),
-                Jvp(_TAPE, targets, outputs, self.unconnected),
-            ]
+            return forward_mode(call, [*stacks.values()], sources, targets, outputs, self.unconnected)
         fields: dict[str, Any] = {"tape": _TAPE, "targets": targets, "sources": sources, "outputs": outputs}
-        if stacks:
-            fields[STACKS[self.question]] = tuple(stacks)
         verb = "hvp" if self.question == "hvp" else "gradient"
-        question = command(verb, unconnected=self.unconnected, **fields)
+        question = command(verb, unconnected=self.unconnected, **fields, **stacks)
         return [TapeOpen(_TAPE), TapeWatch(_TAPE, sources), call, TapePause(_TAPE), question]
 
 
@@ -237,23 +233,24 @@ class Answers:
 
 def _own_tensors(
     version: Version, question: str, fields: Any, sources: Sequence[str], targets: Sequence[str]
-) -> Sequence[Array | None] | None:
-    """Returns the tensors that a call has for each target or source; empty: it has none; None: they do not fit."""
-    tensors: Sequence[Any] = getattr(fields, STACKS[question], None) or ()
-    if not tensors:
-        return ()
+) -> dict[str, Sequence[Array | None]] | None:
+    """Returns the tensors that a call has for its targets or sources, by field; None: some do not fit."""
     published = version.published
-    of_targets = STACKS[question] == "output_gradients"
-    declared: list[Declared] = [
-        published.outputs[name] if of_targets else published.inputs[name]
-        for name in (targets if of_targets else sources)
-    ]
-    if len(tensors) != len(declared):
-        return None
-    arrays: list[Array | None] = []
-    for tensor, item in zip(tensors, declared, strict=True):
-        array = typed_array(tensor, dtype_of(item.dtype)) if isinstance(tensor, Literal) else tensor
-        if array is not None and array.ndim != len(item.shape):  # it would have another meaning as a row
+    own: dict[str, Sequence[Array | None]] = {}
+    for field in STACKS[question]:
+        tensors: Sequence[Any] = getattr(fields, field, None) or ()
+        of_targets = MEMBERS[field] == "target"
+        declared: list[Declared] = [
+            published.outputs[name] if of_targets else published.inputs[name]
+            for name in (targets if of_targets else sources)
+        ]
+        if tensors and len(tensors) != len(declared):
             return None
-        arrays.append(array)
-    return arrays
+        arrays: list[Array | None] = []
+        for tensor, item in zip(tensors, declared, strict=False):  # no tensors: ones for each
+            array = typed_array(tensor, dtype_of(item.dtype)) if isinstance(tensor, Literal) else tensor
+            if array is not None and array.ndim != len(item.shape):  # it would have another meaning as a row
+                return None
+            arrays.append(array)
+        own[field] = arrays
+    return own

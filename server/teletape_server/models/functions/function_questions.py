@@ -52,6 +52,7 @@ FetchedOutputs = Annotated[
 ]
 
 _WEIGHTS = "A weight for each target, of its shape; null: ones. In a map one for all entries, or a stack of them"
+OutputGradients = Annotated[list[Input | None] | None, Field(max_length=MAX_ITEMS, description=_WEIGHTS)]
 
 
 class FunctionGradientQuestion(Body):
@@ -66,13 +67,7 @@ class FunctionGradientQuestion(Body):
     map: MapAxes = None
     targets: OutputNames = None
     sources: InputNames = None
-    output_gradients: Annotated[
-        list[Input | None] | None,
-        Field(
-            max_length=MAX_ITEMS,
-            description=_WEIGHTS,
-        ),
-    ] = None
+    output_gradients: OutputGradients = None
     unconnected: Unconnected = "none"
     outputs: Outputs = None
     replace: Replace = False
@@ -187,6 +182,7 @@ class FunctionHvpQuestion(Body):
     vectors: Annotated[
         list[Input], Field(max_length=MAX_ITEMS, description="The vector's part for each source, of its shape")
     ]
+    output_gradients: OutputGradients = None
     unconnected: Unconnected = "none"
     outputs: Outputs = None
     replace: Replace = False
@@ -241,6 +237,13 @@ class FunctionJvpQuestion(Body):
     tangents: Annotated[
         list[Input], Field(max_length=MAX_ITEMS, description="The direction of each source, of its shape")
     ]
+    vectors: Annotated[
+        list[Input] | None,
+        Field(
+            max_length=MAX_ITEMS,
+            description="With them: the derivative along these vectors of the derivative along the tangents",
+        ),
+    ] = None
     unconnected: Unconnected = "none"
     outputs: Outputs = None
     replace: Replace = False

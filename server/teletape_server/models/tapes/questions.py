@@ -36,6 +36,9 @@ OneTarget = Annotated[list[Id], Field(min_length=1, max_length=1, description="T
 Sources = Annotated[
     list[Id], Field(min_length=1, max_length=MAX_ITEMS, description="Tensors and variables to differentiate by")
 ]
+OutputGradients = Annotated[
+    list[Input | None] | None, Field(description="A weight for each target, of its shape; null: ones")
+]
 
 
 class GradientQuestion(Body):
@@ -45,9 +48,7 @@ class GradientQuestion(Body):
 
     targets: Targets
     sources: Annotated[list[Id], Field(max_length=MAX_ITEMS, description="Tensors and variables to differentiate by")]
-    output_gradients: Annotated[
-        list[Input | None] | None, Field(description="A weight for each target, of its shape; null: ones")
-    ] = None
+    output_gradients: OutputGradients = None
     unconnected: Unconnected = "none"
     outputs: Outputs = None
     replace: Replace = False
@@ -60,9 +61,7 @@ class GradientStatisticsQuestion(Body):
 
     targets: Targets
     sources: Sources
-    output_gradients: Annotated[
-        list[Input | None] | None, Field(description="A weight for each target, of its shape; null: ones")
-    ] = None
+    output_gradients: OutputGradients = None
 
 
 class JacobianQuestion(Body):
@@ -134,6 +133,7 @@ class HvpQuestion(Body):
     targets: Targets
     sources: Sources
     vectors: Annotated[list[Input], Field(description="The vector's part for each source, of its shape")]
+    output_gradients: OutputGradients = None
     unconnected: Unconnected = "none"
     outputs: Outputs = None
     replace: Replace = False
