@@ -39,7 +39,7 @@ PART = re.compile(r"(?<=<!-- run -->\n).*?(?=<!-- end of run -->)", re.S)
 
 
 def tested() -> list[dict[str, Any]]:
-    """The counts of the tests that need a GPU, by group, and the names of the failed ones; prints what pytest prints."""
+    """The counts of the tests that need a GPU, by group, and the names of failed ones; prints what pytest prints."""
     # By name: other files import packages that a machine with a GPU may lack.
     files = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "mark.gpu" in path.read_text("utf-8")]
     if find_spec("fastapi") is None:
