@@ -35,7 +35,6 @@ def value_of(path: str, name: str) -> Any:
     module = sys.modules[f"{_PACKAGE}.{path}".rstrip(".")]
     if dotted in NAMES:
         value = _reporting(module.__name__, name, dotted, original(dotted))
-        _give_operators()
         if _RAGGED in sys.modules:
             _give_ragged_methods()
     elif dotted in LAZY:
@@ -69,12 +68,6 @@ def prepare(name: str) -> None:
                 reports_methods(base)
         if entry != _OPEN and not issubclass(value, BaseException):
             answer_for_objects(value)
-
-
-@functools.cache
-def _give_operators() -> None:
-    """Gives tensors their operators, which are functions of modules that import those of tensors."""
-    importlib.import_module(f"{_PACKAGE}.core.calls.operators").give_operators()
 
 
 @functools.cache

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 from teletape.errors import InvalidArgumentError, RequestError, SessionEndedError
 
@@ -55,6 +56,28 @@ def test_a_function_runs_in_each_of_several_sessions(server_url: str) -> None:
             result = square(tf.constant(float(number)))
             assert result.session is session
             assert float(result) == number**2
+
+
+def test_what_a_session_has_is_of_that_session_wherever_it_is_asked(server_url: str) -> None:
+    home = use(LocalSession())
+    first = tf.connect(server_url, session="shared", default=False)
+    with first.as_default():
+        w, total = tf.Variable([1.0, 2.0]), tf.constant(np.arange(300.0)) * 2.0
+    second = tf.connect(server_url, session="shared", default=False)
+    assert isinstance(second, RemoteSession)
+    first.sync()
+    (variable,), tensors = second.variables(), second.tensors()
+    assert {value.session for value in (variable, *tensors)} == {second}
+    assert tf.session() is home
+    assert variable.numpy().tolist() == [1.0, 2.0]
+    with second.as_default():
+        variable.assign_add([1.0, 1.0])
+    assert variable.numpy().tolist() == [2.0, 3.0]
+    with first.as_default():
+        assert (w + 0.0).numpy().tolist() == [2.0, 3.0]
+    assert total.numpy().tolist() in [tensor.numpy().tolist() for tensor in tensors]
+    second.detach()
+    first.close()
 
 
 def test_after_a_block_the_session_before_is_the_programs_again(server_url: str) -> None:

@@ -1,19 +1,20 @@
 """`tf.Tensor`: a handle on a value of a session, with TensorFlow's conversions and texts.
 
-Its operators are defined by ops/operators.py. Long because every conversion and text of TensorFlow's is a method.
+Its operators are in calls/operators.py. Long because every conversion and text of TensorFlow's is a method.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
 from teletape.core.program import host_memory
 from teletape.core.program.call_site import caller
 from teletape.core.program.missing_names import MissingAttribute
-from teletape.core.program.tracebacks import report, reports_conversions
+from teletape.core.program.tracebacks import report, reports, reports_conversions
 from teletape.core.sessions.current import current
 from teletape.core.sessions.sending.event_loops import check_loop
 from teletape.core.sessions.session import Session
@@ -36,7 +37,7 @@ class TensorLike:
     recorded: Any  #: The recorder's value, or the engine's variable. Both have a `spec`.
     session: Session  #: The session that it belongs to.
 
-    if TYPE_CHECKING:  # ops/operators.py defines them
+    if TYPE_CHECKING:  # calls/operators.py defines them
 
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
@@ -127,6 +128,31 @@ class TensorLike:
     def ref(self) -> Reference:
         """A hashable reference to this object, for sets and dictionary keys."""
         return Reference(self)
+
+
+#: The methods of Python's operators; calls/operators.py defines them, and needs this module.
+_OPERATORS: Final = tuple(
+    f"__{name}__"
+    for name in """
+    add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand or ror xor
+    rxor lt le gt ge eq ne abs neg invert getitem
+    """.split()
+)
+
+
+def _first_use(name: str) -> Callable[..., Any]:
+    """Returns an operator that loads all operators, which replace it and its like, and calls the one of its name."""
+
+    @reports
+    def operate(self: TensorLike, *others: Any) -> Any:
+        importlib.import_module("teletape.core.calls.operators").give_operators()
+        return getattr(TensorLike, name)(self, *others)
+
+    return operate
+
+
+for _operator in _OPERATORS:
+    setattr(TensorLike, _operator, _first_use(_operator))
 
 
 def own_copy(array: HostArray) -> Any:

@@ -125,7 +125,8 @@ class Variable(ScatterMethods):
         if variable is None:
             variable = object.__new__(ResourceVariable)
             variable._name = (slot.name or "Variable:0").removesuffix(":0")
-            variable.session, variable.recorded, variable._constraint = current().home, slot, None
+            variable.session = (current() if owner is None else owner).home
+            variable.recorded, variable._constraint = slot, None
             variable._number = slot.uid
             slot.owner = weakref.ref(variable)
         return variable

@@ -26,7 +26,7 @@ def of_module(url: str, api_key: str | None, place: str, name: str, inputs: Sequ
         InvalidArgumentError: There is no such module or function, or an input cannot be read.
     """
     module, _, attribute = place.partition(":")
-    tf = importlib.import_module("teletape")  # as the module sees it: tensors have their operators
+    tf = importlib.import_module("teletape")  # as the module sees it
     sys.path.insert(0, "")
     try:
         fn = getattr(importlib.import_module(module), attribute)
