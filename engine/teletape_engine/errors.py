@@ -53,7 +53,7 @@ class TeletapeError(Exception):
     experimental_payloads: ClassVar[Mapping[str, bytes]] = {}
     #: The call site of the command that failed, if a client knows it.
     recorded: Any = None
-    #: Which request a server has refused: its log has the same. None: no request was refused as a whole.
+    #: The id, in the server's log, of the request that was refused, or that had the failed command. None: not known.
     request_id: str | None = None
     #: Seconds after which the same request may succeed, if the server says so.
     retry_after: float | None = None

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import math
 import threading
 from collections import deque
 from typing import Any
@@ -29,12 +30,14 @@ class Loopback(httpx.BaseTransport):
         paths: Method and path of every request.
         mishaps: What happens to the batches to come, one each: `lost` (executed, its answer lost), `forgotten`
             (so, and the server has it no more at the retry), `unreached` (lost on
-            the way), `busy` (429), `running` (202), `refused` (413), `ended` (410), `garbled` (an unreadable answer),
+            the way), `busy` (429), `running` (202), `refused` (403), `ended` (410), `garbled` (an unreadable answer),
             `page` (a proxy's), `unknown` (all structures are forgotten before), `fine`.
         features: What it says that it can.
         structures: Those that are kept.
         repetitions: The number of batches that came as the number of a structure.
+        answers: The number of batches executed; the latest answer's request is `r` with this number.
         changed: Facts of ops that its list has otherwise, by op; None: it has no list.
+        most_bytes: The largest number of bytes of a batch.
         gate: Closed, it holds back every answer.
         arrived: Set when a batch has come in.
     """
@@ -44,9 +47,10 @@ class Loopback(httpx.BaseTransport):
     ) -> None:
         self.session = Session(memory_limit=memory_limit)
         self.features = [wire.REPEATED_BATCHES, wire.STRANDS] if features is None else features
-        self.structures, self.repetitions = wire.Structures(), 0
+        self.structures, self.repetitions, self.answers = wire.Structures(), 0, 0
         self.catalogue = describe.digest() if catalogue is None else catalogue
         self.changed: dict[str, dict[str, Any]] | None = {}
+        self.most_bytes: float = math.inf
         self.batches: list[Batch] = []
         self.paths: list[str] = []
         self.mishaps: deque[str] = deque()
@@ -92,8 +96,11 @@ class Loopback(httpx.BaseTransport):
         mishap = self.mishaps.popleft() if self.mishaps else "fine"
         if mishap == "unknown":
             self.structures = wire.Structures()
+        body = request.read()
+        if len(body) > self.most_bytes:
+            return _problem(413, "body_too_large", f"at most {self.most_bytes} bytes")
         try:
-            sent = wire.decode_request(request.read(), self.structures)
+            sent = wire.decode_request(body, self.structures)
         except UnknownStructureError as error:
             return _problem(409, error.code, error.message)
         batch = sent.batch() if isinstance(sent, Repetition) else sent
@@ -109,7 +116,7 @@ class Loopback(httpx.BaseTransport):
             case "running":
                 return httpx.Response(202, headers={"Retry-After": "0"}, stream=httpx.ByteStream(PROGRESS))
             case "refused":
-                return _problem(413, "body_too_large", "at most 3 bytes")
+                return _problem(403, "foreign_origin", "not from here")
             case "ended":
                 return _problem(410, "session_ended", "session s1 ended: idle for an hour")
             case "page":
@@ -117,6 +124,7 @@ class Loopback(httpx.BaseTransport):
         try:
             with self._computing:
                 answer = self.session.execute(batch)
+                self.answers += 1
         except TeletapeError as error:
             return _problem(409, error.code, error.message)
         if mishap == "forgotten":
@@ -126,7 +134,8 @@ class Loopback(httpx.BaseTransport):
             raise httpx.ReadError("the connection broke", request=request)
         frame = wire.encode_answer(answer, client=batch.client, seq=batch.seq, nonce=batch.nonce)
         body = b"".join(bytes(buffer) for buffer in frame.buffers)
-        return httpx.Response(200, stream=httpx.ByteStream(body[:-1] if mishap == "garbled" else body))
+        content = body[:-1] if mishap == "garbled" else body
+        return httpx.Response(200, headers={"X-Request-Id": f"r{self.answers}"}, stream=httpx.ByteStream(content))
 
 
 def _problem(status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> httpx.Response:

@@ -22,15 +22,21 @@ def pattern(head: bytes = HEAD) -> Any:
 
 
 def test_a_head_is_read() -> None:
-    assert parse(HEAD) == AnswerHead(200, 146, None, set_cookie=False, keeps_open=True)
+    assert parse(HEAD) == AnswerHead(200, 146, None, set_cookie=False, keeps_open=True, request_id="17")
     refusal = b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\nSet-Cookie: a=b\r\nConnection: Close\r\nContent-Length: 0"
     assert parse(refusal) == AnswerHead(503, 0, "2", set_cookie=True, keeps_open=False)
+
+
+def test_a_head_without_the_id_of_its_request_is_a_pattern_too() -> None:
+    head = HEAD.replace(b"\r\nX-Request-Id:17", b"")
+    match = pattern(head).match(head + END + b"the body")
+    assert (int(match["length"]), match["request_id"], match.end()) == (146, b"", len(head) + len(END))
 
 
 def test_heads_that_differ_in_their_values_match() -> None:
     other = HEAD.replace(b"20:00:00", b"20:00:07").replace(b"146", b" 9").replace(b"17", b"\t18 ")
     match = pattern().match(other + END + b"the body")
-    assert int(match[1]) == 9
+    assert (int(match["length"]), match["request_id"]) == (9, b"18 ")
     assert match.end() == len(other) + len(END)
 
 
@@ -71,5 +77,7 @@ def test_what_matches_is_read_alike() -> None:
         match = known.match(bytes(head) + END)
         if match is not None and match.end() == len(head) + len(END):
             matches += 1
-            assert parse(bytes(head)) == AnswerHead(200, int(match[1]), None, set_cookie=False, keeps_open=True)
+            request_id = match["request_id"].strip(b" \t").decode("latin-1")
+            expected = AnswerHead(200, int(match["length"]), None, set_cookie=False, keeps_open=True)
+            assert parse(bytes(head)) == expected._replace(request_id=request_id)
     assert matches > 1000

@@ -87,7 +87,7 @@ def test_without_a_key_none_is_sent_and_an_empty_answer_is_none():
 def test_a_frame_is_its_buffers_with_their_length(size):
     script, http = connected(respond(200, b"answer"))
     buffers = [b"head", memoryview(bytes(size)), b"tail"]
-    assert http.frame("/v1/batch", buffers, size + 8, TYPE) == b"answer"
+    assert http.frame("/v1/batch", buffers, size + 8, TYPE).body == b"answer"
     (request,), (body,) = script.requests, script.bodies
     assert body == b"head" + bytes(size) + b"tail"
     assert request.headers["Content-Length"] == str(size + 8)
@@ -99,7 +99,7 @@ def test_a_frame_is_its_buffers_with_their_length(size):
 def test_a_large_answer_arrives_whole():
     whole = bytes(range(256)) * 20_000
     _, http = connected(respond(200, whole))
-    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == whole
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE).body == whole
 
 
 # -------------------------------------------------------------------------------------------------------------- retries
@@ -115,7 +115,7 @@ BROKEN = [
 def test_what_broke_on_the_way_is_sent_again_unchanged(error, waits):
     script, http = connected(httpx.Response(200, json={}), error, error, respond(200, b"answer"))
     http.json("GET", "/v1/info")
-    assert http.frame("/v1/batch", [b"ab", b"c"], 3, TYPE) == b"answer"
+    assert http.frame("/v1/batch", [b"ab", b"c"], 3, TYPE).body == b"answer"
     assert script.bodies[1:] == [b"abc"] * 3
     assert http.requests == 2
     assert len(waits) == 2
@@ -126,7 +126,7 @@ def test_what_broke_on_the_way_is_sent_again_unchanged(error, waits):
 @pytest.mark.parametrize("status", [408, 429, 502, 503, 504, 507])
 def test_a_server_that_is_busy_says_how_long_to_wait(status, waits):
     script, http = connected(respond(status, Retry_After="3"), respond(200, b"answer"))
-    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE).body == b"answer"
     assert waits == [3.0]
     assert http.requests == 1
     assert len(script.requests) == 2
@@ -145,7 +145,7 @@ def test_a_batch_that_runs_still_is_joined_however_long_it_takes(monkeypatch):
     monkeypatch.setattr(module.time, "sleep", lambda wait: now.__setitem__(0, now[0] + wait))
     running = [respond(202, PROGRESS, Retry_After="5") for _ in range(120)]
     script, http = connected(*running, respond(200, b"answer"))
-    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE).body == b"answer"
     assert now[0] == 600.0
     assert script.bodies == [b"x"] * 121
     assert http.requests == 1
@@ -167,7 +167,7 @@ def test_a_request_that_runs_still_is_waited_for_at_its_address_and_its_body_is_
     where = {"Retry_After": "1", "Location": location}
     answers = [respond(202, PROGRESS, **where) for _ in range(3)]
     script, http = connected(*answers, httpx.ReadError("broke"), respond(503, Retry_After="2"), respond(200, b"answer"))
-    assert http.frame("/v1/batch", [b"x" * 100_000], 100_000, TYPE) == b"answer"
+    assert http.frame("/v1/batch", [b"x" * 100_000], 100_000, TYPE).body == b"answer"
     assert [len(body) for body in script.bodies] == [100_000, 0, 0, 0, 0, 0]
     assert {(request.method, str(request.url)) for request in script.requests[1:]} == {
         ("GET", "http://there/v1/requests/kD3_x-9")
@@ -184,7 +184,7 @@ def test_a_request_whose_address_is_forgotten_is_sent_again():
     """The server was restarted, or another one answers."""
     running, forgotten = respond(202, PROGRESS, **RUNNING), problem(404, "request_not_found")
     script, http = connected(running, forgotten, respond(202, PROGRESS, **RUNNING), respond(200, b"answer"))
-    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE).body == b"answer"
     assert script.bodies == [b"x", b"", b"x", b""]
 
 
@@ -201,7 +201,7 @@ def test_an_answer_cut_in_the_middle_is_not_mixed_with_the_next():
             raise httpx.ReadError("cut")
 
     _, http = connected(httpx.Response(200, stream=Cut()), respond(200, b"answer"))
-    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE).body == b"answer"
 
 
 def test_patience_ends_and_the_address_is_reported(monkeypatch):
@@ -244,7 +244,7 @@ def test_a_long_wait_that_a_server_names_is_cut_and_counts(monkeypatch, seconds)
         return [respond(503, b"be back soon", Retry_After=str(seconds)) for _ in range(times)]
 
     _, http = connected(*down(3), respond(200, b"answer"))
-    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE).body == b"answer"
     assert now[0] == 30.0
     now[0] = 0.0
     _, http = connected(*down(100))
@@ -274,7 +274,7 @@ def test_each_call_has_its_own_patience(monkeypatch):
     lost = [httpx.ReadError("broke")] * 3
     script, http = connected(httpx.Response(200, json={}), lost[0], respond(204), *lost, respond(200, b"answer"))
     http.json("GET", "/v1/info")
-    assert http.frame("/v1/batch", [b"x"], 1, TYPE) == b"answer"
+    assert http.frame("/v1/batch", [b"x"], 1, TYPE).body == b"answer"
     assert http.trouble() is None
     assert troubles == [f"no answer from http://there, trying again, {at:.0f} s of 60" for at in seconds_of(troubles)]
     assert len(troubles) == 4

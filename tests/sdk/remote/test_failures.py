@@ -46,6 +46,19 @@ def test_a_failure_surfaces_once_at_the_next_read_with_the_op_and_the_line(remot
     assert (x * 5.0).numpy().tolist() == [5.0, 10.0]  # the program goes on
 
 
+def test_a_failure_has_the_id_of_the_request_that_had_the_command(remote, loopback):
+    x = tf.constant([1.0, 2.0]) * 1.0
+    for _ in range(3):  # the heads of answers are parsed, and then compared
+        tf.sync()
+        wrong = out_of_range(x)
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            wrong.numpy()
+        assert caught.value.request_id == f"r{loopback.answers}"
+        with pytest.raises(tf.errors.InvalidArgumentError) as again:
+            wrong.numpy()
+        assert again.value.request_id == caught.value.request_id
+
+
 def test_where_can_be_left_out(monkeypatch):
     monkeypatch.setenv("TELETAPE_WHERE", "0")
     session = use(session_on(Loopback()))
@@ -191,7 +204,7 @@ def test_a_server_that_stays_silent_is_asked_again_by_the_next_call(remote, loop
 
 
 @pytest.mark.parametrize(
-    ("mishap", "error", "code"), [("refused", RequestError, "body_too_large"), ("page", RequestError, "internal")]
+    ("mishap", "error", "code"), [("refused", RequestError, "foreign_origin"), ("page", RequestError, "internal")]
 )
 def test_a_refused_batch_gives_its_number_back(remote, loopback, mishap, error, code):
     x = tf.Variable([1.0, 2.0])
@@ -208,6 +221,63 @@ def test_a_refused_batch_gives_its_number_back(remote, loopback, mishap, error, 
         y.numpy()
     assert [batch.seq for batch in loopback.batches] == [1, 2, 2]
     assert len(loopback.commands(TapePause)) == 1
+
+
+def test_a_batch_that_is_too_large_is_sent_in_parts(remote, loopback):
+    v = tf.Variable(tf.zeros(300))
+    tf.sync()
+    batches, loopback.most_bytes = len(loopback.batches), 5_000
+    for number in range(12):
+        v.assign_add(tf.constant(np.full(300, number, np.float32)))
+    dropped = tf.constant(np.full(300, 0.5, np.float32))
+    total = tf.reduce_sum(v + dropped)
+    del dropped  # released with the last part: the others do not have its last use
+    assert float(total) == 300 * (66.0 + 0.5)
+    assert len(loopback.batches) - batches >= 4
+    tf.sync()
+    count = len(loopback.batches)
+    assert float(total * 2.0) == 600 * 66.5
+    assert len(loopback.batches) == count + 1
+    tf.sync()
+    assert len(loopback.session.listing("tensor")) == 1
+
+
+def test_what_is_released_while_a_batch_is_split_is_released_once(remote, loopback):
+    x = tf.ones(300)
+    tf.sync()
+    loopback.most_bytes = 4_000
+    parts = [x + tf.constant(np.full(300, number, np.float32)) for number in range(6)]
+    del x
+    total = tf.add_n(parts)
+    del parts
+    assert total.numpy()[0] == 6.0 + 15.0
+    del total
+    tf.sync()
+    tf.sync()
+    assert loopback.session.listing("tensor") == []
+    released = [name for batch in loopback.batches for name in batch.releases]
+    assert len(released) == len(set(released))
+
+
+def test_a_tensor_that_is_too_large_is_named_with_its_line(remote, loopback):
+    v = tf.Variable(1.0)
+    tf.sync()
+    loopback.most_bytes = 2_000
+    v.assign_add(1.0)
+    large = tf.constant(np.zeros(1000))
+    small = v + 1.0
+    with pytest.raises(RequestError, match=r"at most 2000 bytes\n  'constant', recorded at .*: .*test_failures\.py"):
+        small.numpy()
+    with pytest.raises(RequestError, match="at most 2000 bytes"):
+        large.numpy()
+    assert float(v) == 2.0
+
+
+def test_questions_of_a_read_stay_together_though_the_batch_is_split(remote, loopback):
+    tf.sync()
+    loopback.most_bytes = 3_000
+    parts = [tf.constant(np.full(100, number, np.float64)) + 0.5 for number in range(9)]
+    assert [part[0] for part in tf.fetch(*parts)] == [number + 0.5 for number in range(9)]
 
 
 def test_releases_of_a_refused_batch_are_not_forgotten(remote, loopback):

@@ -91,7 +91,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def post(http: Connection, body: bytes = b"frame") -> bytes:
-    return bytes(http.frame("/v1/batch", [body[:2], memoryview(body)[2:]], len(body), TYPE))
+    return bytes(http.frame("/v1/batch", [body[:2], memoryview(body)[2:]], len(body), TYPE).body)
 
 
 # -------------------------------------------------------------------------------------------------------------- sending

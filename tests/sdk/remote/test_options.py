@@ -150,7 +150,7 @@ def test_frames_over_a_socket_have_the_headers_too() -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        assert bytes(http.frame("/v1/batch", [b"x"], 1, "application/x-frame")) == b"ok"
+        assert bytes(http.frame("/v1/batch", [b"x"], 1, "application/x-frame").body) == b"ok"
         thread.join()
         http.close()
     assert b"\r\nX-Team: vision\r\n" in lines[0]

@@ -56,6 +56,33 @@ def test_what_a_read_would_fetch_is_what_it_fetches(remote: RemoteSession, loopb
     assert [remote.pending(value).reads for value in (first, v, *others)] == [()] * 4
 
 
+def test_what_a_read_would_have_computed_is_what_it_computes(remote: RemoteSession, loopback: Loopback) -> None:
+    weights = [tf.Variable(tf.fill([size], 2.0)) for size in (300, 400, 500)]
+
+    def changed() -> None:
+        for weight in weights:
+            weight.assign_add(tf.ones_like(weight))
+
+    def read() -> list[float]:
+        return [float(tf.reduce_sum(weight * weight)) for weight in weights]
+
+    for _ in range(3):
+        changed()
+        read()
+    changed()
+    first = tf.reduce_sum(weights[0] * weights[0])
+    requests, commands = remote.requests, len(loopback.commands())
+    reads = remote.pending(first).reads
+    assert (2, 8, "it is computed and comes along, as the last time") in [
+        (line.number, line.nbytes, line.where) for line in reads
+    ]
+    assert (remote.requests, len(loopback.commands())) == (requests, commands)
+    assert read() == [36.0 * 300, 36.0 * 400, 36.0 * 500]
+    assert remote.requests == requests + 1
+    other = tf.reduce_max(weights[0])
+    assert not any("computed" in line.where for line in remote.pending(other).reads)
+
+
 def test_a_batch_that_is_under_way_is_named(remote: RemoteSession, loopback: Loopback) -> None:
     loopback.gate.clear()
     tf.ones(300)

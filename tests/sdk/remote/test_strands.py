@@ -135,6 +135,18 @@ def test_a_strand_raises_that_its_assignment_was_dropped_for_another_ones_failur
     assert len(loopback.commands(Assign)) == 0
 
 
+def test_a_tensor_that_is_too_large_for_the_server_fails_in_its_own_strand(x: Any, loopback: Loopback) -> None:
+    loopback.most_bytes = 2_000
+    later: list[Any] = []
+    assert in_thread(lambda: later.append(tf.constant(np.zeros(1000)) + 1.0)) == []
+    assert float(tf.reduce_sum(x)) == 44850.0
+    with pytest.raises(tf.errors.RequestError, match="at most 2000 bytes"):
+        tf.sync()
+    with pytest.raises(tf.errors.RequestError, match="at most 2000 bytes"):
+        later[0].numpy()
+    assert float(tf.reduce_sum(x)) == 44850.0
+
+
 def test_what_a_thread_has_not_read_is_raised_by_a_sync_after_its_end(x: Any) -> None:
     assert in_thread(lambda: out_of_range(x)) == []
     assert float(tf.reduce_sum(x)) == 44850.0

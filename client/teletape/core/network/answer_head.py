@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 END: Final = b"\r\n\r\n"  #: The end of a head.
 
+_REQUEST_ID: Final = b"x-request-id"
 _TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -24,6 +25,7 @@ class AnswerHead(NamedTuple):
         keeps_open: Whether the connection stays open.
         memory: Bytes of the answer in the shared memory of the request; None: it is in the body.
         location: The header of that name, or None.
+        request_id: The id of the request in the server's log, or None.
     """
 
     status: int
@@ -33,6 +35,7 @@ class AnswerHead(NamedTuple):
     keeps_open: bool
     memory: int | None = None
     location: str | None = None
+    request_id: str | None = None
 
 
 def parse(head: bytes) -> AnswerHead | None:
@@ -54,6 +57,7 @@ def parse(head: bytes) -> AnswerHead | None:
         b"close" not in headers.get(b"connection", b"").lower(),
         int(memory) if memory.isdigit() and len(memory) <= 15 else None,
         text_of(headers.get(b"location")),
+        text_of(headers.get(_REQUEST_ID)),
     )
 
 
@@ -81,22 +85,26 @@ def _headers(head: bytes) -> dict[bytes, bytes] | None:
 
 
 def pattern_of(head: bytes, parsed: AnswerHead) -> re.Pattern[bytes] | None:
-    """Returns the pattern of heads that are equal to a parsed one except for the length.
+    """Returns the pattern of heads that are equal to a parsed one except for the values of most headers.
 
-    Its first group is the length. None: the head is unusual (a refusal, the last one of its connection).
+    Its groups are the `length` and the `request_id`, which is empty without such a header. None: the head is unusual (a
+    refusal, the last one of its connection).
     """
     if parsed.status != 200 or not parsed.keeps_open or parsed.retry_after is not None or parsed.set_cookie:
         return None
     if parsed.memory is not None:
         return None
     first, *lines = head.split(b"\r\n")
-    return re.compile(b"\r\n".join([re.escape(first), *map(_line_pattern, lines)]) + END)
+    end = END if parsed.request_id is not None else END + b"(?P<request_id>)"
+    return re.compile(b"\r\n".join([re.escape(first), *map(_line_pattern, lines)]) + end)
 
 
 def _line_pattern(line: bytes) -> bytes:
     name = line.partition(b":")[0]
     if name.lower() == b"content-length":
-        return re.escape(name) + rb":[ \t]*([0-9]{1,15})[ \t]*"
+        return re.escape(name) + rb":[ \t]*(?P<length>[0-9]{1,15})[ \t]*"
+    if name.lower() == _REQUEST_ID:
+        return re.escape(name) + rb":[ \t]*(?P<request_id>[^\r\n\0]*)"
     if name.lower() == b"connection":
         return re.escape(line)
     return re.escape(name) + rb":[^\r\n\0]*"

@@ -41,6 +41,7 @@ class Response(NamedTuple):
         set_cookie: Whether it has a header of that name.
         memory: Bytes of the content in the shared memory of the request; None: there are none.
         location: The header of that name, or None.
+        request_id: The id of the request in the server's log, or None.
     """
 
     status: int
@@ -49,6 +50,7 @@ class Response(NamedTuple):
     set_cookie: bool = False
     memory: int | None = None
     location: str | None = None
+    request_id: str | None = None
 
 
 class NotSentError(httpx.ReadError):
@@ -113,14 +115,7 @@ class FrameSocket:
     def post_at_once(
         self, head: bytes, buffers: Sequence[Buffer], length: int, seconds: float, more: bytes = b""
     ) -> Response | Callable[[float], Response]:
-        """Sends a request over the open connection, and waits for its answer for a short time.
-
-        Args:
-            head: As `request_head` returns it.
-            buffers: The body.
-            length: Its bytes.
-            seconds: How long it waits for a byte of the answer.
-            more: Further headers, each after a line end.
+        """Sends a request over the open connection, and waits for its answer for a short time; arguments as of `post`.
 
         Returns:
             The answer; if there was none in that time, a function that goes on waiting.
@@ -201,6 +196,7 @@ class _Link:
     def _begin(self) -> None:
         self.received, self.reusable = 0, False
         self._head: AnswerHead | None = None
+        self._request_id = b""
         self._body: memoryview | None = None
         self._filled = 0
         self._reader: h11.Connection | None = None
@@ -271,9 +267,10 @@ class _Link:
         head = self._head
         if head is None:  # it has the usual form
             self.reusable = True
-            return Response(200, None, body)
+            return Response(200, None, body, request_id=self._request_id.strip(b" \t").decode("latin-1") or None)
         self.reusable = head.keeps_open
-        return Response(head.status, head.retry_after, body, head.set_cookie, head.memory, head.location)
+        more = head.set_cookie, head.memory, head.location, head.request_id
+        return Response(head.status, head.retry_after, body, *more)
 
     def _receive_into(self, view: memoryview, seconds: float) -> int:
         """Returns the number of bytes received; 0: the server has closed the connection."""
@@ -296,7 +293,7 @@ class _Link:
             if self.received:
                 match = None if pattern is None else pattern.match(self._memory, 0, self.received)
                 if match is not None:
-                    length, body_at = int(match[1]), match.end()
+                    length, self._request_id, body_at = int(match["length"]), match["request_id"], match.end()
                     break
                 end = self._memory.find(END, 0, self.received)
                 if end >= 0:
@@ -339,8 +336,9 @@ class _Link:
         except h11.RemoteProtocolError as error:
             raise httpx.RemoteProtocolError(str(error)) from None
         self.reusable = reader.our_state is reader.their_state is h11.DONE and reader.trailing_data == (b"", False)
-        retry_after, location = map(answer_head.text_of, map(self._headers.get, (b"retry-after", b"location")))
-        return Response(self._status, retry_after, self._parts, b"set-cookie" in self._headers, location=location)
+        names, is_cookie = (b"retry-after", b"location", b"x-request-id"), b"set-cookie" in self._headers
+        retry_after, location, request_id = map(answer_head.text_of, map(self._headers.get, names))
+        return Response(self._status, retry_after, self._parts, is_cookie, None, location, request_id)
 
 
 def request_head(request: httpx.Request) -> bytes:

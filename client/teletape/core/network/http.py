@@ -203,8 +203,8 @@ class Connection:
         first: FirstAnswer | None = None,
         expected: int = 0,
         time_limit: Callable[[], float | None] = lambda: None,
-    ) -> Buffer:
-        """Sends buffers as one body, without joining them, and returns the answer's bytes.
+    ) -> Response:
+        """Sends buffers as one body, without joining them, and returns the response.
 
         Safe to repeat: the server executes a frame once, and answers a repeated one with the same bytes. One that takes
         long is waited for at its address. The thread that waits for the answer reports what `trouble` returns.
@@ -231,7 +231,7 @@ class Connection:
             head = self._head(path, content_type, limit)
             return self._noted(self._posted(frames, head, buffers, length, expected))
 
-        return self._retried(send, path, of_frame=True, polls=True).body
+        return self._retried(send, path, of_frame=True, polls=True)
 
     def frame_at_once(
         self,
@@ -242,14 +242,14 @@ class Connection:
         seconds: float,
         expected: int = 0,
         time_limit: float | None = None,
-    ) -> Buffer | FirstAnswer:
+    ) -> Response | FirstAnswer:
         """Sends a frame over the open connection, and waits for its answer for a time.
 
         It runs in the thread that reads: after an interrupt there is only a connection that is not reused. If the
         expected answer does not come, `frame` goes on; if it comes, the caller counts it in `requests`.
 
         Returns:
-            The answer's bytes, or the argument `first` of `frame`.
+            The response, or the argument `first` of `frame`.
         """
         frames = self._frames
         if frames is None:
@@ -264,7 +264,7 @@ class Connection:
             response = _in_room(room, response)
         except httpx.TransportError as error:
             return _raiser(error)
-        return response.body if response.status == 200 and not response.set_cookie else lambda: self._noted(response)
+        return response if response.status == 200 and not response.set_cookie else lambda: self._noted(response)
 
     @property
     def open_for_frames(self) -> bool:
@@ -599,8 +599,8 @@ def _read(response: httpx.Response) -> Response:
 
 
 def _response(response: httpx.Response, body: Buffer) -> Response:
-    headers = response.headers
-    return Response(response.status_code, headers.get("Retry-After"), body, location=headers.get("Location"))
+    retry_after, location, request_id = map(response.headers.get, ("Retry-After", "Location", "X-Request-Id"))
+    return Response(response.status_code, retry_after, body, location=location, request_id=request_id)
 
 
 def _in_room(room: Room | None, response: Response) -> Response:

@@ -27,7 +27,6 @@ T = TypeVar("T")
 
 _current: Session | None = None
 _lock = ReentrantLock()
-_running = entered  # one for each trace and block; while it is empty, `current` looks for neither
 #: The program's session before each connected session.
 _before: weakref.WeakKeyDictionary[Session, weakref.ref[Session]] = weakref.WeakKeyDictionary()
 #: The notebook cell that connected last, with its arguments, and the session.
@@ -41,7 +40,7 @@ def current() -> Session:
 
     The first use opens a session from the environment.
     """
-    if _running:
+    if entered:
         session = _trace.get()[0] or block.get()
         if session is not None:
             return session
@@ -245,10 +244,10 @@ def inside(session: Session | None, function: Callable[[], T]) -> T:
     """
     token = object()
     try:
-        _running.add(token)
+        entered.add(token)
         return contextvars.copy_context().run(_inside, session, function)
     finally:
-        _running.discard(token)  # after an interrupt here it stays, which only costs time
+        entered.discard(token)  # after an interrupt here it stays, which only costs time
 
 
 def _inside(session: Session | None, function: Callable[[], T]) -> T:

@@ -27,7 +27,7 @@ from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec, weak_dtype
 
 if TYPE_CHECKING:  # it is imported when it is used
-    from teletape.core.profiling.profile import Profile  # when it is first used
+    from teletape.core.profiling.profile import Profile
 
 _DECIDING: Final = (commands.While, commands.Cond)
 _MOST: Final = 1024  #: The largest number of functions that stay defined on the server: one for each signature.
@@ -104,7 +104,7 @@ class RemoteFunctions:
         inputs: Sequence[Any],
         fields: dict[str, Any],
     ) -> list[Handle]:
-        """See `Session.flow`."""
+        """See `Session.run_command`."""
         recorder.read_ahead.continuations.forget()  # it may assign to variables
         ids = [self.id(recorder, function) for function in functions]
         fields["inputs"] = tuple([value if isinstance(value, Literal) else id_of(value) for value in inputs])

@@ -35,7 +35,7 @@ from teletape_engine.session.state import State
 from teletape_engine.spec import Spec
 
 if TYPE_CHECKING:  # it is imported when it is used
-    from teletape.core.profiling.profile import Profile  # when it is first used
+    from teletape.core.profiling.profile import Profile
 
 T = TypeVar("T")
 

@@ -62,8 +62,8 @@ from teletape_engine.recording.values import Literal, Variable, kind_of
 from teletape_engine.spec import DTYPES, Spec
 
 if TYPE_CHECKING:  # it is imported when it is used
-    from teletape.core.profiling.pending import Pending  # when it is first used
-    from teletape.core.profiling.profile import Profile  # when it is first used
+    from teletape.core.profiling.pending import Pending
+    from teletape.core.profiling.profile import Profile
 
 _REMEMBERED: Final = 1024  #: The largest number of bytes of a constant that is stored here too, for reads.
 
@@ -239,7 +239,6 @@ class RemoteSession(Session):
     ) -> list[Any]:
         return self._functions.run(self.recorder(), command, functions, inputs, fields)
 
-    # ---------------------------------------------------------------------------------------------------------- tapes
     def publish(
         self,
         name: str,
@@ -251,6 +250,7 @@ class RemoteSession(Session):
     ) -> dict[str, Any]:
         return self._functions.publish(self.recorder(), name, function, inputs, weights, outputs, facts)
 
+    # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
         if tape.name is not None:
             super().open_tape(tape)
@@ -529,15 +529,25 @@ class RemoteSession(Session):
         channel = self.channel
         recorded = [getattr(value.recorded, "value", value.recorded) for value in values]  # of a variable what it holds
         unknown = [value for value in recorded if value.host is None]
-        coming = self._read_ahead.would_come(unknown, strand_of(self.recorder().place)) if unknown else []
+        coming, following = self._would_come(unknown) if unknown else ([], [])
+        specs = [[value.spec for value in values] for values in (unknown, coming)]
+        whys = "it is read", "it comes along", "it is computed and comes along, as the last time"
         reads = [
-            Waiting(len(read), "fetch", sum(value.spec.nbytes for value in read), why)
-            for read, why in ((unknown, "it is read"), (coming, "it comes along"))
+            Waiting(len(read), "fetch", sum(spec.nbytes for spec in read), why)
+            for read, why in zip([*specs, following], whys, strict=True)
             if read
         ]
         return Pending(
             channel.buffer.waiting(), releases=len(channel.buffer.released), computes=channel.computes, reads=reads
         )
+
+    def _would_come(self, values: Sequence[Any]) -> tuple[list[Any], list[Spec]]:
+        """Returns the values that would come along with a read of some, and the specs of those computed for it."""
+        recorder = self.recorder()
+        following: list[Spec] = []
+        if len(values) == 1 and not recorder.context.active:
+            following = self._read_ahead.continuations.would_follow(values[0], recorder.place, self.channel)
+        return self._read_ahead.would_come(values, strand_of(recorder.place)), following
 
     @contextmanager
     def profile(self) -> Iterator[Profile]:

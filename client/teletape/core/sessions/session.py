@@ -49,8 +49,8 @@ from teletape_engine.recording.values import Literal, Variable
 from teletape_engine.spec import Spec
 
 if TYPE_CHECKING:  # it is imported when it is used
-    from teletape.core.profiling.pending import Pending  # when it is first used
-    from teletape.core.profiling.profile import Profile  # when it is first used
+    from teletape.core.profiling.pending import Pending
+    from teletape.core.profiling.profile import Profile
 
 _LOGS: Final = 32  #: The number of latest threads whose provenance logs are stored.
 
@@ -304,7 +304,6 @@ class Session(ABC):
         """
         return self.run_command(commands.CallFunction, [function], inputs)
 
-    # ---------------------------------------------------------------------------------------------------------- tapes
     def publish(
         self,
         name: str,
@@ -329,6 +328,7 @@ class Session(ABC):
         """
         raise NotImplementedError  # pragma: no cover - there is no server
 
+    # ---------------------------------------------------------------------------------------------------------- tapes
     def open_tape(self, tape: Tape) -> None:
         """Makes a tape active in this thread, or in this async task: a new one, or one that was paused."""
         self._thread.enter_task()

@@ -35,7 +35,7 @@ from teletape_engine.commands import Batch, Command, Id, OnFailure
 from teletape_engine.functions.function import Function
 
 if TYPE_CHECKING:  # it is imported when it is used
-    from teletape.core.profiling.profile import Profile  # when it is first used
+    from teletape.core.profiling.profile import Profile
 
 
 class ContextName:
@@ -109,6 +109,7 @@ class BatchBuffer:
         self.profile: Profile | None = None
         self.functions: WeakValueDictionary[Any, Function] = WeakValueDictionary()
         self._some_left = False
+        self._most: int | None = None  # the largest number of entries in a batch, after one was too large
         self._released_before = 0  # the number of ids that have left `released`, or less
         self._client = client
         self._position = Position(seq)
@@ -174,24 +175,38 @@ class BatchBuffer:
             return None
         count, final = len(entries), entries[-1]
         assert isinstance(final, Reply)
+        is_part = False
+        if self._most is not None:
+            count = _part_of(entries, self._most)
+            is_part = count < len(entries)
+            if is_part:
+                final = Reply(early=True)
+                final.releases = here.releases  # the rest may use what is released
+                entries = [*entries[:count], final]
+            else:
+                self._most = None
         if self.poisoned or self.failures or some_left:
             entries = self._without_poisoned(entries)
             if not entries or entries[-1] is not final:
                 # The last questions cannot be answered: the commands before them wait for the next reply.
                 return self._follow(here, self._after(here, count, entries))
-        return self._follow(here, self._after_sealing(here, count, entries, final.releases - here.releases))
+        released = final.releases - here.releases
+        return self._follow(here, self._after_sealing(here, count, entries, released, is_part=is_part))
 
-    def _after_sealing(self, here: Position, count: int, entries: list[Recording | Reply], released: int) -> Position:
+    def _after_sealing(
+        self, here: Position, count: int, entries: list[Recording | Reply], released: int, *, is_part: bool
+    ) -> Position:
         releases = self.released[: max(0, released)]
         for name in releases:
             self.poisoned.pop(name, None)
-        profile = self.profile
+        profile, returned = self.profile, () if is_part else here.returned
         if profile is None or len(entries) == 1:  # only a reply
-            sealed = self._sealed(here, entries, (*here.returned, *releases))
+            sealed = self._sealed(here, entries, (*returned, *releases))
         else:
             timed: Recording = (None, commands.Profile(), None)
-            sealed = self._of_several(here, [timed, *entries], (*here.returned, *releases))
+            sealed = self._of_several(here, [timed, *entries], (*returned, *releases))
             sealed.profile = profile, time.perf_counter()
+        sealed.entries = entries
         if not (sealed.recordings or sealed.head.releases or any(reply.empty for _, reply in sealed.replies)):
             for _, reply in sealed.replies:
                 reply.settle()
@@ -200,7 +215,8 @@ class BatchBuffer:
             partial(self.released.__delitem__, slice(0, len(releases))),
             partial(self.recordings.__delitem__, slice(0, count)),
         )
-        return Position(here.seq + 1, here.batches + 1, here.releases + len(releases), (), sealed, removals)
+        waiting = here.returned if is_part else ()
+        return Position(here.seq + 1, here.batches + 1, here.releases + len(releases), waiting, sealed, removals)
 
     def _after(self, here: Position, count: int, entries: Sequence[Recording | Reply]) -> Position:
         """Returns the position after the replacement of the first recordings by others."""
@@ -384,8 +400,21 @@ class BatchBuffer:
 
     def take_back(self, sealed: SealedBatch) -> None:
         """Takes back a batch that the server did not execute: its number, structural commands and releases."""
-        structural = [recording for recording in sealed.recordings if command_of(recording).structural]
-        removal = partial(self.recordings.__setitem__, slice(0, 0), structural)
+        self._return(sealed, [recording for recording in sealed.recordings if command_of(recording).structural])
+
+    def split(self, sealed: SealedBatch) -> bool:
+        """Takes back a batch that is too large for the server, to send it in parts; returns whether it has parts."""
+        most = len(sealed.entries) // 2
+        rest = sealed.entries[_part_of(sealed.entries, most) :]
+        if all(isinstance(entry, Reply) for entry in rest):
+            return False
+        self._return(sealed, sealed.entries)
+        self._most = most
+        return True
+
+    def _return(self, sealed: SealedBatch, entries: Sequence[Recording | Reply]) -> None:
+        """Returns to the position before a batch, with these of its entries."""
+        removal = partial(self.recordings.__setitem__, slice(0, 0), entries)
         while True:
             here = self.position
             returned = (*here.returned, *sealed.head.releases)
@@ -432,6 +461,17 @@ class BatchBuffer:
                 if entry[0] is not None:
                     self._note_failure(strand_of(entry[0]), cause)
         return staying
+
+
+def _part_of(entries: Sequence[Recording | Reply], most: int) -> int:
+    """Returns the length of the first part of entries: about as many as `most`. Questions stay with their reply."""
+    end = max(1, most)
+    for place in range(end, len(entries)):
+        entry = entries[place]
+        if isinstance(entry, Reply):
+            first = place - entry.questions
+            return end if first >= end else first or place + 1
+    return len(entries)
 
 
 def _of_one_context(

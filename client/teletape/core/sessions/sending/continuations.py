@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 from weakref import ref
 
 from teletape.core.program.call_site import CallSite
@@ -59,11 +59,13 @@ class _Continuation(NamedTuple):
         steps: The ops; the last one made the value that was read.
         roles: Of each input: ("variable", a reference to it), or ("sibling", the number of an input of the read before
             that one call made together with it, and how many places it is behind that).
+        before: The ops that had made the value of the read before.
     """
 
     point: _Point
     steps: Sequence[_Step]
     roles: Sequence[tuple[Any, ...]]
+    before: Sequence[_Step]
 
 
 class _Reader:
@@ -183,7 +185,8 @@ class Continuations:
         roles = [role for reference in read.inputs if (role := _role(reference, last.inputs)) is not None]
         self._next.pop(last.point, None)
         if len(roles) == len(read.inputs) and read.point[1] < _MOST_CONTINUATIONS:
-            keep(self._next, last.point, _Continuation(read.point, steps, roles), _MOST_CONTINUATIONS)
+            before = () if last.ops is None else last.ops[0]
+            keep(self._next, last.point, _Continuation(read.point, steps, roles, before), _MOST_CONTINUATIONS)
 
     def _latest(self, reader: _Reader) -> _Read | None:
         """Returns the latest read of a strand, foreseen or not, and drops the reads that were foreseen after it."""
@@ -200,24 +203,46 @@ class Continuations:
     ) -> tuple[list[Any], dict[Any, Any]]:
         values: list[Any] = []
         by_key: dict[Any, Any] = {}
-        (point, before, _), room = latest, _MOST_BYTES
-        while len(reader.run) < _MOST_READS:
-            following = self._next.get(point)
-            inputs = [] if following is None else [_resolved(role, before) for role in following.roles]
-            if following is None or None in inputs:
-                break
-            bounds = _bound(following.steps, inputs)
-            room -= sum([bound.spec.nbytes for bound in bounds])
-            if not bounds or bounds[-1].spec.nbytes > _SMALL or room < 0:
-                break
+        for following, inputs, bounds in self._following(latest):
             outputs = record(following.steps, inputs, bounds)
-            point, before = following.point, list(map(ref, inputs))
             outputs[-1][1].ahead = reader.unread, len(reader.run)
             reader.unread[len(reader.run)] = 1
-            reader.run.append(_Read(point, before))
+            reader.run.append(_Read(following.point, list(map(ref, inputs))))
             values.append(outputs[-1][1])
             by_key |= dict(outputs)
         return values, by_key
+
+    def _following(self, read: _Read) -> Iterator[tuple[_Continuation, list[Any], list[Bound]]]:
+        """Yields the reads that are likely to follow one, with the inputs of their ops, and the ops bound to these."""
+        (point, before, _), room = read, _MOST_BYTES
+        for _ in range(_MOST_READS):
+            following = self._next.get(point)
+            inputs = [] if following is None else [_resolved(role, before) for role in following.roles]
+            if following is None or None in inputs:
+                return
+            bounds = _bound(following.steps, inputs)
+            room -= sum([bound.spec.nbytes for bound in bounds])
+            if not bounds or bounds[-1].spec.nbytes > _SMALL or room < 0:
+                return
+            yield following, inputs, bounds
+            point, before = following.point, list(map(ref, inputs))
+
+    def would_follow(self, value: Any, place: Place, channel: Channel) -> list[Spec]:
+        """Returns the specs of the values that would be computed and come along with a read; changes nothing.
+
+        Args:
+            value: The value that is read, by the line that has last read one that was computed like it.
+            place: The context and the strand that read.
+            channel: The session's way to its server.
+        """
+        before, _ = _ops_before(channel.buffer.recordings, place, value.name.id)
+        steps, ids = _steps(before)
+        inputs = [self._known.get(id) for id in ids]
+        points = [point for point, following in self._next.items() if not point[1] and following.before == steps]
+        if not (steps and points and channel.lazy) or None in inputs:
+            return []
+        read = _Read(points[-1], cast("list[ref[Any]]", inputs))
+        return [bounds[-1].spec for _, _, bounds in self._following(read)]
 
 
 def _recorded(

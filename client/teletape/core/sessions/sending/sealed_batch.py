@@ -19,7 +19,7 @@ from teletape_engine.commands.results import Answer, Facts, Result
 
 if TYPE_CHECKING:  # it imports HTTP, which a program without a server does not load
     from teletape.core.network.http import FirstAnswer
-    from teletape.core.profiling.profile import Profile  # when it is first used
+    from teletape.core.profiling.profile import Profile
     from teletape_wire import Frame
 
 _USUAL: Final = 0.9  #: The share of a timeout above which the server gets the whole timeout.
@@ -151,7 +151,8 @@ class SealedBatch:
 
     Attributes:
         head: The batch without its commands.
-        recordings: The buffer's entries in it.
+        recordings: The commands in it.
+        entries: The commands and replies of the buffer in it, in order.
         call_sites: The call site of each of its commands.
         replies: The replies that wait for its answer, each with the index of the first command after it.
         columns: Its commands, and name, attributes, inputs and result of each op; empty: it has several contexts.
@@ -159,6 +160,7 @@ class SealedBatch:
         whole: Whether it is sent in full, because the server did not know its structure.
         first: The answer that the reader has received, or a function that waits for it, for the sender's thread.
         profile: The profile that gets its times, and the time of its sealing; None: there is no profile.
+        request_id: The id of its request in the server's log; None: not known.
         timeout: The longest timeout of its readers; None: a reader has no limit, or others' work is in the batch.
         time_limit: The rest of that timeout, in seconds, for the server.
     """
@@ -167,12 +169,14 @@ class SealedBatch:
         "_batch",
         "call_sites",
         "columns",
+        "entries",
         "first",
         "frame",
         "head",
         "profile",
         "recordings",
         "replies",
+        "request_id",
         "time_limit",
         "timeout",
         "whole",
@@ -182,12 +186,14 @@ class SealedBatch:
         self, head: Batch, recordings: list[Recording], call_sites: list[Where], replies: list[tuple[int, Reply]]
     ) -> None:
         self.head, self.recordings, self.call_sites, self.replies = head, recordings, call_sites, replies
+        self.entries: Sequence[Recording | Reply] = ()
         self._batch: Batch | None = None
         self.first: FirstAnswer | None = None
         self.frame: Frame | None = None
         self.whole = False
         self.profile: tuple[Profile, float] | None = None
         self.columns: Sequence[tuple[Any, ...]] = ()
+        self.request_id: str | None = None
         self.timeout: float | None = None
         self.time_limit: float | None = None
         if replies and replies[0][1].timeout is not None and self.is_readers_own:

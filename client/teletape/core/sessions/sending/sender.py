@@ -9,7 +9,8 @@ A batch is in one of these states:
 * **landed**: the answer has been applied and its replies are settled; `in_flight` is None.
 * **lost**: the server cannot be reached, or the thread that sent it was interrupted. It stays in flight. Threads that
   wait get the error of the server that cannot be reached, and the next one that needs an answer makes it be sent again.
-* **refused**: the server executed nothing of it. The buffer has its structural commands again, and its number.
+* **refused**: the server executed nothing of it. The buffer has its structural commands again, and its number. If it
+  was only too large, the buffer has all of it again, and it is sent in parts.
 
 One thread at a time has the right to send (`Exclusive`). A reader takes it if it is free, nothing is in flight, and a
 connection is open: it seals, sends, and waits for a second (`send_at_once`). If the expected answer comes, it applies
@@ -52,7 +53,7 @@ from teletape.core.program.tracebacks import op_words, with_op
 from teletape.core.sessions import ending
 from teletape.core.sessions.sending.batch_buffer import BatchBuffer
 from teletape.core.sessions.sending.exclusive import Exclusive
-from teletape.core.sessions.sending.sealed_batch import Causes, Reply, SealedBatch
+from teletape.core.sessions.sending.sealed_batch import Causes, Reply, SealedBatch, command_of, name_of
 from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import AnswerDroppedError, UnknownStructureError
 
@@ -64,6 +65,7 @@ _FAREWELL: Final = 1.0  #: The time limit, in seconds, for the end of a session 
 _CANCEL_PAUSE: Final = 0.1  #: Seconds between two requests to cancel a batch, which may still be on its way.
 _NOT_DONE: Final = "not done within "  #: Begins a server's message about the time that its caller gives it.
 _CANCEL_TRIES: Final = 5
+_TOO_LARGE: Final = 413  #: The status of a refusal because of a body's bytes.
 _LOOK: Final = 0.05  #: Seconds after which the sender's thread checks whether an interrupted reader has stopped.
 
 HOW_TO_GO_ON: Final = (
@@ -164,7 +166,7 @@ class Sender:
             frame = self._frame(sealed)
             if there.sealed is not sealed:  # a signal handler that read meanwhile made the sender's thread deliver it
                 return
-            body = http.frame_at_once(
+            response = http.frame_at_once(
                 self._batch_path,
                 frame.buffers,
                 frame.length,
@@ -173,18 +175,18 @@ class Sender:
                 sealed.expected,
                 sealed.time_limit,
             )
-            if callable(body):
-                sealed.first = body
+            if not isinstance(response, Response):
+                sealed.first = response
                 return
-            sealed.first = partial(Response, 200, None, body)
-            answer, served = wire.decode_answer(memoryview(body))
+            sealed.first = lambda: response
+            answer, served = wire.decode_answer(memoryview(response.body))
         except Exception:  # the sender's thread meets the same error, and reports it
             return
         if answer.failure is None:
             http.requests += 1
             self.last_answer = answer.bytes_in_use, served
             if sealed.profile is not None:
-                sealed.note_profile(answer, served, len(body))
+                sealed.note_profile(answer, served, len(response.body))
             sealed.answered(answer, {}, buffer.ended)
             there.sealed = None
 
@@ -328,7 +330,8 @@ class Sender:
                 if not self._in_full(sealed):
                     self._refuse(sealed, error)
             except TeletapeError as error:
-                self._refuse(sealed, error)
+                if not self._split(sealed, error):
+                    self._refuse(sealed, error)
             except BaseException as error:  # a defect here or in a library: the state of the server is unknown
                 self._lose(sealed, error)
                 return
@@ -357,15 +360,15 @@ class Sender:
     def _post(self, sealed: SealedBatch) -> Answer:
         frame = self._frame(sealed)
         first, sealed.first = sealed.first, None
-        body = self.http.frame(
+        response = self.http.frame(
             self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first, sealed.expected, sealed.limit
         )
         try:
-            answer, served = wire.decode_answer(memoryview(body))
+            answer, served = wire.decode_answer(memoryview(response.body))
         except wire.WireError as error:  # the batch was executed nevertheless: this is not a refusal
             raise ConnectionFailed(f"the server's answer cannot be read: {error}") from error
-        self.last_answer = answer.bytes_in_use, served
-        sealed.note_profile(answer, served, len(body))
+        self.last_answer, sealed.request_id = (answer.bytes_in_use, served), response.request_id
+        sealed.note_profile(answer, served, len(response.body))
         return answer
 
     def _land(self, sealed: SealedBatch, answer: Answer) -> None:
@@ -393,14 +396,29 @@ class Sender:
             "\n  " + ", ".join(parts) if parts else ""
         )
         error = error_for(failure.code, text, **facts)
-        error.recorded = recorded
+        error.recorded, error.request_id = recorded, sealed.request_id
         return error
+
+    def _split(self, sealed: SealedBatch, error: TeletapeError) -> bool:
+        """Has a batch sent in parts that is too large for the server, or for a proxy before it.
+
+        Returns:
+            False: That is not the error; or a single command is too large, which the error then names.
+        """
+        if error.details.get("status") != _TOO_LARGE:
+            return False
+        if self.buffer.split(sealed):
+            return True
+        error.recorded = sealed.call_sites[-1]
+        error.message += f"\n  {name_of(command_of(sealed.recordings[-1]))!r}, recorded at "
+        error.message += call_site_text(error.recorded)
+        return False
 
     def _refuse(self, sealed: SealedBatch, error: TeletapeError) -> None:
         if isinstance(error, SessionEndedError):
             self._gone = True
             self._close_for(error.message)
-            error = SessionEndedError(f"{error.message}; {_dropped(sealed, self.buffer)}{HOW_TO_GO_ON}")
+            error.message += f"; {_dropped(sealed, self.buffer)}{HOW_TO_GO_ON}"
         self.buffer.fail(sealed, [(0, error)], refused=True)
         self.buffer.take_back(sealed)
         sealed.failed(error)
