@@ -18,6 +18,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,21 +33,21 @@ from gpu.rows import ROWS, SMALL, SYSTEMS
 
 PAGE = ROOT / "docs" / "gpu.md"
 RESULT = ROOT / "benchmarks" / "results" / "gpu.json"
-WORKERS = 12  #: Test processes, each of which takes some hundred MiB of the GPU.
+WORKERS = 16  #: Test processes, each of which takes some hundred MiB of the GPU.
 #: What is tested in the first minute, and the rest: the names of the tests.
 GROUPS = {"sessions of a server, plans": "sharing or plan", "ops, laws, programs": "not sharing and not plan"}
 PART = re.compile(r"(?<=<!-- run -->\n).*?(?=<!-- end of run -->)", re.S)
 
 
 def tested() -> list[dict[str, Any]]:
-    """The counts of the tests that need a GPU, by group, and the names of failed ones; prints what pytest prints."""
+    """The counts of the tests that need a GPU, by group, and the names of the failed ones; shows pytest's output."""
     # By name: other files import packages that a machine with a GPU may lack.
     files = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "mark.gpu" in path.read_text("utf-8")]
     if find_spec("fastapi") is None:
         files = [path for path in files if "server" not in path.parts]
         print("without the tests of a server: FastAPI is not installed", flush=True)
     workers = ["--numprocesses", str(min(os.cpu_count() or 1, WORKERS))] if find_spec("xdist") else ["-p", "no:xdist"]
-    options = ["-q", "-m", "gpu", "--require=gpu", "-rfE", "--tb=short", *workers]
+    options = ["-q", "-m", "gpu", "--require=gpu", "-rfE", "--tb=short", "-p", "no:benchmark", *workers]
     return [_group(group, [*options, "-k", names, *map(str, files)]) for group, names in GROUPS.items()]
 
 
@@ -63,9 +64,8 @@ def _group(group: str, arguments: list[str]) -> dict[str, Any]:
     return {"group": group, "summary": lines[-1] if lines else "", "failed": failed}
 
 
-def measured(names: list[str], seconds: float, peers: Path, *, small: bool) -> dict[str, Any]:
-    """The samples of rows, by system."""
-    rows = {}
+def measured(names: list[str], seconds: float, peers: Path, *, small: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The samples of one row after another, by system."""
     with contextlib.ExitStack() as stack:
         processes: dict[str, Process] = {}
 
@@ -77,9 +77,16 @@ def measured(names: list[str], seconds: float, peers: Path, *, small: bool) -> d
 
         for name in names:
             row = replace(ROWS[name], size=SMALL[name]) if small else ROWS[name]
-            rows[name] = sampling.measure(row, process_of, seconds)
-            print(page.line(name, row, rows[name]), flush=True)
-    return rows
+            samples = sampling.measure(row, process_of, seconds)
+            print(page.line(name, row, samples), flush=True)
+            yield name, samples
+
+
+def save(result: dict[str, Any]) -> None:
+    """Writes the JSON and the part of the page."""
+    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(PART.sub(lambda _: written(result), text), encoding="utf-8")
 
 
 def written(result: dict[str, Any]) -> str:
@@ -97,7 +104,7 @@ def written(result: dict[str, Any]) -> str:
         cells = [_cell(row, samples, system) for system in SYSTEMS]
         goals = [f"{_ratio(samples, goal)} (≤ {goal.ratio:g})" for goal in row.goals]
         lines.append(f"| {row.label} | {' | '.join(cells)} | {', '.join(goals)} |")
-    lines += ["", "| tests | result |", "| --- | --- |"]
+    lines += ["", "| tests | result |", "| --- | --- |"] if result["tests"] else []
     lines += [f"| {tests['group']} | {tests['summary']} |" for tests in result["tests"]]
     lines += ["", *[f"* failed: `{name}`" for tests in result["tests"] for name in tests["failed"]]]
     return "\n".join(lines) + "\n"
@@ -132,19 +139,18 @@ def main() -> int:
     systems.SYSTEMS.update(SYSTEMS)
     tests = [] if options.no_tests else tested()
     names = [name for name in ROWS if any(part in name for part in options.only.split(","))]
+    rows: dict[str, Any] = {}
+    result = {"run": facts.of_run(Path(sys.executable)), "device": usable[0]._asdict(), "tests": tests, "rows": rows}
     try:
-        rows = measured(names, options.seconds, options.peers.absolute(), small=options.small)
+        for name, samples in measured(names, options.seconds, options.peers.absolute(), small=options.small):
+            rows[name] = samples
+            if not options.small:
+                save(result)  # after each row: the machine may be lent for minutes
     except Failed as error:
         print(f"make gpu: {error}", file=sys.stderr)
         return 1
-    run = facts.of_run(Path(sys.executable))
-    result = {"run": run, "device": usable[0]._asdict(), "tests": tests, "rows": rows}
     if options.small:
         print(written(result))
-    else:
-        RESULT.write_text(json.dumps(result, indent=1) + "\n")
-        text = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(PART.sub(lambda _: written(result), text), encoding="utf-8")
     return 1 if any(group["failed"] for group in tests) else 0
 
 

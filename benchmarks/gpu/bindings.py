@@ -23,7 +23,7 @@ class Teletape(TeletapeEager):
 
 
 class Function(Teletape):
-    """A traced function: step by step, or as a plan if TELETAPE_PLANS is gpu.
+    """A traced function, which runs as a plan from its second call.
 
     Without AutoGraph, whose package a machine with a GPU may lack: the programs have no control flow of Python's.
     """

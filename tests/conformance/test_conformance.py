@@ -7,6 +7,7 @@ import copy
 import json
 import math
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,21 @@ def difference(program: Program, result: Any) -> str:
     """Where a result differs from the recorded one by more than its program's tolerance; empty where it does not."""
     tolerance = compare.Tolerance(program.rtol, program.atol, MOVES.get(program.id, {}))
     return compare.difference(RECORDED[program.id], result, tolerance)
+
+
+#: Programs whose results have Python's own words, which later versions than the recorder's changed.
+WORDS_OF_PYTHON = {
+    "datasets.sources": "an OrderedDict is printed as a dictionary",
+    "datasets_files.csv_files": "an OrderedDict is printed as a dictionary",
+    "leaving.print_structures": "an OrderedDict is printed as a dictionary",
+    "maps.wrong_vectorized_maps": "max() of nothing has another message",
+}
+
+
+def skip_if_python_differs(program: Program) -> None:
+    """Skips a program of WORDS_OF_PYTHON on Python 3.12 and later."""
+    if sys.version_info >= (3, 12) and program.id in WORDS_OF_PYTHON:
+        pytest.skip(f"recorded under Python 3.11: {WORDS_OF_PYTHON[program.id]}")
 
 
 class Workers:
@@ -68,6 +84,7 @@ def workers(server_url: str) -> Iterator[Workers]:
     ids=[f"{name}-{way}" for name in PROGRAMS for way in ("in the process", "over HTTP")],
 )
 def test_a_program_gives_what_it_gave(program: Program, remote: bool, workers: Workers) -> None:
+    skip_if_python_differs(program)
     text = difference(program, workers.run(program, remote=remote))
     assert not text, f"{program.id}: {text}"
 

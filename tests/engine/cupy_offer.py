@@ -11,10 +11,10 @@ import numpy as np
 from teletape_engine.spec import DTYPES
 
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("cupy_names.json").read_text(encoding="utf-8"))
-#: Modules, constants, exceptions and attributes of classes.
-VALUES = frozenset((*RECORD["modules"], *RECORD["values"]))
 #: The dtypes that CuPy's own tests scatter: those of CUDA's atomic functions.
-SCATTERED = {"cupyx.scatter_add": "iILQefd", "cupyx.scatter_max": "iILQfd", "cupyx.scatter_min": "iILQfd"}
+SCATTERED = {"cupy.add.at": "ilILQefd", "cupy.maximum.at": "iILQfd", "cupy.minimum.at": "iILQfd"}
+#: Modules, constants, exceptions and attributes of classes, and the methods of ufuncs.
+VALUES = frozenset((*RECORD["modules"], *RECORD["values"], *SCATTERED))
 #: The kinds of dtype that a Python number becomes without asking for a wider one.
 KINDS = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
 #: The arguments that a ufunc takes by name: fewer than NumPy's, `where` and `order` not among them.
@@ -43,13 +43,15 @@ def check(path: str, args: Any, kwargs: dict[str, Any]) -> None:
     Raises:
         NotInCupy: There is no such function, or it does not take such arguments or dtypes.
     """
+    if path in SCATTERED:
+        if args[0].dtype.char not in SCATTERED[path]:
+            raise NotInCupy(f"{path} does not take {args[0].dtype}")
+        return
     check_keywords(path, kwargs)
     if path in RECORD["ufuncs"]:
         _check_loop(path, args, kwargs)
     else:
         _check_arguments(path, RECORD["functions"][path], args, kwargs)
-    if path in SCATTERED and args[0].dtype.char not in SCATTERED[path]:
-        raise NotInCupy(f"{path} does not take {args[0].dtype}")
 
 
 def check_keywords(path: str, keywords: Iterable[str]) -> None:

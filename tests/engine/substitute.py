@@ -547,7 +547,12 @@ class Namespace:
             raise AttributeError(f"module {self._path!r} has no attribute {name!r}")
         if path.startswith(("cupy.linalg", "cupyx.scipy.linalg")):
             item = unless_asked(item)
-        return item if isinstance(item, type) else calling(item, path)
+        if isinstance(item, type):
+            return item
+        call = calling(item, path)
+        if f"{path}.at" in cupy_offer.SCATTERED:
+            call.at = scatter(item, f"{path}.at")
+        return call
 
 
 def unless_asked(function):
@@ -594,6 +599,13 @@ def scatter(ufunc, path):
     return calling(lambda array, ids, rows: ufunc.at(array, wrapped(ids, array.shape), rows), path)
 
 
+def where(condition, *args):
+    """Of a condition that is an array: CuPy asks it for its methods."""
+    if isinstance(condition, bool):
+        raise AttributeError("'bool' object has no attribute 'astype'")
+    return calling(np.where, "cupy.where")(condition, *args)
+
+
 @contextlib.contextmanager
 def nothing(*args, **kwargs):
     yield
@@ -638,14 +650,12 @@ def modules():
         array=asarray,
         broadcast=lambda *arrays: np.broadcast(*host(arrays)),
         asnumpy=lambda array: array.get() if isinstance(array, Array) else np.asarray(array),
+        where=where,
     )
     special = Namespace(scipy.special, "cupyx.scipy.special")
     linalg = Namespace(scipy.linalg, "cupyx.scipy.linalg", solve_triangular=calling(solve_triangular, SOLVE))
     cupyx = types.SimpleNamespace(
         errstate=errstate,
-        scatter_add=scatter(np.add, "cupyx.scatter_add"),
-        scatter_max=scatter(np.maximum, "cupyx.scatter_max"),
-        scatter_min=scatter(np.minimum, "cupyx.scatter_min"),
         scipy=types.SimpleNamespace(special=special, linalg=linalg),
     )
     return {

@@ -155,9 +155,9 @@ def test_an_error_that_lasts_ends_all_sessions_with_the_reason_and_new_ones_star
     squares(gpu, first)
     broken(gpu, breaking)
     reason = "gpu:0 failed: cudaErrorIllegalAddress: an illegal memory access was encountered"
-    assert reason in problem(gpu.post(f"{first}/run", json=SQUARES), 410, "session_ended")["detail"]
-    until(lambda: gpu.get(second).status_code == 410)
-    assert reason in problem(gpu.get(second), 410, "session_ended")["detail"]
+    assert reason in problem(gpu.post(f"{second}/run", json=SQUARES), 410, "session_ended")["detail"]
+    until(lambda: gpu.get(first).status_code == 410)
+    assert reason in problem(gpu.get(first), 410, "session_ended")["detail"]
     breaking.unlink()
     squares(gpu, created(gpu, "third"))
 

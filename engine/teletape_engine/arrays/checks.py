@@ -29,6 +29,11 @@ def holds(xp: Any, condition: Any) -> bool:
     return bool(xp.all(condition))
 
 
+def condition_of(xp: Any, condition: Any) -> Any:
+    """A condition for `xp.where`, of which CuPy's takes no Python bool: a comparison of two numbers gives one."""
+    return xp.full((), condition) if condition.__class__ is bool else condition
+
+
 def within(x: Any, length: int) -> bool:
     """Returns whether all integers are in [0, length); True if that is checked when a plan runs.
 

@@ -78,15 +78,13 @@ def add_rows(xp: Any, rows: Any, ids: Any, length: int) -> Any:
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
         out[ordered[starts]] = np.add.reduceat(rows[order].astype(out.dtype, copy=False), starts, axis=0)
     else:
-        import cupyx
-
         atomic = _ATOMIC.get(out.dtype.name, out.dtype)
         if out.dtype.itemsize < 4:  # too small for an atomic addition
             total = xp.zeros(out.shape, atomic)
-            cupyx.scatter_add(total, ids, rows.astype(atomic))
+            xp.add.at(total, ids, rows.astype(atomic))
             return total.astype(dtype)
         rows = xp.ascontiguousarray(rows.astype(out.dtype, copy=False))
-        cupyx.scatter_add(out.view(atomic), ids, rows.view(atomic))
+        xp.add.at(out.view(atomic), ids, rows.view(atomic))
     return out.astype(dtype, copy=False)
 
 
@@ -196,12 +194,10 @@ def extreme_rows(xp: Any, rows: Any, ids: Any, length: int, *, largest: bool) ->
     out = xp.full((length, rows.shape[1]), limits.min if largest else limits.max, dtype)
     if rows.size == 0:
         return out
+    scatter = (xp.maximum if largest else xp.minimum).at
     if xp is np:
-        (np.maximum if largest else np.minimum).at(out, ids, rows)
+        scatter(out, ids, rows)
         return out
-    import cupyx
-
-    scatter = cupyx.scatter_max if largest else cupyx.scatter_min
     if dtype == np.int64:  # not among the dtypes of CUDA's atomics; with the sign bit flipped the order is uint64's
         keys, rows = out.view(np.uint64) ^ _SIGN, xp.ascontiguousarray(rows).view(np.uint64) ^ _SIGN
         scatter(keys, ids, rows)

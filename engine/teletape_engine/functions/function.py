@@ -242,7 +242,7 @@ class Function:
         """
         self._check(arguments)
         plans = self.plans
-        planned_here = recorder.plannable or (recorder.on_gpu and POLICY.on_gpu and not plans.unrolls)
+        planned_here = recorder.plannable or (recorder.on_gpu and not plans.unrolls)
         planned_here = planned_here and recorder.step_times is None and POLICY.enabled
         if planned_here and (plans.possible or plans.unrolls) and not recorder.recorded:
             planned = plans.run(self, recorder, arguments)  # type: ignore[arg-type]  # an Executor is plannable

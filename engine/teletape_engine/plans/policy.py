@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
-MODES: Final = ("on", "off", "python", "force", "gpu")
+MODES: Final = ("on", "off", "python", "force")
 
 
 @dataclass(slots=True)
@@ -25,14 +25,12 @@ class Policy:
         compiled: Whether compiled code may walk them.
         first: The call of a function, counted from 1, at which its plan is built.
         compared: Whether the results of a new plan are compared with the interpreter's, and freed memory is filled.
-        on_gpu: Whether there are plans on a GPU too.
     """
 
     enabled: bool
     compiled: bool = True
     first: int = 2
     compared: bool = False
-    on_gpu: bool = False
 
     @classmethod
     def of(cls, mode: str) -> Policy:
@@ -45,7 +43,7 @@ class Policy:
             raise ValueError(f"TELETAPE_PLANS is {mode!r}: it must be one of {', '.join(MODES)}")
         if mode == "force":
             return cls(True, first=1, compared=True)
-        return cls(mode != "off", compiled=mode != "python", on_gpu=mode == "gpu")
+        return cls(mode != "off", compiled=mode != "python")
 
 
 POLICY: Final = Policy.of(os.environ.get("TELETAPE_PLANS") or "on")

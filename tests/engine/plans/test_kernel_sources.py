@@ -61,10 +61,10 @@ def number(x):
     return View(Buffer(array, constant=array), array)
 
 
-def arithmetic(dtype):
+def arithmetic(dtype, rows=5):
     """Several functions, a number, a broadcast row, an input in another order of axes."""
     random = np.random.default_rng(0)
-    a, row, turned = (random.standard_normal(shape).astype(dtype) for shape in ((5, 70), (70,), (70, 5)))
+    a, row, turned = (random.standard_normal(shape).astype(dtype) for shape in ((rows, 70), (70,), (70, rows)))
     program = Program(a, row, turned.T)
     y = program.ufunc(np.multiply, 0, 1)
     y = program.ufunc(np.add, y, number(np.array(1.5, dtype)))
@@ -72,8 +72,8 @@ def arithmetic(dtype):
     y = program.ufunc(np.maximum, y, 0)
     program.ufunc(np.minimum if dtype == "int32" else np.true_divide, y, number(np.array(3, dtype)))
     positive = program.ufunc(np.greater, 0, number(np.array(0, dtype)))
-    program.note(SELECT, None, (positive, y, 0), (5, 70), dtype, order="F")
-    program.note(COPY, None, (positive,), (5, 70), dtype)
+    program.note(SELECT, None, (positive, y, 0), (rows, 70), dtype, order="F")
+    program.note(COPY, None, (positive,), (rows, 70), dtype)
     return program
 
 
@@ -110,6 +110,7 @@ def functions(dtype):
 
 PROGRAMS = {
     **{f"arithmetic {dtype}": (arithmetic, dtype) for dtype in ("float32", "float64", "float16", "int32")},
+    **{f"several elements {dtype}": (arithmetic, dtype, 37) for dtype in ("float32", "float16", "int32")},
     **{f"functions {char}": (functions, char) for char in "?bBhHiIlLefd"},
     "rows": (reductions, "float32", (6, 1000), (1,)),
     "rows of 16 bits": (reductions, "float16", (6, 1000), (1,)),
@@ -118,6 +119,12 @@ PROGRAMS = {
     "middle axis": (reductions, "int32", (3, 17, 5), (1,)),
     "outer axes": (reductions, "float64", (4, 3, 6), (0, 2)),
 }
+
+
+@pytest.fixture(autouse=True)
+def _few_are_large(monkeypatch):
+    """The largest programs here have kernels for arrays that keep the memory busy."""
+    monkeypatch.setattr("teletape_engine.plans.gpu.launches._LARGE", 37 * 70)
 
 
 def sources():
@@ -137,7 +144,7 @@ def layout_of(launches):
         if view.buffer.constant is None and view.buffer not in offsets:
             offsets[view.buffer] = nbytes
             nbytes += view.buffer.layout.nbytes + 64 & ~63
-    return Layout(list(launches), offsets, nbytes, [], [])
+    return Layout(list(launches), offsets, nbytes, [], [], set())
 
 
 @needs_compiler

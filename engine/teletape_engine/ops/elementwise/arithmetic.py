@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.arrays.checks import holds
+from teletape_engine.arrays.checks import condition_of, holds
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise, elementwise_spec, linear_map
 from teletape_engine.catalogue.families import composite
@@ -117,7 +117,7 @@ def div_no_nan(xp: Any, a: Any, b: Any) -> Any:
     """a / b, elementwise, and 0 where b is 0: so are the gradients there."""
     zero = b == 0
     divisor = xp.where(zero, b.dtype.type(1), b) if hasattr(b, "dtype") else 1 if zero else b
-    return xp.where(zero, _dtype(a, b).type(0), a / divisor)
+    return xp.where(condition_of(xp, zero), _dtype(a, b).type(0), a / divisor)
 
 
 def _check_divisor(xp: Any, b: Any) -> None:

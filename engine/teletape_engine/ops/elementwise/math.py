@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from teletape_engine.arrays import special
+from teletape_engine.arrays.checks import condition_of
 from teletape_engine.arrays.kernels import Count, applied, kernel
 from teletape_engine.catalogue.elementwise import ByDType, elementwise, linear_map, unary
 from teletape_engine.catalogue.namespace import ops
@@ -63,7 +64,7 @@ reciprocal = unary(
 )
 def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     """grad / (2 root), elementwise: the vjp of √x = root. 0 where grad is 0."""
-    return xp.where(grad == 0, grad, 0.5 * grad / root)
+    return xp.where(condition_of(xp, grad == 0), grad, 0.5 * grad / root)
 
 
 @elementwise(
@@ -75,7 +76,7 @@ def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
 )
 def rsqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     """-grad root³ / 2, elementwise: the vjp of 1/√x = root. 0 where grad is 0."""
-    return xp.where(grad == 0, grad, -0.5 * grad * root * root * root)
+    return xp.where(condition_of(xp, grad == 0), grad, -0.5 * grad * root * root * root)
 
 
 @elementwise(
@@ -87,7 +88,7 @@ def rsqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
 )
 def reciprocal_grad(xp: Any, inverse: Any, grad: Any) -> Any:
     """-grad inverse², elementwise: the vjp of 1/x = inverse. 0 where grad is 0."""
-    return xp.where(grad == 0, grad, -grad * inverse * inverse)
+    return xp.where(condition_of(xp, grad == 0), grad, -grad * inverse * inverse)
 
 
 # ------------------------------------------------------------------------------------------ exponentials, logarithms

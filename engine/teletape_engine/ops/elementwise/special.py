@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays import special
+from teletape_engine.arrays.checks import condition_of
 from teletape_engine.catalogue.define import on_gpu, sample
 from teletape_engine.catalogue.elementwise import Formula, elementwise, elementwise_spec, linear_map, unary
 from teletape_engine.catalogue.families import composite
@@ -209,8 +210,7 @@ def xdivy(a: Any, b: Any) -> Any:
 def mul_no_nan(xp: Any, a: Any, b: Any) -> Any:
     """a * b, elementwise, and 0 where b is 0, even if a is nan or infinite."""
     product = xp.multiply(a, b)
-    zero = b == 0 if hasattr(b, "dtype") else xp.full((), b == 0)  # CuPy takes no Python bool
-    return xp.where(zero, product.dtype.type(0), product)
+    return xp.where(condition_of(xp, b == 0), product.dtype.type(0), product)
 
 
 @composite(samples=[sample(np.array([0.3, 0.5, -2.0]))], tf="math.reciprocal_no_nan")

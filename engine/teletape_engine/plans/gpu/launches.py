@@ -17,6 +17,9 @@ _SHORT_INDEX: Final = 1 << 30  #: Elements and steps up to which indices have 32
 _FEW_RESULTS: Final = 128  #: Results of a reduction that leave most of a GPU idle, if each is one block's.
 _PART: Final = 8192  #: Elements of a part that a block reduces.
 _MOST_PARTS: Final = 1024
+_LANES: Final = 4  #: Elements that a thread loads at once, of arrays that keep the memory busy.
+_LARGE: Final = 1 << 20  #: Elements from which on an array does.
+_MOST_LOADS, _MOST_LINES = 8, 64  #: Of a kernel that has registers for several elements.
 _WIDE: Final = 1024  #: Results side by side from which on each is one thread's.
 
 
@@ -116,11 +119,12 @@ class _Building:
                 for operand, each in zip(self._operands, steps, strict=True)
             ]
         )
+        lines, lanes = tuple(self._lines), self._lanes()
         structure = Structure(
-            self._mode, index, len(remaining), len(reduced), operands, tuple(self._lines), tuple(stores), written
+            self._mode, index, len(remaining), len(reduced), operands, lines, tuple(stores), written, lanes
         )
         numbers: list[int] = [self._count]
-        blocks = min(-(-self._count // THREADS), _MOST_BLOCKS)
+        blocks = min(-(-self._count // (THREADS * lanes)), _MOST_BLOCKS)
         if self._mode != MAP:
             numbers.append(self._length)
         if self._mode == ROWS:
@@ -128,6 +132,11 @@ class _Building:
             blocks = self._count * self._parts
         parameters = tuple([() if each is None else tuple([n for n in each if n not in (0, 1)]) for each in steps])
         return Launch(structure, tuple(self._operands), parameters, (*numbers, *lengths), blocks)
+
+    def _lanes(self) -> int:
+        loads = sum([line.name == "load" for line in self._lines])
+        fits = loads <= _MOST_LOADS and len(self._lines) <= _MOST_LINES
+        return _LANES if self._mode == MAP and self._count >= _LARGE and fits else 1
 
     # --------------------------------------------------------------------------------------------------------- members
     def _note(self, instruction: Instruction, name: str) -> None:

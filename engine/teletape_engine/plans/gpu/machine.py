@@ -53,8 +53,9 @@ class Layout(NamedTuple):
         steps: In order.
         offsets: Where buffers lie in the arena.
         nbytes: Of the arena.
-        staged: Buffers that hold arguments.
-        results: What is copied out after a run.
+        staged: Buffers that hold copies of arguments.
+        results: What is copied out after a run, or was written where it stays.
+        direct: Large arguments and results: a run reads and writes them where they are, without a copy.
     """
 
     steps: list[Step]
@@ -62,6 +63,7 @@ class Layout(NamedTuple):
     nbytes: int
     staged: list[Buffer]
     results: list[View]
+    direct: set[Buffer]
 
 
 class DeviceMachine:
@@ -81,16 +83,19 @@ class DeviceMachine:
         self._arena = xp.cuda.alloc(max(layout.nbytes, 1))
         self._nbytes, self._offsets = layout.nbytes, layout.offsets
         self._constants: dict[Buffer, Any] = {}
+        self._direct = {buffer: buffer.argument for buffer in layout.direct}
+        self._memory: dict[Buffer, Any] = {}  # of those during a run
         self._staged = [
             (int(buffer.argument or 0), self._array(View(buffer, buffer.layout))) for buffer in layout.staged
         ]
         self._inside: list[int | None] = [None] * len(self._staged)
-        self._results = [self._array(view) for view in layout.results]
+        self._results = [(view, None if view.buffer in self._direct else self._array(view)) for view in layout.results]
         self.segments: list[Segment] = []
         waiting: list[Callable[[], Any]] = []
         for step in layout.steps:
-            call = self._launch(step) if isinstance(step, Launch) else self._call(step)
-            if is_capturable(step):
+            moves = any(view.buffer in self._direct for view in views_of(step))
+            call = partial(self._run_step, step) if moves else self._prepared(step)
+            if not moves and is_capturable(step):
                 waiting.append(call)
                 continue
             if waiting:
@@ -113,10 +118,21 @@ class DeviceMachine:
                 self._inside[number] = None
                 self._xp.copyto(array, value.array)
                 self._inside[number] = value.uid
-        for segment in self.segments:
-            check_cancelled()
-            segment.run()
-        return [array.copy() for array in self._results]
+        for buffer, number_of_argument in self._direct.items():
+            if number_of_argument is None:
+                self._memory[buffer] = self._xp.cuda.alloc(span(buffer.layout))
+                continue
+            array = started[number_of_argument].array
+            if array.strides != buffer.layout.strides:
+                raise Diverged
+            self._memory[buffer] = array.data
+        try:
+            for segment in self.segments:
+                check_cancelled()
+                segment.run()
+            return [self._array(view) if array is None else array.copy() for view, array in self._results]
+        finally:
+            self._memory.clear()
 
     def poison(self) -> None:
         """Fills the arena with bytes that are no number."""
@@ -127,7 +143,10 @@ class DeviceMachine:
     def _array(self, view: View) -> Any:
         """The array that a view is."""
         buffer, layout = view.buffer, view.layout
-        memory = self._constant(buffer).data if buffer.constant is not None else self._arena + self._offsets[buffer]
+        if buffer.constant is not None:
+            memory = self._constant(buffer).data
+        else:
+            memory = self._memory[buffer] if buffer in self._direct else self._arena + self._offsets[buffer]
         return self._xp.ndarray(layout.shape, layout.dtype, memptr=memory + view.offset, strides=layout.strides)
 
     def _constant(self, buffer: Buffer) -> Any:
@@ -142,6 +161,13 @@ class DeviceMachine:
             self._xp.copyto(array, self._xp.asarray(np.ascontiguousarray(constant)))
             self._constants[buffer] = array
         return array
+
+    def _prepared(self, step: Step) -> Callable[[], Any]:
+        return self._launch(step) if isinstance(step, Launch) else self._call(step)
+
+    def _run_step(self, step: Step) -> None:
+        """Does a step whose memory is another one in each run."""
+        self._prepared(step)()
 
     def _launch(self, launch: Launch) -> Callable[[], Any]:
         structure = launch.structure
@@ -217,6 +243,11 @@ def _take(xp: Any, geometry: Geometry, inputs: Sequence[Any], output: Any) -> No
     else:
         taken = xp.take(x, indices.reshape(-1), axis=1)
     xp.copyto(output, taken.reshape(output.shape))
+
+
+def views_of(step: Step) -> Sequence[View]:
+    """The views that a step reads and writes."""
+    return step.views if isinstance(step, Launch) else (*step.inputs, step.output)
 
 
 def is_capturable(step: Step) -> bool:

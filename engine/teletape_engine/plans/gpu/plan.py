@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from teletape_engine.plans.fitting import ALIGNMENT, Block, fit
 from teletape_engine.plans.gpu.chains import Chain, nodes_of
-from teletape_engine.plans.gpu.launches import Launch, launches_of
-from teletape_engine.plans.gpu.machine import DeviceMachine, Layout, Step
+from teletape_engine.plans.gpu.launches import launches_of
+from teletape_engine.plans.gpu.machine import DeviceMachine, Layout, Step, views_of
 from teletape_engine.plans.gpu.source import Kernels
 from teletape_engine.plans.instructions import Buffer, Unplaceable, span
 from teletape_engine.plans.plan import Plan
@@ -17,6 +17,7 @@ from teletape_engine.plans.tracing.templates import Diverged
 from teletape_engine.recording.executor import Executor
 
 _MOST_IDLE: Final = 2  #: Machines that are kept for the next calls.
+_LARGE_BYTES: Final = 1 << 24  #: Of an argument or a result that is not copied, though no graph can have it then.
 MOST_IDLE_BYTES: Final = 1 << 30  #: Of the arena of one that is kept: only such a machine comes to have graphs.
 _kernels: Final[dict[int, Kernels]] = {}
 
@@ -49,8 +50,7 @@ class DevicePlan(Plan):
         starts: dict[Buffer, int] = {}
         ends: dict[Buffer, int] = dict.fromkeys(returned, len(self.steps))
         for number, step in enumerate(self.steps):
-            views = step.views if isinstance(step, Launch) else (*step.inputs, step.output)
-            for buffer in [view.buffer for view in views]:
+            for buffer in [view.buffer for view in views_of(step)]:
                 starts.setdefault(buffer, number)
                 ends[buffer] = max(number, ends.get(buffer, 0))
         for buffer in returned:
@@ -60,17 +60,28 @@ class DevicePlan(Plan):
             if _overlaps_itself(buffer.layout):
                 raise Unplaceable("an argument with elements that are several")
             starts[buffer], ends[buffer] = -1, len(self.steps)
+        direct = {buffer for buffer in starts if self._is_direct(buffer, returned)}
+        staged = [buffer for buffer in staged if buffer not in direct]
         blocks = {
             buffer: Block(-(-max(span(buffer.layout), 1) // ALIGNMENT) * ALIGNMENT, start, ends[buffer])
             for buffer, start in sorted(starts.items(), key=lambda entry: entry[1])
-            if buffer.constant is None
+            if buffer.constant is None and buffer not in direct
         }
         nbytes = fit(list(blocks.values()), len(self.steps))
         offsets = {buffer: block.offset for buffer, block in blocks.items()}
-        self._layout = Layout(self.steps, offsets, nbytes, staged, self._views)
+        self._layout = Layout(self.steps, offsets, nbytes, staged, self._views, direct)
         self._machines: list[DeviceMachine] = []
         self._no_names = (None,) * len(started)
         self.price = sum(view.layout.nbytes for view in self._views)
+
+    def _is_direct(self, buffer: Buffer, returned: set[Buffer]) -> bool:
+        """Whether a run uses a buffer's own memory: a large argument, or a large result that is all of its buffer."""
+        if buffer.constant is not None or span(buffer.layout) < _LARGE_BYTES:
+            return False
+        views = [view for view in self._views if view.buffer is buffer]
+        if buffer.argument is not None:
+            return not views
+        return buffer in returned and len(views) == 1 and views[0].layout.nbytes == span(buffer.layout)
 
     @property
     def nbytes(self) -> int:

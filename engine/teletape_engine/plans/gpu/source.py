@@ -68,6 +68,7 @@ class Structure(NamedTuple):
         lines: In order.
         stores: Registers that are written, and the operands.
         totals: The reductions.
+        lanes: How many elements a thread of `MAP` loads before it computes: then it waits for memory once.
     """
 
     mode: str
@@ -78,6 +79,7 @@ class Structure(NamedTuple):
     lines: tuple[Line, ...]
     stores: tuple[tuple[int, int], ...]
     totals: tuple[Total, ...]
+    lanes: int
 
 
 _sources: Final[dict[Structure, str]] = {}
@@ -152,7 +154,34 @@ class _Writer:
         return [*parameters, *[f"const {structure.integer} n{axis}" for axis in range(axes)]]
 
     def _map(self) -> list[str]:
-        return self._each_result([*self._indices("at", 0, self._structure.remaining), *self._elementwise()])
+        structure = self._structure
+        body = [*self._indices("at", 0, structure.remaining), *self._elementwise()]
+        if structure.lanes == 1:
+            return self._each_result(body)
+        index, lanes = structure.integer, structure.lanes
+        tile = THREADS * lanes
+        loads = [(number, line) for number, line in enumerate(structure.lines) if line.name == "load"]
+        every_lane = ["#pragma unroll", f"for (int lane = 0; lane < {lanes}; ++lane) {{"]
+        here = [f"const {index} here = at + lane * {THREADS};", *self._indices("here", 0, structure.remaining)]
+        wide = [
+            *[f"{IN_REGISTER[line.char]} loaded{number}[{lanes}];" for number, line in loads],
+            *every_lane,
+            *[f"  {line}" for line in here],
+            *[f"  loaded{number}[lane] = {self._loaded(line)};" for number, line in loads],
+            "}",
+            *every_lane,
+            *[f"  {line}" for line in (*here, *self._elementwise(loaded=True))],
+            "}",
+        ]
+        return [
+            f"{index} at = ({index})blockIdx.x * {tile} + threadIdx.x;",
+            f"for (; at + {tile - THREADS} < count; at += ({index})gridDim.x * {tile}) {{",
+            *[f"  {line}" for line in wide],
+            "}",
+            f"for (; at < count; at += {THREADS}) {{",
+            *[f"  {line}" for line in body],
+            "}",
+        ]
 
     def _columns(self) -> list[str]:
         structure = self._structure
@@ -165,6 +194,7 @@ class _Writer:
             [
                 *self._indices("at", 0, structure.remaining),
                 *self._beginnings(),
+                "#pragma unroll 4",
                 f"for ({structure.integer} k = 0; k < length; ++k) {{",
                 *[f"  {line}" for line in inner],
                 "}",
@@ -181,6 +211,7 @@ class _Writer:
             f"const {structure.integer} end = length - begin < part ? length : begin + part;",
             *self._indices("at", 0, structure.remaining),
             *self._beginnings(),
+            "#pragma unroll 4",
             f"for ({structure.integer} k = begin + threadIdx.x; k < end; k += {THREADS}) {{",
         ]
         inner = [
@@ -233,14 +264,20 @@ class _Writer:
                 terms.append(f"i{axis}" if step == 1 else f"i{axis} * s{number}_{axis}")
         return f"p{number}[{' + '.join(terms) or 0}]"
 
-    def _elementwise(self) -> list[str]:
+    def _loaded(self, line: Line) -> str:
+        """An operand's element, as a register has it."""
+        (number,) = line.inputs
+        operand = self._structure.operands[number]
+        code = f"p{number}" if operand.steps is None else self._place(number)
+        return f"widened({code})" if operand.char == "e" else code
+
+    def _elementwise(self, *, loaded: bool = False) -> list[str]:
+        """The lines, and what they store; `loaded`: the operands' elements are in arrays of registers."""
         structure = self._structure
         lines = []
         for number, line in enumerate(structure.lines):
             if line.name == "load":
-                operand = structure.operands[line.inputs[0]]
-                code = f"p{line.inputs[0]}" if operand.steps is None else self._place(line.inputs[0])
-                code = f"widened({code})" if operand.char == "e" else code
+                code = f"loaded{number}[lane]" if loaded else self._loaded(line)
             else:
                 chars = (*[structure.lines[register].char for register in line.inputs], line.char)
                 template = code_of(line.name, chars)
