@@ -111,8 +111,8 @@ browser: $(INSTALLED) ## install Playwright and Chromium, then run the browser t
 client-tools: $(INSTALLED) ## install clients of other projects, and generators of clients (npm and pip)
 	@command -v npm >/dev/null || { echo "make: npm not found: install Node.js 18 or newer (Debian: apt-get install nodejs npm), then make clients" >&2; exit 1; }
 	cd tests/server/clients && npm ci --no-audit --no-fund --loglevel=error
-	$(BIN)/python -m venv .venv/clients
-	.venv/clients/bin/python -m pip --disable-pip-version-check install --quiet --requirement tests/server/clients/requirements.txt
+	$(BIN)/python -m venv --without-pip .venv/clients
+	$(BIN)/python scripts/install.py --into .venv/clients tests/server/clients/requirements.txt
 
 clients: client-tools ## install them, then run the tests of clients
 	$(MODULE) pytest -m clients --require=clients $(ARGS)

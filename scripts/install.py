@@ -1,14 +1,19 @@
-"""Installs the project with some of its extras: `.venv/bin/python scripts/install.py demo,server`.
+"""Installs the project with some of its extras, or a file of requirements into another virtual environment.
 
-uv installs, which takes a fraction of pip's time; pip does where uv cannot be had or fails. Both install the versions
-of constraints.txt, and from the indexes that pip is set to use: uv does not read pip's settings by itself.
+    .venv/bin/python scripts/install.py demo,server
+    .venv/bin/python scripts/install.py --into .venv/clients tests/server/clients/requirements.txt
+
+uv installs, which takes a fraction of pip's time; pip does where uv cannot be had or fails. Both install the project
+with the versions of constraints.txt, and from the indexes that pip is set to use: uv does not read pip's settings by
+itself. The other environment needs no pip of its own.
 """
 
+import argparse
 import ast
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,18 +43,15 @@ def for_uv(listing: str) -> dict[str, str]:
     return variables
 
 
-def commands(extras: str) -> list[list[str]]:
-    """The ways to install, the first choice first; each is a sequence of commands, joined by `&&`."""
-    what = ["--constraint", str(ROOT / "constraints.txt"), "--editable", f"{ROOT}[{extras}]"]
-    return [
-        [str(UV), "pip", "install", "--quiet", "--python", sys.executable, *what],
-        [*PIP, "install", "--quiet", *what],
-    ]
+def project(extras: str) -> list[str]:
+    """The arguments of both installers for the project with some of its extras."""
+    return ["--constraint", str(ROOT / "constraints.txt"), "--editable", f"{ROOT}[{extras}]"]
 
 
-def install(extras: str, environment: Mapping[str, str]) -> int:
-    """Installs with uv, or else with pip; returns the exit status."""
-    with_uv, with_pip = commands(extras)
+def install(what: Sequence[str], environment: Mapping[str, str], python: str = sys.executable) -> int:
+    """Installs into the virtual environment of this Python, with uv or else with pip; returns the exit status."""
+    with_uv = [str(UV), "pip", "install", "--quiet", "--python", python, *what]
+    with_pip = [*PIP, "--python", python, "install", "--quiet", *what]
     pins = ["--constraint", str(ROOT / "constraints.txt")]
     got = subprocess.run([*PIP, "install", "--quiet", *pins, "uv"], env=environment, capture_output=True, text=True)
     if got.returncode == 0:
@@ -60,7 +62,16 @@ def install(extras: str, environment: Mapping[str, str]) -> int:
     return subprocess.call(with_pip, cwd=ROOT, env=environment)
 
 
+def main() -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", metavar="EXTRAS|FILE")
+    parser.add_argument("--into", type=Path, metavar="FOLDER", help="a virtual environment that gets FILE's packages")
+    options = parser.parse_args()
+    if options.into is None:
+        return install(project(options.what), os.environ)
+    return install(["--requirement", options.what], os.environ, str(options.into / "bin" / "python"))
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        raise SystemExit(__doc__)
-    sys.exit(install(sys.argv[1], os.environ))
+    sys.exit(main())

@@ -44,6 +44,10 @@ def test_uv_reads_the_settings_of_pip() -> None:
     assert install.for_uv("") == {}
 
 
+def test_the_project_gets_the_versions_of_the_constraints() -> None:
+    assert install.project("demo") == ["--constraint", str(ROOT / "constraints.txt"), "--editable", f"{ROOT}[demo]"]
+
+
 @pytest.mark.parametrize(
     ("failing", "commands", "status"),
     [
@@ -69,11 +73,13 @@ def test_pip_installs_where_uv_does_not(
         words += " uv" if command[-1] == "uv" else ""
         ran.append(words)
         if words.endswith("pip install"):
-            assert command[-4:] == ["--constraint", str(ROOT / "constraints.txt"), "--editable", f"{ROOT}[demo]"]
+            assert command[-2:] == ["--requirement", "needs.txt"]
+            assert command[command.index("--python") + 1] == "other/bin/python"
         return subprocess.CompletedProcess(command, words in failing, "", "")
 
     monkeypatch.setattr(install.subprocess, "run", run)
     monkeypatch.setattr(install.subprocess, "call", lambda command, **options: run(command).returncode)
-    assert install.install("demo", {}) == status
+    monkeypatch.setattr(sys, "argv", ["install.py", "--into", "other", "needs.txt"])
+    assert install.main() == status
     assert ran == commands
     assert str(install.UV).startswith(sys.prefix)
