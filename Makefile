@@ -11,8 +11,9 @@ ARGS ?=
 # Test processes: two for each core, because tests often wait for servers; WORKERS=0 runs the tests in pytest's own
 # process, as a debugger needs it.
 WORKERS ?= $(shell echo $$((2 * $$($(PYTHON) -c 'import os; print(os.cpu_count())'))))
-# Where numbers are compared with recorded ones, and plans with the steps that they replace.
-OTHER_KERNELS := -k 'not HTTP and not substitute and not on_gpu and not build_leaves and not source_compiles' tests/conformance tests/project/test_pages.py tests/engine/plans tests/fuzz/test_plans.py
+# Where numbers are compared with recorded ones, and plans with the steps that they replace. The recorded programs are
+# not among them: tests/conformance runs each with both kernels.
+OTHER_KERNELS := -k 'not HTTP and not shell and not javascript and not mebibytes and not build_leaves and not source_compiles' tests/conformance/test_whole_programs.py tests/project/test_pages.py tests/engine/plans tests/fuzz/test_plans.py
 IMAGE ?= teletape
 EXTRAS ?= server,keras
 BIN := .venv/bin
@@ -52,7 +53,7 @@ serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, 
 test: $(INSTALLED) ## run every test; `make lint` runs linters and type checkers
 	$(MODULE) pytest -m 'not checkers' --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(ARGS)
 
-test-kernels: $(INSTALLED) ## run the recorded programs, the pages and the plans in this process, with other kernels than this processor gets
+test-kernels: $(INSTALLED) ## run the examples, the pages and the plans in this process, with other kernels than this processor gets
 	$(BIN)/python scripts/other_kernels.py $(MODULE) pytest --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(OTHER_KERNELS) $(ARGS)
 
 keras-tests: $(INSTALLED) ## run Keras's own tests on Teletape, and compare with TensorFlow: ARGS='--family rnn --http'

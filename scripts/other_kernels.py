@@ -27,12 +27,17 @@ def settings(machine: str, features: list[str]) -> dict[str, str]:
     return {"NPY_DISABLE_CPU_FEATURES": numpy} | ({"OPENBLAS_CORETYPE": blas} if blas else {})
 
 
+def environment() -> dict[str, str]:
+    """The variables that choose other kernels than this processor gets."""
+    present = [name for name in __cpu_dispatch__ if __cpu_features__.get(name)]
+    return settings(platform.machine(), present)
+
+
 def main() -> int:
     """Runs the command of the command line and returns its exit status."""
     if not sys.argv[1:]:
         raise SystemExit(__doc__)
-    present = [name for name in __cpu_dispatch__ if __cpu_features__.get(name)]
-    chosen = settings(platform.machine(), present)
+    chosen = environment()
     print("other kernels:", *(f"{name}={value!r}" for name, value in chosen.items()), file=sys.stderr)
     return subprocess.call(sys.argv[1:], env=os.environ | chosen)
 

@@ -1,4 +1,7 @@
-"""Every program of tests/conformance gives what it gave under TensorFlow, inside the process and over HTTP."""
+"""Every program of tests/conformance gives what it gave under TensorFlow, inside the process and over HTTP.
+
+Inside the process it computes with other kernels than this processor gets, and the server with those that it gets.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -20,6 +23,7 @@ from conformance.on_other_inputs import neighbours
 from conformance.program import Program, load
 from conformance.record import RESULTS, SPREADS, VERSION, read
 from conformance.worker import TESTS, ProgramFailed, Worker
+from programs import load_script
 
 PROGRAMS = load()
 RECORDED = {f"{file}.{name}": result for file, programs in read().items() for name, result in programs.items()}
@@ -50,8 +54,11 @@ def skip_if_python_differs(program: Program) -> None:
 class Workers:
     """A process for all programs but the fresh ones, and one that they are forked from.
 
-    Each is started when first used, and again where a program killed it.
+    Each is started when first used, and again where a program killed it. It computes with other kernels than the
+    server does: these are the processor's.
     """
+
+    kernels: ClassVar[dict[str, str]] = load_script("other_kernels").environment()
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -62,7 +69,7 @@ class Workers:
         if worker is None or not worker.alive:
             if worker:
                 worker.close()
-            worker = self.started[program.fresh] = Worker("teletape", self.url, forks=program.fresh)
+            worker = self.started[program.fresh] = Worker("teletape", self.url, self.kernels, forks=program.fresh)
         return worker.run(program.id, remote=remote)
 
     def close(self) -> None:
@@ -77,12 +84,14 @@ def workers(server_url: str) -> Iterator[Workers]:
     workers.close()
 
 
-# A program runs in both ways in turn: what autograph has made of its functions is used in the second.
-@pytest.mark.parametrize(
-    ("program", "remote"),
-    [(program, remote) for program in PROGRAMS.values() for remote in (False, True)],
-    ids=[f"{name}-{way}" for name in PROGRAMS for way in ("in the process", "over HTTP")],
-)
+def cases() -> Iterator[Any]:
+    """Every program, in both ways in turn: what autograph has made of its functions is used in the second."""
+    for name, program in PROGRAMS.items():
+        yield pytest.param(program, False, id=f"{name}-in the process")
+        yield pytest.param(program, True, id=f"{name}-over HTTP")
+
+
+@pytest.mark.parametrize(("program", "remote"), [*cases()])
 def test_a_program_gives_what_it_gave(program: Program, remote: bool, workers: Workers) -> None:
     skip_if_python_differs(program)
     text = difference(program, workers.run(program, remote=remote))
