@@ -20,6 +20,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # `python -P` leaves it out
 from functions import formatted
 
+from teletape_client.tensors.bodies import NAMES
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENT = ROOT / "openapi" / "openapi.json"
 FOLDER = ROOT / "client" / "teletape_client"
@@ -308,7 +310,7 @@ def models(document: Document) -> str:
             enums.append(f"#: {schema['description']}\n{name}: TypeAlias = {types.of(schema)}\n")
         elif has_members(schema) and not _is_step(document, name):
             kinds = schema["properties"].get("kind", {}).get("enum", ())
-            may_be_sparse = "slices" in kinds or _base(schema) == "ByName"
+            may_be_sparse = "slices" in kinds or (_base(schema) == "ByName" and "why" in schema["properties"])
             classes.append((name, _model(document, with_sparse if may_be_sparse else types, name, schema)))
     return MODELS + "\n" + "\n".join(enums) + "\n" + "\n\n".join(_ordered(dict(classes)))
 
@@ -347,8 +349,9 @@ def _model(document: Document, types: Types, name: str, schema: dict[str, Any]) 
 def _base(schema: dict[str, Any]) -> str:
     """Returns the base of a model: how its derivatives are looked up, if it has some."""
     items = schema["properties"].get("derivatives", {}).get("items", {})
-    if "why" in schema["properties"] and "values" in schema["properties"]:
-        return "ByName" if "derivatives" not in schema["properties"] and "kind" not in schema["properties"] else "Model"
+    has_values = schema["properties"].get("values", {}).get("type") == "object"
+    if has_values and not {"derivatives", "kind"} & schema["properties"].keys():
+        return "ByName"
     if named(items) in ("Derivative", "FunctionDerivative", "Tangent"):
         return "BySource"
     return "ByPair" if named(items.get("items", {})) == "HessianBlock" else "Model"
@@ -581,6 +584,8 @@ def _are_inputs(cls: Class, part: dict[str, Any]) -> bool:
 
 def _argument(types: Types, member: str, part: dict[str, Any], is_required: bool) -> Argument:
     kind = types.of(part)
+    if member in NAMES:
+        kind = re.sub(r"Sequence\[(\w+)\]", r"\1 | Sequence[\1]", kind)
     if not is_required and "None" not in kind.split(" | "):
         kind += " | None"
     name = RENAMED.get(member, member)

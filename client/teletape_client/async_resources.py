@@ -464,7 +464,7 @@ class AsyncTape(AsyncItem[models.Tape]):
         scratch: bool | None = None,
         keep: Sequence[str] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
     ) -> models.OpResults:
         """Run ops on a tape.
 
@@ -494,8 +494,8 @@ class AsyncTape(AsyncItem[models.Tape]):
 
     async def gradient(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -538,8 +538,8 @@ class AsyncTape(AsyncItem[models.Tape]):
 
     async def estimate(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         question: Literal["gradient", "jacobian", "batch_jacobian", "hessian", "hvp"] | None = None,
         max_bytes: int | None = None,
@@ -566,7 +566,11 @@ class AsyncTape(AsyncItem[models.Tape]):
         return answer
 
     async def gradient_statistics(
-        self, targets: Sequence[Id], wrt: Sequence[Id], *, output_gradients: Sequence[Input | None] | None = None
+        self,
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
+        *,
+        output_gradients: Sequence[Input | None] | None = None,
     ) -> models.GradientsNumbers:
         """Compute statistics of gradients.
 
@@ -591,8 +595,8 @@ class AsyncTape(AsyncItem[models.Tape]):
 
     async def jacobian(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
@@ -633,8 +637,8 @@ class AsyncTape(AsyncItem[models.Tape]):
 
     async def batch_jacobian(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         max_bytes: int | None = None,
         outputs: Sequence[str | None] | None = None,
@@ -672,8 +676,8 @@ class AsyncTape(AsyncItem[models.Tape]):
 
     async def vjps(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         output_gradients: Sequence[Input | None],
         *,
         unconnected: Literal["none", "zero"] | None = None,
@@ -718,8 +722,8 @@ class AsyncTape(AsyncItem[models.Tape]):
 
     async def hessian(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
@@ -760,8 +764,8 @@ class AsyncTape(AsyncItem[models.Tape]):
 
     async def hvp(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         vectors: Sequence[Input],
         *,
         output_gradients: Sequence[Input | None] | None = None,
@@ -806,8 +810,8 @@ class AsyncTape(AsyncItem[models.Tape]):
 
     async def sparse_jacobian(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         format: Literal["coo", "csr"] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -853,8 +857,8 @@ class AsyncTape(AsyncItem[models.Tape]):
 
     async def sparse_hessian(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         format: Literal["coo", "csr"] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -929,7 +933,7 @@ class AsyncTape(AsyncItem[models.Tape]):
         )
         return answer
 
-    async def explain(self, targets: Sequence[Id], wrt: Sequence[Id]) -> models.Explanations:
+    async def explain(self, targets: Id | Sequence[Id], wrt: Id | Sequence[Id]) -> models.Explanations:
         """Explain a gradient.
 
         Explains why a gradient is null, zero or not finite: the reason, the op, your line of it, and what to do. The
@@ -948,8 +952,8 @@ class AsyncTape(AsyncItem[models.Tape]):
     async def graph(
         self,
         *,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         nodes: int | None = None,
         first: int | None = None,
         ops: int | None = None,
@@ -990,7 +994,7 @@ class AsyncTape(AsyncItem[models.Tape]):
         return answer
 
     async def node_gradient(
-        self, node: str, *, wrt: Sequence[str] | None = None, bins: int | None = None
+        self, node: str, *, wrt: str | Sequence[str] | None = None, bins: int | None = None
     ) -> models.NodeGradient:
         """Get the gradient of a node.
 
@@ -1012,7 +1016,7 @@ class AsyncTape(AsyncItem[models.Tape]):
         )
         return answer
 
-    async def node_explain(self, node: str, *, wrt: Sequence[str] | None = None) -> models.NodeExplanations:
+    async def node_explain(self, node: str, *, wrt: str | Sequence[str] | None = None) -> models.NodeExplanations:
         """Explain the gradient of a node.
 
         Explains why the gradient of the node is what it is for each source. Works for a consumed tape too.
@@ -1032,7 +1036,7 @@ class AsyncTape(AsyncItem[models.Tape]):
         return answer
 
     async def check_gradients(
-        self, targets: Sequence[Id], wrt: Sequence[Id], *, settings: params.CheckSettings | None = None
+        self, targets: Id | Sequence[Id], wrt: Id | Sequence[Id], *, settings: params.CheckSettings | None = None
     ) -> models.CheckReport:
         """Check a tape's gradients.
 
@@ -1289,7 +1293,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         map: Mapping[str, int] | None = None,
         outputs: Sequence[str] | None = None,
         tape: Id | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
         **named: Input,
     ) -> models.OpResults:
         """Call a function.
@@ -1339,13 +1343,13 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         accumulate: params.Accumulate | None = None,
@@ -1416,13 +1420,13 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         accumulate: params.Accumulate | None = None,
@@ -1491,13 +1495,13 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's Jacobians.
@@ -1548,13 +1552,13 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
         outputs: Sequence[Sequence[str | None]] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionHessian:
         """Compute a function's Hessian.
@@ -1606,13 +1610,13 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         *,
         vectors: Sequence[Input],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's Hessian-vector products.
@@ -1665,14 +1669,14 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         format: Literal["coo", "csr"] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionSparseDerivative:
         """Compute a function's sparse Jacobian.
@@ -1722,14 +1726,14 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         format: Literal["coo", "csr"] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionSparseDerivative:
         """Compute a function's sparse Hessian.
@@ -1781,12 +1785,12 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         *,
         output_gradients: Sequence[Input | None],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         accumulate: params.Accumulate | None = None,
@@ -1856,13 +1860,13 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         *,
         tangents: Sequence[Input],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         vectors: Sequence[Input] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionTangents:
         """Compute a function's Jacobian-vector products.
@@ -1914,8 +1918,8 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.Explanations:
         """Explain a function's gradients.
@@ -1980,7 +1984,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         captured: int | None = None,
         outputs: Sequence[str] | None = None,
         tape: Id | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
         maximum_iterations: int | None = None,
     ) -> models.OpResults:
         """Run a function in a while loop.
@@ -2036,7 +2040,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         captured: int | None = None,
         outputs: Sequence[str] | None = None,
         tape: Id | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
         carried: int | None = None,
         reverse: bool | None = None,
         length: int | None = None,
@@ -2099,7 +2103,7 @@ class AsyncFunction(AsyncItem[models.NewFunctionAnswer]):
         shuffle: int | None = None,
         epochs: int | None = None,
         steps: int | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
         **named: Input,
     ) -> AsyncRunning[models.TrainingAnswer]:
         """Train variables.
@@ -2349,7 +2353,7 @@ class AsyncSession(AsyncContext[models.Session]):
         scratch: bool | None = None,
         keep: Sequence[str] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
     ) -> models.OpResults:
         """Run ops without a tape.
 
@@ -2385,7 +2389,7 @@ class AsyncSession(AsyncContext[models.Session]):
         replace: bool | None = None,
         dtype: Literal["float16", "bfloat16", "float32", "float64"] | None = None,
         tensors: Mapping[str, TensorInput] | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
     ) -> models.SessionRunAnswer:
         """Run commands in a session.
 
@@ -2685,7 +2689,7 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedOpResults:
@@ -2723,11 +2727,11 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         numeric: bool | params.NumericSettings | None = None,
@@ -2787,11 +2791,11 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         numeric: bool | params.NumericSettings | None = None,
@@ -2852,10 +2856,10 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         *,
         output_gradients: Sequence[TensorInput | None],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         numeric: bool | params.NumericSettings | None = None,
@@ -2916,11 +2920,11 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         *,
         tangents: Sequence[TensorInput],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         vectors: Sequence[TensorInput] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionTangents:
@@ -2973,11 +2977,11 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -3028,11 +3032,11 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionHessian:
@@ -3084,11 +3088,11 @@ class AsyncPublishedFunction(AsyncItem[models.PublishedFunction]):
         *,
         vectors: Sequence[TensorInput],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -3398,7 +3402,7 @@ class AsyncServer(AsyncResource):
         *,
         dtype: Literal["float16", "bfloat16", "float32", "float64"] | None = None,
         tensors: Mapping[str, TensorInput] | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
         device: str | None = None,
     ) -> models.RunAnswer:
         """Run commands once, keep nothing.

@@ -86,8 +86,11 @@ def inputs_of(
     """Returns the inputs of a function, from a sequence, a mapping, or named arguments.
 
     Raises:
-        TypeError: Some are in a sequence, and others named.
+        TypeError: Some are in a sequence, and others named; one is a list of names.
     """
+    for name, value in named.items():
+        if isinstance(value, list | tuple) and value and isinstance(value[0], str):
+            raise TypeError(f"{name}: an input is an array, a number or an id; found {value!r}: `wrt` names sources")
     if inputs is None:
         return named
     if not named:

@@ -87,7 +87,7 @@ class Accumulated(Model):
     added: bool
 
 
-class Accumulator(Model):
+class Accumulator(ByName):
     """An accumulator.
 
     Attributes:
@@ -450,7 +450,7 @@ class Explanations(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"explanations": list_of(Explanation.read)}
 
 
-class Expression(Model):
+class Expression(ByName):
     """A function as data: what POST /functions takes, and the values that the text gives to inputs.
 
     Attributes:
@@ -694,7 +694,7 @@ class SparseDerivative(Model):
     }
 
 
-class FunctionSparseDerivative(Model):
+class FunctionSparseDerivative(ByName):
     """A function's sparse derivative.
 
     Attributes:
@@ -1187,7 +1187,7 @@ class Output(Model):
     shape: list[int]
 
 
-class OpResults(Model):
+class OpResults(ByName):
     """The results of ops or of a function.
 
     Attributes:
@@ -1421,7 +1421,7 @@ class PublishedList(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"published": list_of(PublishedFunction.read)}
 
 
-class PublishedOpResults(Model):
+class PublishedOpResults(ByName):
     """The results of ops or of a function.
 
     Attributes:
@@ -1699,7 +1699,7 @@ class TensorList(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"tensors": list_of(Tensor.read)}
 
 
-class TrainingAnswer(Model):
+class TrainingAnswer(ByName):
     """The losses of a training, and the values that `fetch` names.
 
     Attributes:

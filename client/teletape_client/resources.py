@@ -461,7 +461,7 @@ class Tape(Item[models.Tape]):
         scratch: bool | None = None,
         keep: Sequence[str] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
     ) -> models.OpResults:
         """Run ops on a tape.
 
@@ -491,8 +491,8 @@ class Tape(Item[models.Tape]):
 
     def gradient(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -535,8 +535,8 @@ class Tape(Item[models.Tape]):
 
     def estimate(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         question: Literal["gradient", "jacobian", "batch_jacobian", "hessian", "hvp"] | None = None,
         max_bytes: int | None = None,
@@ -563,7 +563,11 @@ class Tape(Item[models.Tape]):
         return answer
 
     def gradient_statistics(
-        self, targets: Sequence[Id], wrt: Sequence[Id], *, output_gradients: Sequence[Input | None] | None = None
+        self,
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
+        *,
+        output_gradients: Sequence[Input | None] | None = None,
     ) -> models.GradientsNumbers:
         """Compute statistics of gradients.
 
@@ -588,8 +592,8 @@ class Tape(Item[models.Tape]):
 
     def jacobian(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
@@ -630,8 +634,8 @@ class Tape(Item[models.Tape]):
 
     def batch_jacobian(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         max_bytes: int | None = None,
         outputs: Sequence[str | None] | None = None,
@@ -669,8 +673,8 @@ class Tape(Item[models.Tape]):
 
     def vjps(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         output_gradients: Sequence[Input | None],
         *,
         unconnected: Literal["none", "zero"] | None = None,
@@ -715,8 +719,8 @@ class Tape(Item[models.Tape]):
 
     def hessian(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
@@ -757,8 +761,8 @@ class Tape(Item[models.Tape]):
 
     def hvp(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         vectors: Sequence[Input],
         *,
         output_gradients: Sequence[Input | None] | None = None,
@@ -803,8 +807,8 @@ class Tape(Item[models.Tape]):
 
     def sparse_jacobian(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         format: Literal["coo", "csr"] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -850,8 +854,8 @@ class Tape(Item[models.Tape]):
 
     def sparse_hessian(
         self,
-        targets: Sequence[Id],
-        wrt: Sequence[Id],
+        targets: Id | Sequence[Id],
+        wrt: Id | Sequence[Id],
         *,
         format: Literal["coo", "csr"] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
@@ -926,7 +930,7 @@ class Tape(Item[models.Tape]):
         )
         return answer
 
-    def explain(self, targets: Sequence[Id], wrt: Sequence[Id]) -> models.Explanations:
+    def explain(self, targets: Id | Sequence[Id], wrt: Id | Sequence[Id]) -> models.Explanations:
         """Explain a gradient.
 
         Explains why a gradient is null, zero or not finite: the reason, the op, your line of it, and what to do. The
@@ -945,8 +949,8 @@ class Tape(Item[models.Tape]):
     def graph(
         self,
         *,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         nodes: int | None = None,
         first: int | None = None,
         ops: int | None = None,
@@ -987,7 +991,7 @@ class Tape(Item[models.Tape]):
         return answer
 
     def node_gradient(
-        self, node: str, *, wrt: Sequence[str] | None = None, bins: int | None = None
+        self, node: str, *, wrt: str | Sequence[str] | None = None, bins: int | None = None
     ) -> models.NodeGradient:
         """Get the gradient of a node.
 
@@ -1009,7 +1013,7 @@ class Tape(Item[models.Tape]):
         )
         return answer
 
-    def node_explain(self, node: str, *, wrt: Sequence[str] | None = None) -> models.NodeExplanations:
+    def node_explain(self, node: str, *, wrt: str | Sequence[str] | None = None) -> models.NodeExplanations:
         """Explain the gradient of a node.
 
         Explains why the gradient of the node is what it is for each source. Works for a consumed tape too.
@@ -1029,7 +1033,7 @@ class Tape(Item[models.Tape]):
         return answer
 
     def check_gradients(
-        self, targets: Sequence[Id], wrt: Sequence[Id], *, settings: params.CheckSettings | None = None
+        self, targets: Id | Sequence[Id], wrt: Id | Sequence[Id], *, settings: params.CheckSettings | None = None
     ) -> models.CheckReport:
         """Check a tape's gradients.
 
@@ -1284,7 +1288,7 @@ class Function(Item[models.NewFunctionAnswer]):
         map: Mapping[str, int] | None = None,
         outputs: Sequence[str] | None = None,
         tape: Id | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
         **named: Input,
     ) -> models.OpResults:
         """Call a function.
@@ -1334,13 +1338,13 @@ class Function(Item[models.NewFunctionAnswer]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         accumulate: params.Accumulate | None = None,
@@ -1411,13 +1415,13 @@ class Function(Item[models.NewFunctionAnswer]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         accumulate: params.Accumulate | None = None,
@@ -1486,13 +1490,13 @@ class Function(Item[models.NewFunctionAnswer]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's Jacobians.
@@ -1543,13 +1547,13 @@ class Function(Item[models.NewFunctionAnswer]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
         outputs: Sequence[Sequence[str | None]] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionHessian:
         """Compute a function's Hessian.
@@ -1601,13 +1605,13 @@ class Function(Item[models.NewFunctionAnswer]):
         *,
         vectors: Sequence[Input],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[Input | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionDerivatives:
         """Compute a function's Hessian-vector products.
@@ -1660,14 +1664,14 @@ class Function(Item[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         format: Literal["coo", "csr"] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionSparseDerivative:
         """Compute a function's sparse Jacobian.
@@ -1717,14 +1721,14 @@ class Function(Item[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         format: Literal["coo", "csr"] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionSparseDerivative:
         """Compute a function's sparse Hessian.
@@ -1776,12 +1780,12 @@ class Function(Item[models.NewFunctionAnswer]):
         *,
         output_gradients: Sequence[Input | None],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         accumulate: params.Accumulate | None = None,
@@ -1851,13 +1855,13 @@ class Function(Item[models.NewFunctionAnswer]):
         *,
         tangents: Sequence[Input],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         vectors: Sequence[Input] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         outputs: Sequence[str | None] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.FunctionTangents:
         """Compute a function's Jacobian-vector products.
@@ -1909,8 +1913,8 @@ class Function(Item[models.NewFunctionAnswer]):
         inputs: Sequence[Input] | Mapping[str, Input] | None = None,
         /,
         *,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         **named: Input,
     ) -> models.Explanations:
         """Explain a function's gradients.
@@ -1975,7 +1979,7 @@ class Function(Item[models.NewFunctionAnswer]):
         captured: int | None = None,
         outputs: Sequence[str] | None = None,
         tape: Id | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
         maximum_iterations: int | None = None,
     ) -> models.OpResults:
         """Run a function in a while loop.
@@ -2031,7 +2035,7 @@ class Function(Item[models.NewFunctionAnswer]):
         captured: int | None = None,
         outputs: Sequence[str] | None = None,
         tape: Id | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
         carried: int | None = None,
         reverse: bool | None = None,
         length: int | None = None,
@@ -2094,7 +2098,7 @@ class Function(Item[models.NewFunctionAnswer]):
         shuffle: int | None = None,
         epochs: int | None = None,
         steps: int | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
         **named: Input,
     ) -> Running[models.TrainingAnswer]:
         """Train variables.
@@ -2344,7 +2348,7 @@ class Session(Context[models.Session]):
         scratch: bool | None = None,
         keep: Sequence[str] | None = None,
         replace: bool | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
     ) -> models.OpResults:
         """Run ops without a tape.
 
@@ -2380,7 +2384,7 @@ class Session(Context[models.Session]):
         replace: bool | None = None,
         dtype: Literal["float16", "bfloat16", "float32", "float64"] | None = None,
         tensors: Mapping[str, TensorInput] | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
     ) -> models.SessionRunAnswer:
         """Run commands in a session.
 
@@ -2680,7 +2684,7 @@ class PublishedFunction(Item[models.PublishedFunction]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedOpResults:
@@ -2718,11 +2722,11 @@ class PublishedFunction(Item[models.PublishedFunction]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         numeric: bool | params.NumericSettings | None = None,
@@ -2782,11 +2786,11 @@ class PublishedFunction(Item[models.PublishedFunction]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         numeric: bool | params.NumericSettings | None = None,
@@ -2847,10 +2851,10 @@ class PublishedFunction(Item[models.PublishedFunction]):
         *,
         output_gradients: Sequence[TensorInput | None],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         per_example: params.PerExample | None = None,
         part: params.GradientPart | None = None,
         numeric: bool | params.NumericSettings | None = None,
@@ -2911,11 +2915,11 @@ class PublishedFunction(Item[models.PublishedFunction]):
         *,
         tangents: Sequence[TensorInput],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         vectors: Sequence[TensorInput] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionTangents:
@@ -2968,11 +2972,11 @@ class PublishedFunction(Item[models.PublishedFunction]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -3023,11 +3027,11 @@ class PublishedFunction(Item[models.PublishedFunction]):
         /,
         *,
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
         max_bytes: int | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionHessian:
@@ -3079,11 +3083,11 @@ class PublishedFunction(Item[models.PublishedFunction]):
         *,
         vectors: Sequence[TensorInput],
         map: Mapping[str, int] | None = None,
-        targets: Sequence[str] | None = None,
-        wrt: Sequence[str] | None = None,
+        targets: str | Sequence[str] | None = None,
+        wrt: str | Sequence[str] | None = None,
         output_gradients: Sequence[TensorInput | None] | None = None,
         unconnected: Literal["none", "zero"] | None = None,
-        fetch: Sequence[str] | None = None,
+        fetch: str | Sequence[str] | None = None,
         exact: bool | None = None,
         **named: Input,
     ) -> models.PublishedFunctionDerivatives:
@@ -3391,7 +3395,7 @@ class Server(Resource):
         *,
         dtype: Literal["float16", "bfloat16", "float32", "float64"] | None = None,
         tensors: Mapping[str, TensorInput] | None = None,
-        fetch: Sequence[Id] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
         device: str | None = None,
     ) -> models.RunAnswer:
         """Run commands once, keep nothing.

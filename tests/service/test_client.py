@@ -59,8 +59,38 @@ def test_a_function_gives_its_value_and_its_gradient(error: Function) -> None:
     assert answer.values["loss"] == pytest.approx(np.sum((x @ w - y) ** 2))
     np.testing.assert_allclose(answer["w"], 2 * x.T @ (x @ w - y))
     assert [part.source for part in answer.derivatives] == ["w"]
-    with pytest.raises(KeyError, match="'x' is none of 'w'"):
+    with pytest.raises(KeyError, match="the answer has no derivative by 'x'; it has 'w'"):
         answer["x"]
+
+
+def test_a_single_name_is_a_list_of_it(session: Session) -> None:
+    function = session.functions.create(text="loss = sum(x * w)\nlarge = w * 100")
+    answer = function.value_and_gradient(x=3.0, w=2.0, wrt="w", targets="loss", fetch="large")
+    assert (answer["w"], list(answer.values), [part.source for part in answer.derivatives]) == (3.0, ["large"], ["w"])
+    tape = session.tapes.create()
+    variable = session.variables.create(2.0, id="v")
+    tape.run_ops([{"op": "square", "inputs": ["v"], "outputs": ["y"]}])
+    assert tape.gradient("y", variable)["v"] == 4.0
+
+
+def test_names_of_sources_are_no_input(session: Session) -> None:
+    function = session.functions.create(text="loss = sum(x * w)")
+    with pytest.raises(TypeError, match=r"sources: an input is .*; found \['w'\]: `wrt` names sources"):
+        function.gradient(x=3.0, w=2.0, sources=["w"])  # type: ignore[arg-type]  # as a program writes it
+
+
+def test_results_are_looked_up_by_name(session: Session) -> None:
+    function = session.functions.create(text="y = x * 2")
+    answer = function.call(x=np.arange(3.0), scratch=True)
+    assert answer["y"].tolist() == [0.0, 2.0, 4.0]
+    with pytest.raises(KeyError, match="the answer has no value of 'z'; it has 'y'"):
+        answer["z"]
+
+
+def test_a_derivative_that_does_not_exist_says_why_and_what_to_do(session: Session) -> None:
+    function = session.functions.create(text="y = round(x)")
+    with pytest.raises(ValueError, match=r"no derivative by 'x': op 'round' .*; keep it off"):
+        function.gradient(x=1.5)["x"]
 
 
 def test_second_derivatives_and_products(error: Function) -> None:

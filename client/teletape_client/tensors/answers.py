@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from teletape_client.tensors import safetensors
@@ -64,7 +64,7 @@ class ByName(Model):
     """An answer with values by id: `answer["y"]` is that of y."""
 
     values: Any
-    why: Any
+    why: Any = None
 
     def __getitem__(self, name: str) -> Array:
         """Returns a value, a sparse gradient as the whole array.
@@ -74,8 +74,9 @@ class ByName(Model):
             ValueError: It is a derivative that does not exist; the message says why, and what to do.
         """
         if name not in self.values:
-            raise KeyError(f"{name!r} is none of {', '.join(map(repr, self.values))}")
-        return _dense(name, self.values[name], self.why[name] if self.why else None)
+            raise KeyError(_missing("value of", name, self.values))
+        reasons: Mapping[str, Any] = self.why or {}
+        return _dense(name, self.values[name], reasons.get(name))
 
 
 class ByPair(Model):
@@ -96,13 +97,17 @@ class ByPair(Model):
 
 def _of_part(parts: Mapping[Any, Any], name: Any) -> Array:
     if name not in parts:
-        raise KeyError(f"{name!r} is none of {', '.join(map(repr, parts))}")
+        raise KeyError(_missing("derivative by", name, parts))
     return _dense(name, parts[name].value, parts[name].why)
+
+
+def _missing(kind: str, name: Any, present: Iterable[Any]) -> str:
+    return f"the answer has no {kind} {name!r}; it has {', '.join(map(repr, present)) or 'none'}"
 
 
 def _dense(name: Any, value: Any, why: Any) -> Array:
     if value is None:
-        reason = "" if why is None else f": {why.message} {why.advice}"
+        reason = "" if why is None else f": {'; '.join(filter(None, (why.message, why.advice)))}"
         raise ValueError(f"there is no derivative by {name!r}{reason}")
     return value.to_dense() if isinstance(value, SparseGradient) else value
 

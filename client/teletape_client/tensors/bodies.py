@@ -20,6 +20,8 @@ BINARY_ABOVE: Final = 16 << 10
 _AS_THEY_ARE: Final = frozenset((str, int, bool, type(None)))
 #: Fields whose members are tensors; the numbers in other lists are a tensor's elements.
 _LISTS: Final = frozenset("inputs output_gradients vectors tangents primals cotangents".split())
+#: Fields with lists of names, for which a caller may pass a single name.
+NAMES: Final = frozenset(("sources", "targets", "fetch"))
 
 
 class Body(NamedTuple):
@@ -48,6 +50,7 @@ def body_of(fields: Mapping[str, Any], *, takes_file: bool) -> Body:
     """
     arrays: list[Array] = []
     plain = {name: _plain(value, name, arrays) for name, value in fields.items() if value is not None}
+    plain |= {name: [plain[name]] for name in NAMES & plain.keys() if isinstance(plain[name], str)}
     has_file_dtypes = all(array.dtype.name in safetensors.NAMES for array in arrays)
     if takes_file and has_file_dtypes and sum(array.nbytes for array in arrays) > BINARY_ABOVE:
         tensors = {f"t{number}": array for number, array in enumerate(arrays)}

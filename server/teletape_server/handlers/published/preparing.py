@@ -127,7 +127,8 @@ def _function(
     if isinstance(body.function, str):
         if not request.params["in_session"]:
             raise InvalidRequestError(
-                f"function: {body.function!r} names a function in a session: name the session in the query, ?session="
+                f"function: {body.function!r} names a function in a session: name the session in the query, ?session=; "
+                'a formula is {"text": "y = x ** 3"}'
             )
         described(session, body.function, "functions")
         functions: Sequence[DefineFunction] = session.definitions(body.function)
