@@ -207,6 +207,8 @@ from teletape.tf.debugging import assert_less as assert_less
 from teletape.tf.debugging import assert_rank as assert_rank
 from teletape.tf.files.tensor_proto import make_ndarray as make_ndarray
 from teletape.tf.files.tensor_proto import make_tensor_proto as make_tensor_proto
+from teletape.tf.gradient_accumulator import GradientAccumulator as GradientAccumulator
+from teletape.tf.numeric_gradient import numeric_gradient as numeric_gradient
 from teletape.tf.ops.arrays.counting import sequence_mask as sequence_mask
 from teletape.tf.ops.arrays.create import fill as fill
 from teletape.tf.ops.arrays.create import linspace as linspace
@@ -292,6 +294,7 @@ __all__ = [
     "AggregationMethod",
     "Assert",
     "DType",
+    "GradientAccumulator",
     "GradientTape",
     "IndexedSlices",
     "IndexedSlicesSpec",
@@ -455,6 +458,7 @@ __all__ = [
     "no_op",
     "norm",
     "not_equal",
+    "numeric_gradient",
     "numpy_function",
     "one_hot",
     "ones",

@@ -12,6 +12,7 @@ NAMES: Final = {
     "AggregationMethod": "core.derivatives.arguments:AggregationMethod",
     "Assert": "tf.debugging:Assert",
     "DType": "core.tensors.dtypes:DType",
+    "GradientAccumulator": "tf.gradient_accumulator:GradientAccumulator",
     "GradientTape": "core.derivatives.tape:GradientTape",
     "IndexedSlices": "core.tensors.indexed_slices:IndexedSlices",
     "IndexedSlicesSpec": "core.tensors.indexed_slices:IndexedSlicesSpec",
@@ -1096,6 +1097,7 @@ NAMES: Final = {
     "no_op": "tf.control_flow.ordering:no_op",
     "norm": "tf.ops.linalg.norms:norm",
     "not_equal": "_generated.elementwise.logic:not_equal",
+    "numeric_gradient": "tf.numeric_gradient:numeric_gradient",
     "numpy_function": "tf.python_calls:numpy_function",
     "one_hot": "tf.ops.arrays.create:one_hot",
     "ones": "tf.ops.arrays.create:ones",
@@ -1842,6 +1844,7 @@ CLASSES: Final = {
     ],
     "tf.files.gfile": ["GFile"],
     "tf.files.record_files": ["TFRecordOptions", "TFRecordWriter"],
+    "tf.gradient_accumulator": ["GradientAccumulator"],
     "tf.ops.images.resize_v1": ["ResizeMethod"],
     "tf.ops.images.sizes": ["ResizeMethod"],
     "tf.ops.initializers": [

@@ -102,7 +102,7 @@ class Restoration:
                 f"tensor_name = {key}; expected dtype {dtypes.as_dtype(variable.dtype).name} does not equal original "
                 f"dtype {saved.name} [Op:RestoreV2]"
             )
-        if list(variable.shape) != shape:
+        if not TensorShape(variable.shape).is_compatible_with(shape):
             raise ValueError(
                 f"Received incompatible tensor with shape {TensorShape(shape)} when attempting to restore variable "
                 f"with shape {TensorShape(variable.shape)} and name {variable.name}."
