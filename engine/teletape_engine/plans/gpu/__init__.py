@@ -1,1 +1,1 @@
-"""Plans on a GPU: generated kernels for elementwise chains, and CUDA graphs; not yet run on a device."""
+"""Plans on a GPU: generated kernels for elementwise chains, and CUDA graphs."""

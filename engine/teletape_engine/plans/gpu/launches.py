@@ -19,7 +19,8 @@ _PART: Final = 8192  #: Elements of a part that a block reduces.
 _MOST_PARTS: Final = 1024
 _LANES: Final = 4  #: Elements that a thread loads at once, of arrays that keep the memory busy.
 _LARGE: Final = 1 << 20  #: Elements from which on an array does.
-_MOST_LOADS, _MOST_LINES = 8, 64  #: Of a kernel that has registers for several elements.
+_MOST_LOADS: Final = 8  #: Of a kernel that has registers for several elements.
+_MOST_LINES: Final = 64  #: Of such a kernel.
 _WIDE: Final = 1024  #: Results side by side from which on each is one thread's.
 
 
