@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -32,9 +33,34 @@ class _AlwaysOne(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
+class _NothingThere(BaseHTTPRequestHandler):
+    """Answers everything with 404."""
+
+    def _answer(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.send_error(404)
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _answer
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing."""
+
+
 @pytest.fixture
 def deviating() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _AlwaysOne)
+    with _served(_AlwaysOne) as url:
+        yield url
+
+
+@pytest.fixture
+def without_faces() -> Iterator[str]:
+    with _served(_NothingThere) as url:
+        yield url
+
+
+@contextmanager
+def _served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -56,6 +82,16 @@ def test_each_deviation_of_a_server_is_named(deviating: str, capsys: pytest.Capt
     failed = json.loads(capsys.readouterr().out)["failed"]
     assert len(failed) > 0.95 * len(CHECKS)
     assert "expected" in failed["the value of sin"]
+
+
+def test_a_protocol_that_a_server_does_not_offer_is_left_out(
+    without_faces: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([without_faces, "--json"]) == 1
+    outcome = json.loads(capsys.readouterr().out)
+    protocols = {name.partition(":")[0] for name in outcome["not_offered"]}
+    assert protocols == {"UM-Bridge", "Tesseract", "Open Inference"}
+    assert not outcome["failed"].keys() & {*outcome["not_offered"]}
 
 
 def test_an_address_without_a_server_fails(capsys: pytest.CaptureFixture[str]) -> None:

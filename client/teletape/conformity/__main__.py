@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from teletape.conformity import derivatives, problems, resources, values  # noqa: F401  # they have the checks
+from teletape.conformity import derivatives, faces, problems, resources, values  # noqa: F401  # they have the checks
 from teletape.conformity.checks import Server, run_all
 from teletape.core import environment
 
@@ -20,17 +20,17 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     with Server(options.url, options.api_key) as server:
         outcomes = run_all(server, options.only)
-    failed = [outcome for outcome in outcomes if outcome.fault]
+    failed = {outcome.name: outcome.fault for outcome in outcomes if outcome.fault}
+    absent = [outcome.name for outcome in outcomes if not outcome.is_offered]
+    passed = len(outcomes) - len(failed) - len(absent)
     if options.json:
-        print(
-            json.dumps(
-                {"passed": len(outcomes) - len(failed), "failed": {outcome.name: outcome.fault for outcome in failed}}
-            )
-        )
+        print(json.dumps({"passed": passed, "failed": failed, "not_offered": absent}))
     else:
-        for outcome in failed:
-            print(f"FAIL  {outcome.name}: {outcome.fault}")
-        print(f"{len(outcomes) - len(failed)} of {len(outcomes)} checks passed")
+        for name, fault in failed.items():
+            print(f"FAIL  {name}: {fault}")
+        for name in absent:
+            print(f"not offered  {name}")
+        print(f"{passed} of {len(outcomes) - len(absent)} checks passed")
     return 1 if failed or not outcomes else 0
 
 

@@ -22,11 +22,22 @@ class Deviation(AssertionError):
     """The server does something else than the documentation says."""
 
 
+class NotOffered(Exception):  # no error: a server need not have everything
+    """The server does not have what the check is about."""
+
+
 class Outcome(NamedTuple):
-    """The outcome of a check: its name, and the deviation; empty: none."""
+    """The outcome of a check.
+
+    Attributes:
+        name: Its name.
+        fault: The deviation; empty: none.
+        is_offered: Whether the server has what it is about.
+    """
 
     name: str
     fault: str
+    is_offered: bool = True
 
 
 def check(name: str) -> Callable[[Check], Check]:
@@ -106,10 +117,12 @@ def run_all(server: Server, only: str = "") -> list[Outcome]:
     outcomes = []
     for name, function in CHECKS.items():
         if only in name:
-            fault = ""
+            fault, is_offered = "", True
             try:
                 function(server)
+            except NotOffered:
+                is_offered = False
             except Exception as error:  # whatever a broken server causes is its deviation
                 fault = f"{error}" if isinstance(error, Deviation) else f"{type(error).__name__}: {error}"
-            outcomes.append(Outcome(name, fault))
+            outcomes.append(Outcome(name, fault, is_offered))
     return outcomes
