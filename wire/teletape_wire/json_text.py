@@ -52,7 +52,7 @@ def _fast(content: bytes) -> Any:
         value = orjson.loads(content)
     except orjson.JSONDecodeError:
         return None
-    return value if _members(value) == content.count(b":") else None
+    return value if _members(value, content.count(b"{")) == content.count(b":") else None
 
 
 def _has_long_integer(digits: bytes) -> bool:
@@ -71,12 +71,18 @@ def _has_long_integer(digits: bytes) -> bool:
     return False
 
 
-def _members(value: Any) -> int:
-    """How many members the objects in a value have; too few if a long list has objects that do not begin it."""
+def _members(value: Any, objects: int) -> int:
+    """How many members the objects in a value have; too few if a long list has objects that do not begin it.
+
+    `objects`: how many there are at most. Those of most bodies are around their lists, which are then not looked at.
+    """
     count, nests = 0, [value]
     for nest in nests:  # which grows
         if nest.__class__ is dict:
             count += len(nest)
+            objects -= 1
+            if not objects:
+                break
             nests += nest.values()
         elif nest.__class__ is not list or not nest:
             continue

@@ -16,8 +16,8 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Final, NoReturn
 
 import teletape_wire as wire
@@ -223,10 +223,13 @@ class Worker:
                 if self._process.is_shared:
                     self._send(("began", number))
                 request = self._request(number, params, content_type, content, received, limits)
-                with self._noted(request.started, received, is_frame=content_type == wire.FRAME_TYPE):
+                self._page.begin_request()
+                try:
                     reply = self._once.run(
                         params.get("idempotency_key"), method, request, functools.partial(self._run, number)
                     )
+                finally:
+                    self._note_end(request.started, received, content_type)
             if isinstance(reply, Refusal):
                 headers = None if STORED in params else REPLAYED
                 self._refuse(number, reply.cls(reply.message, **reply.details), headers=headers)
@@ -269,24 +272,22 @@ class Worker:
             limits = TimeLimits(self._time_limit, params, received)
             with self._process.turn(lambda: self._waits_no_longer(-number) or limits.caller_waits_no_longer):
                 request = self._request(-number, params, content_type, body, received, limits)
-                with self._noted(received, received, is_frame=content_type == wire.FRAME_TYPE):
+                self._page.begin_request()
+                try:
                     result = self._run(-number, method, request)
+                finally:
+                    self._note_end(received, received, content_type)
         except TeletapeError as error:
             self._refuse(-number, error)
             return None
         self._note_bytes(result)
         return result
 
-    @contextmanager
-    def _noted(self, began: float, received: float, *, is_frame: bool) -> Iterator[None]:
-        """A block in which a request runs, which the page shows."""
-        self._page.begin_request()
-        try:
-            yield
-        finally:
-            now = time.monotonic()
-            cpu_seconds = time.thread_time() - self._opening
-            self._page.end_request(now - began, cpu_seconds, now - received, is_frame=is_frame)
+    def _note_end(self, began: float, received: float, content_type: str) -> None:
+        """Shows in the page that a request has run."""
+        now = time.monotonic()
+        cpu_seconds = time.thread_time() - self._opening
+        self._page.end_request(now - began, cpu_seconds, now - received, is_frame=content_type == wire.FRAME_TYPE)
 
     def pass_on(self, number: int, result: Result) -> None:
         """Gives a request's result to the server; see `Runner`."""
