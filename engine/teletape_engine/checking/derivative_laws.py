@@ -22,6 +22,7 @@ from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, Spec
 
 _STEP: Final = 1e-5  # of central differences: truncation and rounding errors are about 1e-10 each
 _CLOSE: Final = {"rtol": 1e-6, "atol": 1e-7}
+_DIRECTIONS: Final = (11, 12)  # the seeds
 
 
 # ---------------------------------------------------------------------------------------------------------------- laws
@@ -38,12 +39,14 @@ def vjp(op: Op, sample: Sample) -> None:
                 if result is not None:
                     case.fail("vjp", f"input {name} is declared {rule.value} and has a gradient")
                 continue
-            difference = slope(_of_one(product, case.inputs, index), case.inputs[index], step=_STEP)
             if result is None:
                 case.fail("vjp", f"input {name} has no gradient")
             if result.dtype != case.inputs[index].dtype:
                 case.fail("vjp", f"the gradient of {name} is {result.dtype}")
-            expected = _symmetrized(case, index, difference)
+            function = _of_one(product, case.inputs, index)
+            if _agree(function, case, index, case.inputs[index], [result]):
+                continue
+            expected = _symmetrized(case, index, slope(function, case.inputs[index], step=_STEP))
             case.check_close("vjp", f"the gradient of {name}", result, expected, **_CLOSE)
 
 
@@ -89,12 +92,16 @@ def second_order(op: Op, sample: Sample) -> None:
                 continue  # declared to have no derivative, although the result depends on it
             products = partial(_products_with_gradients, case, {first: weights[first] for first in gradients})
             function = _of_one(products, values, second)
+            # None: nothing depends on it.
+            actuals = [
+                np.zeros_like(values[second]) if each[second] is None else each[second] for each in gradients.values()
+            ]
+            if _agree(function, case, second, values[second], actuals):
+                continue
             differences = slopes(function, values[second], len(gradients), step=_STEP)
-            for first, difference in zip(gradients, differences, strict=True):
+            for first, actual, difference in zip(gradients, actuals, differences, strict=True):
                 expected = _symmetrized(case, second, difference)
                 name = "ct" if second == len(case.inputs) else op.input_name(second)
-                actual = gradients[first][second]
-                actual = np.zeros_like(expected) if actual is None else actual  # None: nothing depends on it
                 what = f"d(gradient of {op.input_name(first)})/d({name})"
                 case.check_close("second_order", what, actual, expected, **_CLOSE)
 
@@ -172,6 +179,34 @@ def _check_unregistered(case: Case, result: Spec) -> None:
 def _of_one(f: Callable[[Sequence[Any]], Any], values: Sequence[Any], index: int) -> Callable[[Any], Any]:
     """A function of values as a function of one of them."""
     return lambda x: f(with_input(values, index, x))
+
+
+def _agree(
+    f: Callable[[Any], float | Sequence[float]], case: Case, index: int, x: Any, gradients: Sequence[Any]
+) -> bool:
+    """Whether the gradients of real functions at x agree with differences along random directions.
+
+    Two directions take four calls of f, a difference for each entry two or four times as many as there are entries. A
+    wrong entry changes the slope along a random direction; if one differs, the caller looks at each entry.
+
+    Args:
+        f: The functions; of one its number alone.
+        case: Its op may read the Hermitian part of the input alone.
+        index: The number of the input that x is; it may be the cotangent's.
+        x: The point.
+        gradients: Of each function.
+    """
+    if x.size <= len(_DIRECTIONS) or any(each.shape != x.shape for each in gradients):
+        return False
+    for seed in _DIRECTIONS:
+        direction = random_like(x, seed=seed)
+        step = _STEP * _symmetrized(case, index, direction)
+        changes = np.atleast_1d(np.asarray(f(x + step)) - np.asarray(f(x - step))) / (2 * _STEP)
+        for derivative, change in zip(gradients, changes, strict=True):
+            bound = _CLOSE["rtol"] * float(np.sum(np.abs(derivative * direction))) + _CLOSE["atol"]
+            if not abs(_inner_product(derivative, direction) - change) <= bound:  # also if it is no number
+                return False
+    return True
 
 
 def _product_with_result(case: Case, ct: Any, inputs: Sequence[Any]) -> float:
