@@ -2,6 +2,7 @@
 
 import { eventsOf } from "./events.js";
 import { ProblemError, problemOf, secondsOf, whole } from "./problem.js";
+import { PublishedFunction } from "./published.js";
 import { GATEWAY, LONGEST_WAIT, Retries, eitherOf, passed, unlessAborted } from "./retries.js";
 import { Session } from "./session.js";
 import { withTensors } from "./tensor.js";
@@ -214,6 +215,11 @@ export class Teletape {
    */
   existingSession(id, { whenLost } = {}) {
     return new Session(this, id, { whenLost });
+  }
+
+  /** Returns the published function of this name, or of "name@version". No request is sent. @param {string} name */
+  published(name) {
+    return new PublishedFunction(this, name);
   }
 
   /** Parses formulas, and returns the steps of a function. @param {Schemas["ExpressionText"]} body @param {Options} [options] @returns {import("./types.d.ts").Answer<"Expression">} */

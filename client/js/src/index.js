@@ -6,5 +6,6 @@
 
 export { Teletape } from "./client.js";
 export { ProblemError } from "./problem.js";
+export { PublishedFunction } from "./published.js";
 export { SavedFunction, Session, Tape } from "./session.js";
 export { Tensor } from "./tensor.js";

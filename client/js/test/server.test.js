@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 
-import { ProblemError, SavedFunction, Tape, Teletape, Tensor } from "../src/index.js";
+import { ProblemError, PublishedFunction, SavedFunction, Tape, Teletape, Tensor } from "../src/index.js";
 
 const server = new Teletape(process.env.TELETAPE_URL, { apiKey: process.env.TELETAPE_API_KEY });
 let session;
@@ -204,11 +204,16 @@ test("a session that another program has ended is made again", async () => {
 
 test("tapes and functions have a method for each question of the OpenAPI document", async () => {
   const { paths } = await server.request("GET", "/openapi.json");
-  for (const [holder, prefix] of [[Tape, "tapes/{tape}"], [SavedFunction, "functions/{function}"]]) {
+  const holders = [
+    [Tape, "/v1/sessions/{session}/tapes/{tape}/"],
+    [SavedFunction, "/v1/sessions/{session}/functions/{function}/"],
+    [PublishedFunction, "/v1/published/{name}/"],
+  ];
+  for (const [holder, prefix] of holders) {
     const questions = Object.entries(paths)
-      .filter(([path, { post }]) => post && path.startsWith(`/v1/sessions/{session}/${prefix}/`))
+      .filter(([path, { post }]) => post && path.startsWith(prefix))
       .map(([path]) => path.split("/").at(-1).replace(/_(.)/g, (_, letter) => letter.toUpperCase()));
-    assert.ok(questions.length > 10);
+    assert.ok(questions.length > 8);
     assert.deepEqual(questions.filter((name) => typeof holder.prototype[name] !== "function"), []);
   }
 });
@@ -250,4 +255,27 @@ test("a refusal is an error with a code and a page", async () => {
 test("a server that is not there is named", async () => {
   const nowhere = new Teletape("http://127.0.0.1:1");
   await assert.rejects(nowhere.info(), (error) => error.code === "no_answer" && /127\.0\.0\.1:1/.test(error.message));
+});
+
+test("a published function is called by its name", async () => {
+  const cube = server.published("javascript-cube");
+  const facts = await cube.publish({ function: { text: "y = x ** 3" }, inputs: { x: { dtype: "float32", shape: [2] } } });
+  assert.equal(facts.name, "javascript-cube");
+  const inputs = { x: [1, 2] };
+  assert.deepEqual((await cube.call({ inputs })).values.y, new Tensor([1, 8]));
+  const { values, derivatives } = await cube.valueAndGradient({ inputs });
+  assert.deepEqual(values.y, new Tensor([1, 8]));
+  assert.deepEqual(derivatives[0].value, new Tensor([3, 12]));
+  const one = server.published(`javascript-cube@${facts.aliases.latest}`);
+  assert.deepEqual((await one.gradient({ inputs })).derivatives[0].value, new Tensor([3, 12]));
+  assert.deepEqual((await cube.vjp({ inputs, output_gradients: [[1, 0]] })).derivatives[0].value, new Tensor([3, 0]));
+  assert.deepEqual((await cube.jvp({ inputs, tangents: [[1, 1]] })).derivatives[0].value, new Tensor([3, 12]));
+  assert.deepEqual((await cube.jacobian({ inputs })).derivatives[0].value.shape, [2, 2]);
+  assert.deepEqual((await cube.hessian({ inputs })).derivatives[0][0].value.toArray(), [[6, 0], [0, 12]]);
+  assert.deepEqual((await cube.hvp({ inputs, vectors: [[1, 1]] })).derivatives[0].value, new Tensor([6, 12]));
+  assert.ok((await cube.check({ inputs })).agrees);
+  assert.deepEqual((await cube.facts()).aliases, facts.aliases);
+  assert.equal((await cube.versions()).versions.length, 1);
+  await cube.delete();
+  await assert.rejects(cube.facts(), (error) => error instanceof ProblemError && error.status === 404);
 });

@@ -39,6 +39,9 @@ export async function programs(): Promise<number[]> {
   const { derivatives } = await square.gradient({ inputs: [[1.5, 2.5]], sources: ["x"] });
   const shape: number[] | undefined = derivatives[0]?.value?.shape;
 
+  const published = await server.published("square@latest").valueAndGradient({ inputs: { x: [1.5, 2.5] } });
+  const output: Tensor | undefined = published.values["y"];
+
   // @ts-expect-error: a command that does not exist
   await server.run({ commands: [{ do: "gradint", tape: "t", targets: ["y"], sources: ["x"], outputs: ["dx"] }] });
   // @ts-expect-error: a member that does not exist
@@ -46,5 +49,5 @@ export async function programs(): Promise<number[]> {
   // @ts-expect-error: a dtype that does not exist
   new Tensor([1], { dtype: "float31" });
 
-  return dx && shape ? shape : curve.shape;
+  return dx && output && shape ? shape : curve.shape;
 }
