@@ -11,6 +11,7 @@ import numpy as np
 from teletape.core.calls.dispatch import constant, convert_to_tensor
 from teletape.core.errors import InvalidArgumentError, UnimplementedError
 from teletape.core.tensors import dtypes
+from teletape.core.tensors.convert import as_bytes
 from teletape.core.tensors.dtypes import DType
 from teletape.core.tensors.tensor import Tensor, TensorLike
 from teletape.core.tensors.tensor_shape import TensorShape
@@ -194,8 +195,4 @@ def _values(name: str, example: Any, dtype: DType) -> Any:
 def _array(values: Any, dtype: DType) -> Any:
     if dtype is not dtypes.string:
         return np.asarray(values, dtype.np)
-    array = np.asarray(values, object)
-    flat = [text.encode() if isinstance(text, str) else bytes(text) for text in array.reshape(-1).tolist()]
-    out = np.empty(array.shape, object)
-    out.reshape(-1)[:] = flat
-    return out
+    return as_bytes(np.asarray(values, object))

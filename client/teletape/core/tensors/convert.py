@@ -147,10 +147,11 @@ def _checked(array: HostArray) -> HostArray:
             raise ValueError(
                 f"Failed to convert a NumPy array to a Tensor (Unsupported object type {type(leaf).__name__})."
             )
-    return _text(array)
+    return as_bytes(array)
 
 
-def _text(array: HostArray) -> HostArray:
+def as_bytes(array: HostArray) -> HostArray:
+    """Returns an array of str and bytes as one of bytes."""
     flat = [text.encode() if isinstance(text, str) else bytes(text) for text in array.reshape(-1).tolist()]
     out = np.empty(array.shape, dtype=object)
     out.reshape(-1)[:] = flat
@@ -169,7 +170,7 @@ def _from_python(value: Any, dtype: DType | None) -> HostArray:
         wanted = dtype or own
     assert wanted is not None
     if wanted is dtypes.string:
-        return _text(np.array(leaves, dtype=object).reshape(shape))
+        return as_bytes(np.array(leaves, dtype=object).reshape(shape))
     try:
         with np.errstate(all="ignore"):
             if wanted.np in _WRAPPED and kinds <= _WHOLE:  # modulo the range of the dtype, as in TensorFlow

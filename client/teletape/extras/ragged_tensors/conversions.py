@@ -14,7 +14,7 @@ from teletape.core.tensors.tensor import Tensor, TensorLike
 from teletape.core.tensors.tensor_shape import TensorShape
 from teletape.extras.ragged_tensors.factories import from_row_lengths
 from teletape.extras.ragged_tensors.partition import RowPartition, ranges
-from teletape.extras.ragged_tensors.rows import columns, uniform
+from teletape.extras.ragged_tensors.rows import indices_of, uniform
 from teletape.extras.ragged_tensors.tensor import RaggedTensor, checked_splits_dtype
 from teletape.extras.sparse_tensors.tensor import SparseTensor
 from teletape_engine.catalogue.namespace import ops
@@ -186,12 +186,7 @@ def to_sparse(self: RaggedTensor, name: str | None = None) -> SparseTensor:
     """A sparse tensor of the values at their indices in the dense shape."""
     flat = self.flat_values
     inner = flat.shape.as_list()[1:]
-    ids = np.arange(flat.shape.as_list()[0])
-    places = []
-    for division in reversed(self.partitions):
-        places.append(columns(division)[ids])
-        ids = np.repeat(np.arange(division.rows), np.diff(division.numbers()))[ids]
-    outer = np.stack([ids, *reversed(places)], axis=1)
+    outer = indices_of(self)
     within = np.indices(inner).reshape(len(inner), int(np.prod(inner, dtype=np.int64))).T
     indices = np.concatenate([np.repeat(outer, len(within), axis=0), np.tile(within, (len(outer), 1))], axis=1)
     values = call(ops.reshape, (flat,), shape=(-1,)) if inner else flat

@@ -14,6 +14,16 @@ from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
 
 
+def indices_of(value: RaggedTensor) -> HostArray:
+    """Returns the indices of each flat value along the axes that are divided, [values, divisions + 1]."""
+    ids = np.arange(value.flat_values.shape.as_list()[0])
+    indices = []
+    for division in reversed(value.partitions):
+        indices.append(columns(division)[ids])
+        ids = np.repeat(np.arange(division.rows), np.diff(division.numbers()))[ids]
+    return np.stack([ids, *reversed(indices)], axis=1)
+
+
 def take(value: Any, index: HostArray, *, dense: bool = False) -> Any:
     """Returns the rows of a tensor or a ragged tensor with these numbers, in this order.
 

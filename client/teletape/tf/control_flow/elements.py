@@ -20,6 +20,23 @@ _NO_FIRST: Final = "Tried to read from index 0 but array size is: 0 "
 _NO_LAST: Final = "Reading from negative indices (index -1) is not allowed."
 
 
+def element_of(value: Any, dtype: DType, shape: TensorShape) -> Tensor:
+    """Returns a value as an element of an array.
+
+    Raises:
+        teletape.errors.InvalidArgumentError: It has another dtype.
+        ValueError: It has another shape.
+    """
+    tensor = convert_to_tensor(value, dtype_hint=dtype)
+    if tensor.dtype is not dtype:
+        raise InvalidArgumentError(
+            f"TensorArray dtype is {dtype.name} but Op is trying to write dtype {tensor.dtype.name} "
+        )
+    if not shape.is_compatible_with(tensor.shape):
+        raise ValueError(f"Incompatible shape for value ({tensor.shape}), expected ({shape})")
+    return tensor
+
+
 class Results:
     """Tensors of one dtype and shape, written one after the other and then stacked.
 
@@ -38,19 +55,8 @@ class Results:
         self._tensors.append(self.check(value))
 
     def check(self, value: Any) -> Tensor:
-        """Returns a value as a tensor.
-
-        Raises:
-            teletape.errors.InvalidArgumentError: It has another dtype.
-            ValueError: It has another shape.
-        """
-        tensor = convert_to_tensor(value, dtype_hint=self._dtype)
-        if tensor.dtype is not self._dtype:
-            raise InvalidArgumentError(
-                f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype {tensor.dtype.name} "
-            )
-        if not self._shape.is_compatible_with(tensor.shape):
-            raise ValueError(f"Incompatible shape for value ({tensor.shape}), expected ({self._shape})")
+        """Returns a value as a tensor; raises as `element_of`."""
+        tensor = element_of(value, self._dtype, self._shape)
         if self._infer:
             self._shape = self._shape.merge_with(tensor.shape)
         return tensor

@@ -22,7 +22,7 @@ from teletape.core.tensors.composite import TypeSpec
 from teletape.core.tensors.dtypes import DType
 from teletape.core.tensors.tensor import Tensor, TensorLike
 from teletape.core.tensors.tensor_shape import TensorShape
-from teletape.tf.control_flow.elements import elements_of
+from teletape.tf.control_flow.elements import element_of, elements_of
 from teletape.tf.control_flow.growth import REMEDY, Grown, Unbounded, ask_for, followed, key_of
 from teletape.tf.ops.arrays.create import zeros
 from teletape.tf.ops.arrays.rearrange import concat
@@ -357,13 +357,7 @@ class TensorArray:
 
     def _checked(self, value: Any, infers: bool = True) -> Tensor:
         """Returns a value as an element; raises as `write`. The shape of elements becomes known if `infers`."""
-        tensor = convert_to_tensor(value, dtype_hint=self._dtype)
-        if tensor.dtype is not self._dtype:
-            raise InvalidArgumentError(
-                f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype {tensor.dtype.name} "
-            )
-        if not self._shape.is_compatible_with(tensor.shape):
-            raise ValueError(f"Incompatible shape for value ({tensor.shape}), expected ({self._shape})")
+        tensor = element_of(value, self._dtype, self._shape)
         if infers and self._infers:
             self._shape = self._shape.merge_with(tensor.shape)
         return tensor

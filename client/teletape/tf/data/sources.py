@@ -15,6 +15,7 @@ from teletape.core.functions.tensor_spec import TensorSpec
 from teletape.core.program.tracebacks import text_in_program
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.composite import TypeSpec
+from teletape.core.tensors.convert import as_bytes
 from teletape.core.tensors.tensor import TensorLike
 from teletape.core.tensors.tensor_shape import TensorShape
 from teletape.tf.data.elements import structure
@@ -180,11 +181,7 @@ def _converted(value: Any, spec: TensorSpec) -> Any:
     """
     try:
         if spec.dtype is dtypes.string:
-            array = np.asarray(value, object)
-            texts = [text.encode() if isinstance(text, str) else bytes(text) for text in array.reshape(-1).tolist()]
-            out = np.empty(array.shape, object)
-            out.reshape(-1)[:] = texts
-            return out
+            return as_bytes(np.asarray(value, object))
         array = np.asarray(value)
         if array.dtype.kind in "OUS":
             raise TypeError

@@ -12,7 +12,7 @@ from teletape.core.calls.dispatch import call, constant, convert_to_tensor, tens
 from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor_shape import TensorShape
 from teletape.extras.ragged_tensors.partition import RowPartition
-from teletape.extras.ragged_tensors.rows import columns, take, uniform
+from teletape.extras.ragged_tensors.rows import indices_of, take, uniform
 from teletape.extras.ragged_tensors.tensor import RaggedTensor, common_splits
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.namespace import ops
@@ -241,12 +241,7 @@ def _masked_rows(values: RaggedTensor, flags: RaggedTensor) -> RaggedTensor:
 
 def nonzero(condition: RaggedTensor) -> Any:
     """Returns the indices at which a ragged tensor is true: int64 [n, rank]."""
-    ids = np.arange(condition.flat_values.shape.as_list()[0])
-    indices = []
-    for division in reversed(condition.partitions):
-        indices.append(columns(division)[ids])
-        ids = np.repeat(np.arange(division.rows), np.diff(division.numbers()))[ids]
-    outer = np.stack([ids, *reversed(indices)], axis=1)
+    outer = indices_of(condition)
     inner = np.argwhere(np.asarray(condition.flat_values.numpy()))
     places = np.concatenate([outer[inner[:, 0]], inner[:, 1:]], axis=1)
     return constant(places.astype(np.int64))
