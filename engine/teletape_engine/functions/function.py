@@ -37,7 +37,7 @@ from teletape_engine.recording.values import Literal, Recorded, Variable
 from teletape_engine.spec import INTEGER, DType, Spec
 
 #: Commands that plans have, and those whose iterations and branches they have if values decide as before.
-_CALLS: Final[tuple[type[Command], ...]] = (commands.CallFunction, commands.ValueAndGradient)
+_CALLS: Final[tuple[type[Command], ...]] = (commands.CallFunction, commands.ValueAndGradient, commands.Map)
 _FLOWS: Final[tuple[type[Command], ...]] = (commands.While, commands.Cond, commands.Scan)
 
 #: Runs a command that takes functions: (recorder, command, functions, inputs) -> results.

@@ -9,7 +9,7 @@ import pytest
 from driving import executor
 
 from teletape_engine.arrays import backend
-from teletape_engine.commands import Assign, Call, CallFunction
+from teletape_engine.commands import Assign, Call, CallFunction, Map, ValueAndGradient
 from teletape_engine.errors import CancelledError, InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans import cache, walk
@@ -274,6 +274,21 @@ def test_functions_within_functions(policy, runs):
     assert bytes_of(results) == bytes_of(expected)
     assert v.value.array.tobytes() == w.value.array.tobytes()
     assert [plan in outer.plans._plans.values() for plan in runs[-2:]] == [True, True]
+
+
+def test_a_map_and_its_gradient_are_a_plan(policy, runs):
+    shared = compile_function(("x", "w"), (Call("mul", ("x", "w"), ("p",)), Call("tanh", ("p",), ("y",))), ("y",))
+    for function in (shared, compile_function(("x", "w"), (CallFunction(shared, ("x", "w"), ("y",)),), ("y",))):
+        rows = compile_function(("x", "w"), (Map(function, ("x", "w"), (True, False), ("y",)),), ("y",))
+        step = ValueAndGradient(rows, ("x", "w"), ("y",), ("x", "w"), ("y", "gx", "gw"))
+        asked = compile_function(("x", "w"), (step,), ("y", "gx", "gw"))
+        context, before = executor(), len(runs)
+        arguments = [context.constant(np.stack([X, 2 * X, -X])), context.constant(X / 3)]
+        answers = [bytes_of(asked.run(context, arguments)) for _ in range(4)]
+        assert len(runs) == before + 2
+        assert all(answer == answers[0] for answer in answers)
+        loop = [np.tanh(row * X / 3) for row in (X, 2 * X, -X)]
+        np.testing.assert_allclose(np.frombuffer(answers[0][0], np.float32).reshape(3, 4), loop, rtol=1e-6)
 
 
 # ------------------------------------------------------------------------------------------------------------- errors

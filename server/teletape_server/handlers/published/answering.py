@@ -20,9 +20,9 @@ from teletape_engine.errors import InternalError, ResourceExhaustedError, Teleta
 from teletape_engine.session.session import Session
 from teletape_server.handlers.bodies import InvalidRequestError, read
 from teletape_server.handlers.functions import function_questions, functions
-from teletape_server.handlers.methods import Request, Result, json_result, method, with_member, written
+from teletape_server.handlers.methods import Request, Result, json_result, method, value_of, with_member, written
 from teletape_server.handlers.published.known_files import WAITED, KnownFile, RowFiles
-from teletape_server.handlers.published.stacked import STACKS, Stack
+from teletape_server.handlers.published.stacked import STACKS, Answers, Stack
 from teletape_server.handlers.published.versions import FUNCTION, WEIGHT, Version, versions_of
 from teletape_server.models.published.questions import QUESTIONS
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
@@ -133,7 +133,7 @@ class _Group:
     Attributes:
         calls: The calls; a single one is computed as a session computes it.
         why: Why there are not more.
-        stack: How they are computed; None: by itself.
+        stack: What they have in common; None: a call that is like no other.
     """
 
     calls: list[_Call]
@@ -146,11 +146,10 @@ def _groups(version: Version, question: str, calls: Sequence[_Call]) -> list[_Gr
     cannot = question not in STACKS or bool(version.published.rows)
     groups: dict[Any, _Group] = {}
     for number, call in enumerate(calls):
-        stack = None if cannot or call.fields.exact else _stack(version, question, call)
-        if stack is None:
-            groups[number] = _Group(
-                [call], "exact" if call.fields.exact else "unbatchable" if len(calls) > 1 else "alone"
-            )
+        stack = None if cannot else _stack(version, question, call)
+        if stack is None or call.fields.exact:
+            why = "exact" if call.fields.exact else "unbatchable" if len(calls) > 1 else "alone"
+            groups[number] = _Group([call], why, stack)
         elif (group := groups.get(stack.key)) is not None:
             group.calls.append(call)
         else:
@@ -196,23 +195,33 @@ def _answer(version: Version, question: str, group: _Group) -> None:
         except (TeletapeError, MemoryError):  # the problem is that of one of them, and each gets its own answer
             group.why = "unbatchable"
         else:
-            facts = {"size": len(group.calls), "waited_us": WAITED, "why": "together"}
-            files: RowFiles | None = None
-            for number, call in enumerate(group.calls):
-                if call.request.params["accept"] == SAFETENSORS_TYPE:
-                    files = files or RowFiles(answers.of(number, call.request) | {"batch": facts}, answers.arrays)
-                    call.result = files.result(number, call.waited)
-                else:
-                    result = json_result(answers.of(number, call.request))
-                    _attempt(call, partial(_finish, call, result, facts | {"waited_us": call.waited}))
+            _write(group.calls, answers, "together")
             return
     for call in group.calls:
-        _attempt(call, partial(_answer_alone, version, question, call, group.why))
+        _attempt(call, partial(_answer_alone, version, question, call, group))
 
 
-def _answer_alone(version: Version, question: str, call: _Call, why: str) -> None:
-    """Computes the answer of one call as a session computes that to its function."""
-    fields = call.fields
+def _write(calls: Sequence[_Call], answers: Answers, why: str) -> None:
+    """Writes the answers of calls that were computed at once."""
+    facts = {"size": len(calls), "waited_us": WAITED, "why": why}
+    files: RowFiles | None = None
+    for number, call in enumerate(calls):
+        if call.request.params["accept"] == SAFETENSORS_TYPE:
+            files = files or RowFiles(answers.of(number, call.request) | {"batch": facts}, answers.arrays)
+            call.result = files.result(number, call.waited)
+        else:
+            result = json_result(answers.of(number, call.request))
+            _attempt(call, partial(_finish, call, result, facts | {"waited_us": call.waited}))
+
+
+def _answer_alone(version: Version, question: str, call: _Call, group: _Group) -> None:
+    """Computes the answer of one call as a session computes that to its function, or by the plan of such calls."""
+    fields, stack = call.fields, group.stack
+    if stack is not None:
+        answers = stack.planned_answers(version, [call.request], [fields], [call.inputs], is_rows=False)
+        if answers is not None:
+            _write([call], answers, group.why)
+            return
     members = {name: getattr(fields, name) for name in type(fields).model_fields if name != "exact"}
     members["inputs"] = [*call.inputs, *[WEIGHT + name for name in version.published.weights]]
     if "sources" in members:
@@ -221,7 +230,10 @@ def _answer_alone(version: Version, question: str, call: _Call, why: str) -> Non
         members["scratch"] = True
     body = QUESTIONS[question].original.model_construct(**members)
     result = _HANDLERS[question](version.session, call.request, body)
-    _finish(call, result, {"size": 1, "waited_us": call.waited, "why": why})
+    if stack is not None:
+        derivatives = value_of(result).get("derivatives", ())
+        stack.note(version, [derivative["kind"] for derivative in derivatives], is_rows=False)
+    _finish(call, result, {"size": 1, "waited_us": call.waited, "why": group.why})
 
 
 def _finish(call: _Call, result: Result, facts: Mapping[str, Any]) -> None:

@@ -36,6 +36,7 @@ from teletape_server.handlers.execution import command
 from teletape_server.handlers.functions.question_commands import forward_mode, kinds_of, run_question
 from teletape_server.handlers.functions.question_parts import MEMBERS
 from teletape_server.handlers.methods import Request
+from teletape_server.handlers.published.planned import Form
 from teletape_server.handlers.published.versions import FUNCTION, WEIGHT, Version
 from teletape_server.handlers.recording import CONTEXT
 from teletape_server.models.published.contract import Declared
@@ -51,6 +52,7 @@ STACKS: Final[Mapping[str, Sequence[str]]] = {
     "jvp": ("tangents", "vectors"),
     "hvp": ("vectors", "output_gradients"),
 }
+_PLANNED: Final = ("call", "value_and_gradient", "gradient", "vjp")  # questions that a function answers
 _FETCHES_ALL: Final = ("call", "value_and_gradient")  # questions whose answer has all outputs if none is chosen
 _TAPE: Final = "rows tape"
 
@@ -118,6 +120,9 @@ class Stack:
         Raises:
             TeletapeError: They cannot be computed together, or one of them not at all.
         """
+        planned = self.planned_answers(version, requests, bodies, inputs, is_rows=True)
+        if planned is not None:
+            return planned
         published = version.published
         ids = {name: f"rows of {name}" for name in published.inputs}
         results = {name: f"results {name}" for name in published.outputs}
@@ -150,6 +155,7 @@ class Stack:
             kind == "slices" or (kind == "none" and self.question == "jvp") for kind in kinds.kinds
         ):
             raise UnimplementedError("a sparse derivative has no form over rows")
+        self.note(version, () if kinds is None else kinds.kinds, is_rows=True)
         bytes_in_use = version.session.estimated_bytes(nothing_stays=True)
         return Answers(
             {name: arrays[results[name]] for name in self.fetch},
@@ -159,6 +165,64 @@ class Stack:
             is_forward=self.question == "jvp",
         )
 
+    # -------------------------------------------------------------------------------------------------------- as a plan
+    def planned_answers(
+        self,
+        version: Version,
+        requests: Sequence[Request],
+        bodies: Sequence[Any],
+        inputs: Sequence[Sequence[Array]],
+        *,
+        is_rows: bool,
+    ) -> Answers | None:
+        """Returns the answers of calls as a plan gives them; None: such calls have not come before.
+
+        Args:
+            version: What is asked.
+            requests: The calls.
+            bodies: Their bodies.
+            inputs: The inputs of each.
+            is_rows: Whether the calls are rows of a stack; else there is one.
+
+        Raises:
+            TeletapeError: They cannot be computed.
+        """
+        planned = version.planned.find((is_rows, self.key))
+        if planned is None:
+            return None
+        calls = []
+        for body, arrays in zip(bodies, inputs, strict=True):
+            own = _own_tensors(version, self.question, body, self.sources, self.targets) or {}
+            calls.append([*arrays, *[array for of in own.values() for array in of if array is not None]])
+        arrays_of = planned.answer(version.session, requests[0], calls, self.fetch)
+        kinds = None if self.question == "call" else Kinds(0, ("dense",) * len(self.sources))
+        return Answers(
+            {name: arrays_of[f"out {name}"] for name in self.fetch},
+            [(name, arrays_of[f"by {name}"]) for name in self._derived],
+            kinds,
+            version.session.estimated_bytes(nothing_stays=True),
+            is_forward=False,
+        )
+
+    def note(self, version: Version, kinds: Sequence[str], *, is_rows: bool) -> None:
+        """Notes that calls were answered, with derivatives of these kinds; the next ones may be answered as a plan."""
+        if self.question not in _PLANNED or any(kind != "dense" for kind in kinds):
+            return
+        published = version.published
+        [has_weight] = self.members.values() or [()]
+        form = Form(
+            FUNCTION,
+            tuple(published.inputs),
+            tuple(published.outputs),
+            tuple([WEIGHT + name for name in published.weights]),
+            tuple(self._derived),
+            () if self.question == "call" else tuple(self.targets),
+            tuple([name for name, has in zip(self.targets, has_weight, strict=False) if has]),
+            is_rows,
+        )
+        version.planned.note((is_rows, self.key), version.session, form)
+
+    # ------------------------------------------------------------------------------------------------------- on a tape
     @property
     def _derived(self) -> Sequence[str]:
         """What there is a derivative for: sources, or the targets of a product in forward mode."""

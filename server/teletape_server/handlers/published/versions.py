@@ -25,6 +25,7 @@ from teletape_engine.spec import DIFFERENTIABLE, dtype_of
 from teletape_server.handlers.bodies import InvalidRequestError
 from teletape_server.handlers.functions.bound_calls import check_names, in_order
 from teletape_server.handlers.published.known_files import KnownFiles
+from teletape_server.handlers.published.planned import PlannedForms
 from teletape_server.models.published.contract import Declared, Published, ShapeFault, bind
 from teletape_wire.safetensors.reader import read_file
 
@@ -69,11 +70,13 @@ class Version:
         published: Its contract.
         session: Which has its function and weights, and nothing else that lasts.
         files: The headers of calls that are known.
+        planned: The functions for calls of forms that came before.
     """
 
     published: Published
     session: Session
     files: KnownFiles = field(default_factory=KnownFiles)
+    planned: PlannedForms = field(default_factory=PlannedForms)
 
     @classmethod
     def loaded(cls, process: Session, published: Published, weights: Mapping[str, np.ndarray[Any, Any]]) -> Version:
