@@ -64,6 +64,8 @@ NO_LIMIT = {
     "teletape_server.middleware.templates._MOST_NEAR": "how many paths a message shows",
     "teletape.core.variables.none_gradients._MOST": "a cache: beyond it a message has no reason",
     "teletape_server.handlers.functions.forms._MOST_FORMS": "a cache: beyond it things are computed again",
+    "teletape_server.handlers.published.planned._MOST_FORMS": "a cache: beyond it calls are answered without a plan",
+    "teletape_server.handlers.published.planned._MOST_FUNCTIONS": "a cache: beyond it calls are answered without a plan",
     "teletape.adapters.wrapping.N_MAX": "the default of a parameter, which docs/adapters.md names",
     "teletape.conformity.checks._PATIENCE": "the wait for an answer in a check of another server",
     "teletape_server.handlers.functions.gradients.numeric._CHUNK_BYTES": "how evaluations are dealt out to chunks",

@@ -104,8 +104,8 @@ def test_calls_that_come_again_are_answered_as_by_themselves(question: str, fiel
     process, version = loaded(publication)
     for seed in range(5):
         bodies = network_bodies(seed, count, fields)
-        found = answers(process, version, question, bodies)
-        for body, answer in zip(bodies, found, strict=True):
+        together = answers(process, version, question, bodies)
+        for body, answer in zip(bodies, together, strict=True):
             other = loaded_once(publication)
             [expected] = answers(*other, question, [body])
             assert answer.pop("batch")["size"] == count

@@ -281,10 +281,10 @@ def test_a_map_and_its_gradient_are_a_plan(policy, runs):
     for function in (shared, compile_function(("x", "w"), (CallFunction(shared, ("x", "w"), ("y",)),), ("y",))):
         rows = compile_function(("x", "w"), (Map(function, ("x", "w"), (True, False), ("y",)),), ("y",))
         step = ValueAndGradient(rows, ("x", "w"), ("y",), ("x", "w"), ("y", "gx", "gw"))
-        asked = compile_function(("x", "w"), (step,), ("y", "gx", "gw"))
+        summed = compile_function(("x", "w"), (step,), ("y", "gx", "gw"))
         context, before = executor(), len(runs)
         arguments = [context.constant(np.stack([X, 2 * X, -X])), context.constant(X / 3)]
-        answers = [bytes_of(asked.run(context, arguments)) for _ in range(4)]
+        answers = [bytes_of(summed.run(context, arguments)) for _ in range(4)]
         assert len(runs) == before + 2
         assert all(answer == answers[0] for answer in answers)
         loop = [np.tanh(row * X / 3) for row in (X, 2 * X, -X)]
