@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
-from teletape_engine.arrays import linalg
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import InvalidArgumentError
@@ -25,22 +24,6 @@ def test_cholesky_reads_the_lower_triangle_and_spoils_no_neighbour():
     result = CATALOGUE["cholesky"](np.stack([good, bad]))
     np.testing.assert_allclose(result[0], [[2.0, 0.0], [1.0, 2.0]])
     np.testing.assert_array_equal(np.isnan(result[1]), [[True, False], [True, True]])
-
-
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-@pytest.mark.parametrize("lower", [True, False])
-@pytest.mark.parametrize("adjoint", [True, False])
-def test_substitution_without_scipy_is_the_same(dtype, lower, adjoint):
-    random = np.random.default_rng(0)
-    turn = 1 + 0.5j if dtype == "complex128" else 1
-    a = (turn * random.normal(size=(4, 4)) + 3 * np.eye(4)).astype(dtype)
-    b = (turn * random.normal(size=(4, 2))).astype(dtype)
-    result = linalg._substituted(a, b, lower=lower, adjoint=adjoint)
-    expected = linalg.triangular_solve(np, a, b, lower=lower, adjoint=adjoint)
-    assert result.dtype == expected.dtype == dtype
-    np.testing.assert_allclose(result, expected, rtol=1e-4 if dtype == "float32" else 1e-12)
-    triangle = np.tril(a) if lower else np.triu(a)
-    np.testing.assert_allclose((triangle.conj().T if adjoint else triangle) @ result, b, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
@@ -78,16 +61,16 @@ def test_a_triangular_system_in_any_layout(columns, adjoint, turned):
     np.testing.assert_array_equal(b, before)
 
 
-def test_triangular_systems_need_numpy_alone():
+def test_without_scipy_there_is_no_session_and_the_message_says_what_to_install():
     code = """if True:
-        import sys
-        sys.modules["scipy"] = None
-        import numpy as np, teletape_engine.ops
-        from teletape_engine.catalogue.op import CATALOGUE
-        print(CATALOGUE["triangular_solve"](np.array([[2.0, 9.0], [1.0, 4.0]]), np.array([[2.0], [5.0]])).tolist())
+        import importlib.util
+        find = importlib.util.find_spec
+        importlib.util.find_spec = lambda name, *package: None if name == "scipy" else find(name, *package)
+        from teletape_engine.session.session import Session
+        Session()
     """
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[[1.0], [1.0]]"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
+    assert "SciPy is not installed (pip install 'teletape[local]')" in done.stderr
 
 
 def test_a_zero_on_the_diagonal_divides():

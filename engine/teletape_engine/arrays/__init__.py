@@ -6,6 +6,7 @@ the modules of this folder.
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -83,9 +84,11 @@ def backend(device: str = "cpu") -> Backend:
     `gpu` is the GPU with the most free memory, and so is `auto` if there is a GPU that can be used, else the CPU.
 
     Raises:
-        UnimplementedError: No such device here; the message says what is missing.
+        UnimplementedError: No such device here, or no SciPy; the message says what is missing.
     """
     kind, _, index = str(device).partition(":")
+    if "scipy" not in sys.modules and importlib.util.find_spec("scipy") is None:
+        raise UnimplementedError("no session can compute here: SciPy is not installed (pip install 'teletape[local]')")
     if kind == "cpu" and not index:
         reuse_freed_memory()
         return CPU

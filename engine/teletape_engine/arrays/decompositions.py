@@ -95,10 +95,8 @@ def lu(xp: Any, a: Any) -> tuple[Any, Any]:
 
 def _lu_of_one(xp: Any, a: Any) -> tuple[Any, Any]:
     if xp is np:
-        try:
-            from scipy.linalg.lapack import get_lapack_funcs
-        except ImportError:
-            return _eliminated(a)
+        from scipy.linalg.lapack import get_lapack_funcs
+
         factors, swaps, _ = get_lapack_funcs(("getrf",), (a,))[0](a)
     else:
         from cupyx.scipy.linalg import lu_factor
@@ -109,17 +107,3 @@ def _lu_of_one(xp: Any, a: Any) -> tuple[Any, Any]:
     for row, other in enumerate(swaps):
         order[[row, other]] = order[[other, row]]
     return xp.ascontiguousarray(factors), xp.asarray(order)
-
-
-def _eliminated(a: Any) -> tuple[Any, Any]:
-    """Gaussian elimination with partial pivoting, if SciPy is missing."""
-    factors, order = np.array(a), np.arange(len(a))
-    for k in range(len(a)):
-        size = np.abs(factors[k:, k].real) + np.abs(factors[k:, k].imag)  # as LAPACK chooses
-        pivot = k + int(np.argmax(size))
-        if not size.max() > 0:
-            continue
-        factors[[k, pivot]], order[[k, pivot]] = factors[[pivot, k]], order[[pivot, k]]
-        factors[k + 1 :, k] /= factors[k, k]
-        factors[k + 1 :, k + 1 :] -= np.outer(factors[k + 1 :, k], factors[k, k + 1 :])
-    return factors, order

@@ -89,28 +89,14 @@ def triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: bool) -> 
         from cupyx.scipy.linalg import solve_triangular
 
         return solve_triangular(a, b, lower=lower, trans="C" if adjoint else "N")
-    try:
-        from scipy.linalg.blas import get_blas_funcs
-    except ImportError:
-        return _substituted(a, b, lower=lower, adjoint=adjoint)
+    from scipy.linalg.blas import get_blas_funcs
+
     # BLAS reads columns first: to it a is aᵀ, with the other triangle, and the equation is xᵀ aᵀ = bᵀ.
     trsm, trsv = get_blas_funcs(("trsm", "trsv"), (a, b))
     matrix = _adjoint(a) if adjoint else a.T
     if b.shape[1] == 1:
         return trsv(matrix, b[:, 0], lower=not lower, trans=0 if adjoint else 1)[:, None]
     return np.ascontiguousarray(trsm(1.0, matrix, b.T, side=1, lower=not lower, trans_a=1 if adjoint else 0).T)
-
-
-def _substituted(a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
-    """Forward or backward substitution, if SciPy is missing."""
-    if adjoint:
-        a, lower = a.conj().T, not lower
-    x = np.array(b)
-    n = len(a)
-    for i in range(n) if lower else reversed(range(n)):
-        solved = slice(0, i) if lower else slice(i + 1, n)
-        x[i] = (x[i] - a[i, solved] @ x[solved]) / a[i, i]
-    return x
 
 
 def tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
@@ -132,41 +118,12 @@ def _tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
         dense = xp.diag(above, 1) + xp.diag(main) + xp.diag(below, -1)
         x = xp.linalg.solve(dense, rhs)  # of a singular matrix some numbers are infinite, and others are not
         return xp.where(xp.isfinite(x).all(axis=0), x, x.dtype.type(np.nan))
-    try:
-        from scipy.linalg.lapack import get_lapack_funcs
-    except ImportError:
-        return _eliminated(above, main, below, rhs)
     if len(main) == 1:  # LAPACK's binding takes no empty diagonals
-        return _eliminated(above, main, below, rhs)
+        return np.where(main == 0, rhs.dtype.type(np.nan), rhs / main)
+    from scipy.linalg.lapack import get_lapack_funcs
+
     *_, x, info = get_lapack_funcs(("gtsv",), (diagonals, rhs))[0](below, main, above, rhs)
     return np.full_like(rhs, np.nan) if info else x
-
-
-def _eliminated(above: Any, main: Any, below: Any, rhs: Any) -> Any:
-    """Gaussian elimination that exchanges two neighbouring rows if the lower one has the larger element."""
-    n = len(main)
-    rows = np.zeros((n, 3), rhs.dtype)  # the elements of row i from column i on
-    rows[:, 0], rows[:-1, 1] = main, above
-    x, lower = np.array(rhs), np.array(below)
-    for i in range(n - 1):
-        following = np.array([lower[i], rows[i + 1, 0], rows[i + 1, 1]])
-        if abs(following[0]) > abs(rows[i, 0]):
-            rows[i], following = following, rows[i].copy()
-            x[[i, i + 1]] = x[[i + 1, i]]
-        if rows[i, 0] == 0:
-            break
-        factor = following[0] / rows[i, 0]
-        following = following - factor * rows[i]
-        rows[i + 1] = (following[1], following[2], 0)
-        x[i + 1] -= factor * x[i]
-    if not rows[:, 0].all():
-        return np.full_like(rhs, np.nan)
-    for i in reversed(range(n)):
-        for step in (1, 2):
-            if i + step < n:
-                x[i] -= rows[i, step] * x[i + step]
-        x[i] /= rows[i, 0]
-    return x
 
 
 def inv(xp: Any, a: Any) -> Any:
@@ -220,23 +177,7 @@ def _banded_solve(bands: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
     columns = np.zeros_like(bands)  # element j of a band is that of column j, as LAPACK has it
     for column, band, offset in zip(columns, bands, offsets, strict=True):
         column[max(offset, 0) : n + min(offset, 0)] = band[max(-offset, 0) : n - max(offset, 0)]
-    try:
-        from scipy.linalg.lapack import get_lapack_funcs
-    except ImportError:
-        if adjoint:  # its rows are the columns
-            return _banded_substituted(columns.conj(), rhs, [-offset for offset in offsets])
-        return _banded_substituted(bands, rhs, offsets)
+    from scipy.linalg.lapack import get_lapack_funcs
+
     (solve,) = get_lapack_funcs(("tbtrs",), (bands, rhs))
     return solve(columns, rhs, uplo="L" if lower else "U", trans="C" if adjoint else "N")[0]
-
-
-def _banded_substituted(bands: Any, rhs: Any, offsets: list[int]) -> Any:
-    """Forward or backward substitution, if SciPy is missing; a band lies `offset` right of the main diagonal."""
-    n = len(rhs)
-    x = np.array(rhs)
-    for i in range(n) if min(offsets) < 0 else reversed(range(n)):
-        for band, offset in zip(bands, offsets, strict=True):
-            if offset and 0 <= i + offset < n:
-                x[i] -= band[i] * x[i + offset]
-        x[i] /= bands[offsets.index(0), i]
-    return x

@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays import linalg
-from teletape_engine.errors import UnimplementedError
 from teletape_engine.spec import REAL_OF
 
 #: Numerators of Padé approximants of exp, of degrees 3, 5, 7, 9 and 13, and the 1-norms up to which each is exact in
@@ -112,12 +111,8 @@ def sqrtm(xp: Any, a: Any) -> Any:
 
 def _by_schur(xp: Any, name: str, function: Callable[[Any, Any], Any], a: Any) -> Any:
     """Calls a function of one matrix and SciPy for each of the matrices."""
-    try:
-        import scipy.linalg
-    except ImportError as error:
-        raise UnimplementedError(
-            f"{name}: SciPy is not installed here ({error}); install the extra teletape[local]"
-        ) from None
+    import scipy.linalg
+
     result, n = np.full_like(a, complex(np.nan, np.nan) if a.dtype.kind == "c" else np.nan), a.shape[-1]
     for out, matrix in zip(result.reshape((-1, n, n)), a.reshape((-1, n, n)), strict=True) if a.size else ():
         if np.isfinite(matrix).all():

@@ -30,11 +30,7 @@ _ERF_BOTTOM = np.array(
 
 
 def erf(xp: Any, x: Any) -> Any:
-    """The error function of floating-point numbers, of 16 bits in float32.
-
-    Raises:
-        UnimplementedError: float64, and SciPy is missing; the message names the extra that brings it.
-    """
+    """The error function of floating-point numbers, of 16 bits in float32."""
     dtype = x.dtype
     if xp.__name__ != "numpy" or dtype.itemsize > 4:
         return _module(xp, "erf").erf(x.astype(wide(dtype), copy=False)).astype(dtype, copy=False)
@@ -70,7 +66,7 @@ def function(xp: Any, name: str, *arrays: Any, part: int | None = None) -> Any:
         part: Which of its results; None: it has one.
 
     Raises:
-        UnimplementedError: SciPy is missing, or CuPy has no such function; the message names what to do.
+        UnimplementedError: CuPy has no such function; the message names what to do.
     """
     dtype = arrays[0].dtype
     inputs = [array.astype(wide(dtype), copy=False) for array in arrays]
@@ -93,10 +89,6 @@ def _module(xp: Any, function: str) -> Any:
         import cupyx.scipy.special
 
         return cupyx.scipy.special
-    try:
-        import scipy.special
-    except ImportError as error:
-        raise UnimplementedError(
-            f"{function}: SciPy is not installed here ({error}); install the extra teletape[local]"
-        ) from None
+    import scipy.special
+
     return scipy.special

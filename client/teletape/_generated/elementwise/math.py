@@ -219,11 +219,7 @@ def softplus(features: to.TensorInput, name: str | None = None) -> Tensor:
 
 
 def erf(x: to.TensorInput, name: str | None = None) -> Tensor:
-    """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise.
-
-    Raises:
-        UnimplementedError: float64, and SciPy is missing; the message names the extra that brings it.
-    """
+    """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise."""
     try:
         return call(_ERF, (x,))
     except BaseException as error:

@@ -58,11 +58,7 @@ def atanh(x: to.TensorInput, name: str | None = None) -> Tensor:
 
 
 def erfc(x: to.TensorInput, name: str | None = None) -> Tensor:
-    """1 - erf(x), elementwise, exact for large x.
-
-    Raises:
-        UnimplementedError: SciPy is missing; the message names the extra that brings it.
-    """
+    """1 - erf(x), elementwise, exact for large x."""
     try:
         return call(_ERFC, (x,))
     except BaseException as error:

@@ -21,7 +21,7 @@ def sqrtm(input: to.TensorInput, name: str | None = None) -> Tensor:
     NaN for real matrices with negative eigenvalues, and for matrices of which several eigenvalues are 0.
 
     Raises:
-        UnimplementedError: SciPy is missing, or the matrices are on a GPU.
+        UnimplementedError: The matrices are on a GPU.
     """
     try:
         return call(_SQRTM, (input,))
@@ -34,7 +34,7 @@ def logm(input: to.TensorInput, name: str | None = None) -> Tensor:
     """The principal logarithms of complex matrices; NaN for singular ones.
 
     Raises:
-        UnimplementedError: SciPy is missing, or the matrices are on a GPU.
+        UnimplementedError: The matrices are on a GPU.
     """
     try:
         return call(_LOGM, (input,))

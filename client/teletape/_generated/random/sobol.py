@@ -22,11 +22,7 @@ def sobol_sample(
     dtype: to.DTypeInput = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Points of Sobol's sequence in the unit cube, [num_results, dim], without its first one, 0, and `skip` more.
-
-    Raises:
-        UnimplementedError: SciPy is missing; the message names the extra that brings it.
-    """
+    """Points of Sobol's sequence in the unit cube, [num_results, dim], without its first one, 0, and `skip` more."""
     try:
         return call(
             _SOBOL_SAMPLE,

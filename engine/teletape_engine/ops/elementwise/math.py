@@ -201,11 +201,7 @@ def softplus(xp: Any, x: Any) -> Any:
     traits=[Trait.SATURATES],
 )
 def erf(xp: Any, x: Any) -> Any:
-    """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise.
-
-    Raises:
-        UnimplementedError: float64, and SciPy is missing; the message names the extra that brings it.
-    """
+    """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise."""
     return special.erf(xp, x)
 
 

@@ -90,11 +90,7 @@ atanh = unary(
     traits=[Trait.SATURATES],
 )
 def erfc(xp: Any, x: Any) -> Any:
-    """1 - erf(x), elementwise, exact for large x.
-
-    Raises:
-        UnimplementedError: SciPy is missing; the message names the extra that brings it.
-    """
+    """1 - erf(x), elementwise, exact for large x."""
     return special.function(xp, "erfc", x)
 
 

@@ -115,7 +115,7 @@ sqrtm = _matrix_function(
     NaN for real matrices with negative eigenvalues, and for matrices of which several eigenvalues are 0.
 
     Raises:
-        UnimplementedError: SciPy is missing, or the matrices are on a GPU.
+        UnimplementedError: The matrices are on a GPU.
     """,
     _NO_SCHUR,
 )
@@ -128,7 +128,7 @@ logm = _matrix_function(
     """The principal logarithms of complex matrices; NaN for singular ones.
 
     Raises:
-        UnimplementedError: SciPy is missing, or the matrices are on a GPU.
+        UnimplementedError: The matrices are on a GPU.
     """,
     _NO_SCHUR,
     dtypes=COMPLEX,
