@@ -2475,6 +2475,7 @@ class AsyncSessions(AsyncWatched, AsyncCollection[AsyncSession]):
         dtype: Literal["float16", "bfloat16", "float32", "float64"] | None = None,
         replace: bool | None = None,
         dedicated: bool | None = None,
+        durability: Literal["none", "journal", "journal-sync"] | None = None,
     ) -> AsyncSession:
         """Create a session.
 
@@ -2489,6 +2490,8 @@ class AsyncSessions(AsyncWatched, AsyncCollection[AsyncSession]):
             dtype: Of numbers that are sent without a dtype and meet no tensor. Default: "float32".
             replace: End an existing session with this id first. Default: false.
             dedicated: On a GPU: a process of its own, which no other session can end or delay. Default: false.
+            durability: What outlives its process: nothing; all that was answered, after a power cut up to 50 ms
+                less; all that was answered. Without it the server's default.
         """
         answer: AsyncSession = await self._send(
             Call(
@@ -2502,6 +2505,7 @@ class AsyncSessions(AsyncWatched, AsyncCollection[AsyncSession]):
                     "dtype": dtype,
                     "replace": replace,
                     "dedicated": dedicated,
+                    "durability": durability,
                 },
             )
         )

@@ -73,7 +73,7 @@ class DeadlineExceededError(ServiceError, TimeoutError):
 class BusyError(ServiceError):
     """The server takes nothing more now: try again after `retry_after` seconds."""
 
-    codes = frozenset("busy overloaded shutting_down request_timeout out_of_turn".split())
+    codes = frozenset("busy overloaded recovering shutting_down request_timeout out_of_turn".split())
 
 
 class AuthenticationError(ServiceError, PermissionError):
@@ -104,7 +104,7 @@ class ConflictError(ServiceError):
 
     codes = frozenset(
         "id_in_use poisoned tape_consumed tape_state gradient_registered structure_mismatch sequence_conflict "
-        "unknown_structure precondition_failed idempotency_conflict".split()
+        "unknown_structure precondition_failed idempotency_conflict session_damaged".split()
     )
 
 

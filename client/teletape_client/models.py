@@ -1485,6 +1485,20 @@ class Ready(Model):
     status: Literal["ready"]
 
 
+class Recovered(Model):
+    """The part of a session that its process has brought back from files.
+
+    Attributes:
+        record: The number of the last record of the log.
+        cut_bytes: Bytes after it of a write that was never finished, nor answered.
+        seconds: That it took.
+    """
+
+    record: int
+    cut_bytes: int
+    seconds: float
+
+
 class RunAnswer(ByName):
     """The values of the ids in `fetch`, and the answers of questions.
 
@@ -1535,6 +1549,11 @@ class Session(Model):
         created_at: RFC 3339.
         expires_at: RFC 3339: when it ends if no further request comes.
         ends_at: RFC 3339: when it ends in any case.
+        state: Parked: it has no process, and the next request starts one.
+        why: Why it recovers or is damaged.
+        durability: What outlives its process.
+        disk_bytes: Bytes of its files; in events 0.
+        recovered: What its process has brought back; null: it is the first one.
     """
 
     id: str
@@ -1546,10 +1565,19 @@ class Session(Model):
     created_at: str
     expires_at: str
     ends_at: str
+    state: Literal["starting", "live", "parking", "parked", "waking", "recovering", "damaged", "ended"]
+    why: str | None
+    durability: Literal["none", "journal", "journal-sync"]
+    disk_bytes: int
+    recovered: Recovered | None
     running: Work
     answered: Answered
 
-    _readers: ClassVar[Mapping[str, Reader]] = {"running": Work.read, "answered": Answered.read}
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "recovered": Recovered.read,
+        "running": Work.read,
+        "answered": Answered.read,
+    }
 
 
 class SessionList(Model):

@@ -2470,6 +2470,7 @@ class Sessions(Watched, Collection[Session]):
         dtype: Literal["float16", "bfloat16", "float32", "float64"] | None = None,
         replace: bool | None = None,
         dedicated: bool | None = None,
+        durability: Literal["none", "journal", "journal-sync"] | None = None,
     ) -> Session:
         """Create a session.
 
@@ -2484,6 +2485,8 @@ class Sessions(Watched, Collection[Session]):
             dtype: Of numbers that are sent without a dtype and meet no tensor. Default: "float32".
             replace: End an existing session with this id first. Default: false.
             dedicated: On a GPU: a process of its own, which no other session can end or delay. Default: false.
+            durability: What outlives its process: nothing; all that was answered, after a power cut up to 50 ms
+                less; all that was answered. Without it the server's default.
         """
         answer: Session = self._send(
             Call(
@@ -2497,6 +2500,7 @@ class Sessions(Watched, Collection[Session]):
                     "dtype": dtype,
                     "replace": replace,
                     "dedicated": dedicated,
+                    "durability": durability,
                 },
             )
         )

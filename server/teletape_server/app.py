@@ -59,7 +59,7 @@ from teletape_server.sessions.ended_sessions import Boot
 from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.registry import Registry
 from teletape_server.sessions.starts import Starts
-from teletape_server.sessions.store import Store
+from teletape_server.sessions.store import DiskStore, MemoryStore, Store
 from teletape_server.settings import Settings
 
 ROUTERS: Final = (
@@ -122,7 +122,7 @@ def create_app(
             max_age=settings.max_age,
             run_wait=settings.patience,
             clock=clock,
-            store=store,
+            store=store or session_store(settings, clock()),
         )
         app.state.catalogue = Catalogue(published_store)
         app.state.pool = pool = Pool(
@@ -204,6 +204,11 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     return app
+
+
+def session_store(settings: Settings, now: float) -> Store:
+    """Returns where the sessions of a server are kept; `now`: Unix seconds."""
+    return MemoryStore() if settings.data_dir is None else DiskStore(settings.data_dir, now)
 
 
 def _info(settings: Settings, boot: Boot) -> Info:

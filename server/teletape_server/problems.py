@@ -78,6 +78,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "too_many_sessions": Kind(409, "Too many sessions"),
     "request_timeout": Kind(408, "Request timeout"),
     "session_ended": Kind(410, "Session ended"),
+    "session_damaged": Kind(409, "Session damaged"),
     "length_required": Kind(411, "Length required"),
     "body_too_large": Kind(413, "Body too large"),
     "unsupported_media_type": Kind(415, "Unsupported media type"),
@@ -89,6 +90,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "busy": Kind(429, "Busy"),
     "headers_too_large": Kind(431, "Headers too large"),
     "overloaded": Kind(503, "Server overloaded"),
+    "recovering": Kind(503, "Session recovering"),
     "shutting_down": Kind(503, "Server shutting down"),
 }
 

@@ -13,6 +13,7 @@ from teletape_engine.suggestions import with_nearest
 from teletape_server import setting_values as values
 from teletape_server.auth import Network, is_loopback
 from teletape_server.ipc.confinement import User
+from teletape_server.sessions.record import Durability
 
 
 class SettingsError(ValueError):
@@ -72,7 +73,15 @@ class Settings:
     )
     data_dir: str | None = field(
         default=None,
-        metadata=_setting(values.path, "folder for what outlives the server: published functions", "PATH"),
+        metadata=_setting(values.path, "folder for what outlives the server: sessions, published functions", "PATH"),
+    )
+    durability: str = field(
+        default="auto",
+        metadata=_setting(
+            values.choice("auto", "none", "journal", "journal-sync"),
+            "what of sessions outlives their processes: none, journal, journal-sync; auto: journal with a data folder",
+            "LEVEL",
+        ),
     )
     device: str = field(default="cpu", metadata=_setting(values.device, "device of sessions that name none", "DEVICE"))
     api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(values.keys, "name:key,…", flag=None))
@@ -216,6 +225,8 @@ class Settings:
                 "name:key (several separated by commas), or listen on 127.0.0.1"
             )
 
+        if self.data_dir is None and self.durability in ("journal", "journal-sync"):
+            raise SettingsError(f"--durability {self.durability} needs a folder for the logs: name it, --data-dir")
         if self.tls_key is not None and self.tls_certificate is None:
             raise SettingsError("--tls-key is the key of a certificate, and there is none: name it, --tls-certificate")
         if self.tls_certificate is not None and self.unix is not None:
@@ -234,6 +245,13 @@ class Settings:
         """Whether sessions' processes may serve connections: they can read what comes over them, keys too."""
         is_wanted = self.direct == "on" or (self.direct == "auto" and not self.api_keys)
         return is_wanted and self.frames == "on" and not self.logs_requests
+
+    @property
+    def default_durability(self) -> Durability:
+        """What of a session outlives its process, if it names nothing."""
+        if self.durability == "journal" or (self.durability == "auto" and self.data_dir is not None):
+            return "journal"
+        return "journal-sync" if self.durability == "journal-sync" else "none"
 
     @property
     def most_memory(self) -> int:

@@ -5,15 +5,18 @@ forms       a batch is the same after its way through JSON
 rollback    a batch that fails, and is to roll back, leaves the names and the numbers that were there
 replay      the same batches in another session give the same answers: results, codes, messages
 released    once every name is released and every context ended, no bytes are in use
+file, log   another session goes on bit for bit from what is written down; see `written_down`
 """
 
 import random
 from collections.abc import Iterator, Sequence
+from itertools import cycle
 from typing import Any, Final
 
 import numpy as np
 
 import teletape_wire as wire
+from fuzz import written_down
 from fuzz.sessions import check_alive, encoded, execute, new_session
 from fuzz.target import Finding
 from teletape_engine import commands
@@ -23,6 +26,8 @@ from teletape_engine.errors import ReleasedIdError, TeletapeError
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 
+#: After how many looks the batches of a log are stopped; 0: never.
+_STOPS: Final = (0, 1, 0, 2, 5)
 _KINDS: Final = ("tensor", "slices", "variable", "function", "tape")
 _UNARY: Final = ("neg", "tanh", "exp", "square", "softmax", "identity", "stop_gradient", "zeros_like", "cumsum")
 _BINARY: Final = ("add", "sub", "mul", "div", "maximum", "squared_difference", "less")
@@ -70,6 +75,8 @@ class Sequences:
             outcomes.append(answer if isinstance(answer, str) else "failed" if answer.failure else "executed")
         check_alive(session)
         _check_released(session, batches)
+        written_down.check_file(batches, len(batches) // 2)
+        written_down.check_log(batches, cycle(_STOPS))
         return outcomes
 
     def smaller(self, case: Any) -> Iterator[Any]:

@@ -42,6 +42,7 @@ NOT_LIMITS = {
     "log_level",
     "worker_user",
     "data_dir",
+    "durability",
     "trusted_proxies",
 }
 #: Statuses of problems that name a limit, and codes of other statuses that do.
@@ -70,6 +71,7 @@ NO_LIMIT = {
     "teletape.conformity.checks._PATIENCE": "the wait for an answer in a check of another server",
     "teletape_server.handlers.functions.gradients.numeric._CHUNK_BYTES": "how evaluations are dealt out to chunks",
     "teletape_server.handlers.functions.gradients.per_example._CHUNK_BYTES": "how examples are dealt out to chunks",
+    "teletape_server.durable.disk._MOST_PARTS": "how bytes are dealt out to calls of the system",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",
 }
 LIMIT_NAME = re.compile(r"(?:^|_)(?:MAX|MOST|LIMIT|SECONDS|PATIENCE|BYTES|KEPT)(?:_|$)")

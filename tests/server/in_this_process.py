@@ -16,7 +16,7 @@ from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.app import create_app
 from teletape_server.handlers.methods import METHODS, Request
 from teletape_server.handlers.published.versions import keep_file
-from teletape_server.hosts.protocols import BodyBuffer, HostFacts, Reply, Running, Start
+from teletape_server.hosts.protocols import Beginning, BodyBuffer, HostFacts, Reply, Running, Start
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.settings import Settings
 
@@ -39,6 +39,7 @@ class HostHere:
 
     def __init__(self, session: Session) -> None:
         self.name, self.log_facts = "session", dict[str, str]()
+        self.beginning = Beginning()
         self.session = session
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.running: set[Running] = set()

@@ -127,7 +127,7 @@ def with_fake(test: Callable[[WorkerHost, Sockets, FakeProcess], Awaitable[None]
             opening = asyncio.ensure_future(host.open(START))
             await asyncio.sleep(0)
             assert worker.receive() is not None
-            worker.transmit(*worker.encode(("ready",)))
+            worker.transmit(*worker.encode(("ready", None, 0)))
             await opening
             await test(host, theirs, process)
         finally:

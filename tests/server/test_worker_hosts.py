@@ -472,7 +472,7 @@ def test_a_process_whose_server_is_gone_ends_when_it_sends(monkeypatch: pytest.M
     server.close()
     with contextlib.closing(process):
         with pytest.raises(Ended, match="0"):
-            worker._send(("ready",))
+            worker._send(("ready", None, 0))
         with pytest.raises(Ended, match="0"):
             worker._next_message()
 
@@ -484,7 +484,7 @@ def test_a_process_ends_when_the_server_closes_either_socket_even_while_it_compu
     page, file = Page.new()
     page.close()
     channel.transmit(channel.encode(("open", dataclasses.asdict(START)))[0], [file])
-    assert (channel.receive() or ((), None))[0] == ("ready",)
+    assert (channel.receive() or ((), None))[0] == ("ready", None, 0)
     body = channel.body(len(long()))
     body.view[:] = long()
     channel.transmit(*channel.encode(("do", 1, "batch", BATCH, wire.FRAME_TYPE, True, None), body))

@@ -13,7 +13,8 @@ from teletape_engine.commands import Batch, Id, OnFailure
 from teletape_engine.commands.results import Answer, Facts, Failure, Fetched, Kinds, Result, SlicesArrays, Specs
 from teletape_engine.commands.structure import Repetition
 from teletape_engine.errors import BadCommandError
-from teletape_engine.spec import Spec, dtype_of
+from teletape_engine.recording.values import Literal, untyped
+from teletape_engine.spec import FLOATING, Spec, dtype_of
 from teletape_wire.checksum import crc32
 from teletape_wire.errors import CorruptFrameError, FrameTooLargeError, WireError
 from teletape_wire.frame import (
@@ -22,6 +23,7 @@ from teletape_wire.frame import (
     EXT_INDEX,
     EXT_PAIR,
     EXT_TENSOR,
+    EXT_UNTYPED,
     FACTS,
     FETCHED,
     KINDS,
@@ -66,11 +68,29 @@ def _extension(tensors: list[Array], code: int, data: bytes) -> Any:
         if index < len(tensors):
             return tensors[index]
         raise WireError(f"a command names tensor {index}, the frame has {len(tensors)}")
+    if code == EXT_UNTYPED and len(data) > EXT_INDEX.size:
+        return _untyped(tensors, EXT_INDEX.unpack_from(data)[0], data[EXT_INDEX.size :])
     if code == EXT_COMPLEX and len(data) == EXT_PAIR.size:
         return complex(*EXT_PAIR.unpack(data))
     if code == EXT_BIG and 0 < len(data) <= MAX_INT_BYTES:
         return int.from_bytes(data, "little", signed=True)
     raise WireError(f"unknown msgpack extension {code} with {len(data)} bytes")
+
+
+def _untyped(tensors: list[Array], index: int, name: bytes) -> Literal:
+    """Numbers without a dtype.
+
+    Raises:
+        WireError: There is no such tensor, or its dtype or the other one is none of those that they may have.
+    """
+    numbers = tensors[index] if index < len(tensors) else None
+    alone = {dtype.name.encode(): dtype for dtype in FLOATING}.get(name)
+    if numbers is None or numbers.dtype.name not in ("int64", "uint64", "float64") or alone is None:
+        raise WireError(
+            "numbers without a dtype are a tensor of int64, uint64 or float64, and the name of a dtype of floats; "
+            f"found tensor {index} and {name!r:.40}"
+        )
+    return untyped(numbers, alone)
 
 
 class _Reference(int):

@@ -26,6 +26,7 @@ from teletape_wire.frame import (
     EXT_INDEX,
     EXT_PAIR,
     EXT_TENSOR,
+    EXT_UNTYPED,
     FACTS,
     FETCHED,
     KINDS,
@@ -54,7 +55,8 @@ def _other(table: Table, value: Any) -> Any:
     if kind is Literal:
         number = value.array
         if value.spec.untyped:
-            raise InvalidArgumentError(f"a number without a dtype is sent as JSON alone, found {number!r:.60}")
+            index = EXT_INDEX.pack(table.add(np.asarray(number)))
+            return msgpack.ExtType(EXT_UNTYPED, index + NAMES[value.spec.alone].encode())
         if number.__class__ is float:
             return number
         return (number.real, number.imag) if number.__class__ is complex else (number,)

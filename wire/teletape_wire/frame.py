@@ -28,8 +28,9 @@ PARTS, WITH_OPTIONS = 3, 4
 #: Those of a repeated batch: the table, the structure's number, ids from before, new ids, numbers.
 REPEATED_PARTS: Final = 5
 
-#: msgpack extension types: a tensor's index, a complex number, an integer of more than 64 bits.
-EXT_TENSOR, EXT_COMPLEX, EXT_BIG = 1, 2, 3
+#: msgpack extension types: a tensor's index, a complex number, an integer of more than 64 bits, and numbers without a
+#: dtype: the index of a tensor that has them, and the name of the dtype that they take where they meet no tensor.
+EXT_TENSOR, EXT_COMPLEX, EXT_BIG, EXT_UNTYPED = 1, 2, 3, 4
 EXT_INDEX: Final = struct.Struct("<I")
 EXT_PAIR: Final = struct.Struct("<dd")
 MAX_INT_BYTES: Final = 130  #: No larger integer becomes a float.

@@ -70,7 +70,7 @@ def _id(value: Any) -> Any:
 
 def _input(value: Any) -> Any:
     kind = value.__class__
-    if (kind is int and value >= 0) or (kind is str and value) or kind is np.ndarray:
+    if (kind is int and value >= 0) or (kind is str and value) or kind is np.ndarray or kind is Literal:
         return value
     if kind is float:
         return Literal(value)
@@ -78,7 +78,7 @@ def _input(value: Any) -> Any:
 
 
 def _tensor(value: Any) -> Any:
-    if value.__class__ is np.ndarray:
+    if value.__class__ is np.ndarray or value.__class__ is Literal:
         return value
     if value.__class__ is float:
         return Literal(value)
@@ -220,7 +220,7 @@ def _operand(value: Any) -> Any:
         if len(value) == 2 and all(type(part) in (int, float) for part in value):
             return Literal(complex(*value))
         raise BadCommandError(f"an input in brackets is [number] or [re, im], found {value!r:.60}")
-    if (kind is int and value >= 0) or (kind is str and value) or kind is np.ndarray:
+    if (kind is int and value >= 0) or (kind is str and value) or kind is np.ndarray or kind is Literal:
         return value
     raise BadCommandError(f"an input is an id, a number or a tensor, found {value!r:.60}")
 

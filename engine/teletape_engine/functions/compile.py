@@ -81,21 +81,39 @@ def definitions(function: Function) -> tuple[commands.DefineFunction, ...]:
 
     Their ids are f0, f1, …; call sites in the program that wrote it are left out.
     """
-    ids: dict[Function, str] = {}
-    defined: list[commands.DefineFunction] = []
+    defined = Definitions()
+    defined.id_of(function)
+    return tuple(defined.commands)
 
-    def define(of: Function) -> str:
-        if of not in ids:
+
+class Definitions:
+    """The commands that define functions in a session that has nothing, each once, as f0, f1, ….
+
+    Args:
+        call_sites: Whether the steps keep their call sites in the program that wrote them.
+
+    Attributes:
+        commands: Of the functions of `id_of`, each after those that it calls.
+    """
+
+    def __init__(self, *, call_sites: bool = False) -> None:
+        self.commands: list[commands.DefineFunction] = []
+        self._call_sites = call_sites
+        self._ids: dict[Function, str] = {}
+
+    def id_of(self, function: Function) -> str:
+        """The id of a function, which is defined now if it was not before."""
+        if function not in self._ids:
             steps = []
-            for step in of.steps:
-                steps.append(_renamed(step.command, iter([define(inner) for inner in step.functions])))
-            ids[of] = f"f{len(ids)}"
-            dtype = None if of.dtype is None else of.dtype.name
-            defined.append(commands.DefineFunction(ids[of], of.inputs, tuple(steps), of.outputs, dtype))
-        return ids[of]
-
-    define(function)
-    return tuple(defined)
+            for step in function.steps:
+                command = step.command
+                if not self._call_sites or step.functions:
+                    command = _renamed(command, iter([self.id_of(inner) for inner in step.functions]))
+                steps.append(command)
+            name = self._ids[function] = f"f{len(self._ids)}"
+            dtype = None if function.dtype is None else function.dtype.name
+            self.commands.append(commands.DefineFunction(name, function.inputs, tuple(steps), function.outputs, dtype))
+        return self._ids[function]
 
 
 def _renamed(command: Any, names: Iterator[str]) -> Command:

@@ -180,10 +180,11 @@ class Variable:
         trainable: Whether tapes watch it when it is read.
         name: A label for people.
         owner: A weak reference to the program's own object for the variable, if there is any.
+        serial: Its number among the variables that its session has made; 0: it has none.
         changing: The value while `change` has it; there is no `value` then.
     """
 
-    __slots__ = ("__weakref__", "changing", "name", "owner", "trainable", "uid", "value", "version")
+    __slots__ = ("__weakref__", "changing", "name", "owner", "serial", "trainable", "uid", "value", "version")
 
     def __init__(self, value: Any, *, trainable: bool, name: str | None = None, uid: Uid | None = None) -> None:
         self.value = value
@@ -191,7 +192,7 @@ class Variable:
         self.owner: Callable[[], Any] | None = None
         self.changing: Any = None
         self.trainable = trainable
-        self.version = 0
+        self.version = self.serial = 0
         self.uid = new_uid() if uid is None else uid
 
     @property

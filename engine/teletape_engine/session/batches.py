@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from teletape_engine import commands, object_bytes
@@ -22,16 +23,21 @@ from teletape_engine.session.handlers import HANDLERS
 from teletape_engine.session.names import Replacements
 from teletape_engine.session.state import MAIN, State
 
+#: The failures of a batch that runs for the first time.
+NOTHING_FAILED: Final[Mapping[int, Failure]] = MappingProxyType({})
 _REPORTED: Final = 16  #: Commands between two reports of progress.
 
 
-def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answer:
+def run_batch(
+    state: State, batch: Batch, cancelled: Callable[[], bool], recorded: Mapping[int, Failure] = NOTHING_FAILED
+) -> Answer:
     """Executes the commands one after the other, and the releases.
 
     Args:
         state: Of the session.
         batch: The batch.
         cancelled: As of `Session.execute`.
+        recorded: Failures by the command's position: these commands fail so, and do not run.
     """
     due = last_mentions(batch)
     rollback, by_strand = batch.on_failure is OnFailure.ROLLBACK, batch.on_failure is OnFailure.STRAND
@@ -61,6 +67,8 @@ def run_batch(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answ
                     raise CancelledError("the batch was cancelled")
             except Exception as error:
                 failure = failures[strand] = _failure(state, index, command, error)
+        if failure is None and index in recorded:
+            failure = failures[strand] = recorded[index]
         if failure is None or command.structural:
             try:
                 if batch.replace:

@@ -5,7 +5,7 @@ An answer is kept until the client's next batch, its end, or as long as `forget_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -152,6 +152,28 @@ class Clients:
             if entry.old:
                 entry.forget()
             entry.old = True
+
+    def written(self) -> dict[str, Any]:
+        """The places of all clients, as JSON-able data for `read`."""
+        clients = [[number, entry.seq, entry.nonce.hex(), entry.old] for number, entry in self._clients.items()]
+        return {"last": [*self._last], "clients": clients}
+
+    def read(self, written: Mapping[str, Any], answers: Mapping[int, Answer]) -> None:
+        """Takes the places of `written`, and the answers of `kept_answers`, as far as they are kept."""
+        self._last = [*written["last"]]
+        for number, seq, nonce, old in written["clients"]:
+            answer = answers.get(number)
+            nbytes = 0 if answer is None else sum([array.nbytes for array in _arrays(answer)])
+            self._clients[number] = _Client(seq, bytes.fromhex(nonce), answer, nbytes, old)
+
+    def kept_answers(self) -> dict[int, Answer]:
+        """The last answers that are kept, by client."""
+        return {number: entry.answer for number, entry in self._clients.items() if entry.answer is not None}
+
+    @property
+    def last_named(self) -> int:
+        """The highest number that a caller has chosen."""
+        return self._last[0]
 
     def kept_results(self) -> list[tuple[Result, ...]]:
         """The results that are kept, for each client."""

@@ -259,6 +259,15 @@ class Names:
             if isinstance(entry, Entry):
                 entry.close()
 
+    def written_names(self) -> dict[str, list[Any]]:
+        """The ids that named something, as JSON-able data for `read_names`."""
+        return {"released": [*self.released], "highest": [[*pair] for pair in self._highest.items()]}
+
+    def read_names(self, written: Mapping[str, list[Any]]) -> None:
+        """Adds the ids of `written_names`."""
+        self.released.update(dict.fromkeys(written["released"]))
+        self._highest.update(dict(written["highest"]))
+
     def things(self) -> Iterator[Any]:
         """What ids name, and what they named until the batch replaced it, if that can come back."""
         yield from self.entries.values()

@@ -5,7 +5,8 @@ All changes are batches given to `execute`, so that a record of the batches is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Batch, DefineFunction, Id, Input, Repetition
-from teletape_engine.commands.results import Answer
+from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.explain.calls import explain_call
 from teletape_engine.explain.reasons import Outcome
@@ -25,6 +26,9 @@ from teletape_engine.recording.values import Literal, Value, Variable
 from teletape_engine.session.batches import broken_off, run_batch
 from teletape_engine.session.entries import Entry, Poison, facts
 from teletape_engine.session.repetitions import Repetitions
+from teletape_engine.session.snapshot import moved, plain, putting, taking
+from teletape_engine.session.snapshot.moved import Moved
+from teletape_engine.session.snapshot.plain import Snapshot
 from teletape_engine.session.state import State, sent_call_site
 from teletape_engine.spec import Spec, weak_dtype
 
@@ -76,6 +80,7 @@ class Session:
         progress: Progress = no_progress,
         budget: TimeBudget | None = None,
         explain: bool = False,
+        recorded: Sequence[Failure] = (),
     ) -> Answer:
         """Runs a batch. A batch that repeats its client's last one is not run again: the kept answer is returned.
 
@@ -91,6 +96,7 @@ class Session:
             budget: The batch's time: an op that would take longer than what is left fails before it begins. None: there
                 is no limit.
             explain: Whether the answer says why derivatives are none, from structure (`Kinds.why`).
+            recorded: Failures of the batch when it ran before: these commands fail so again, and do not run.
 
         Raises:
             UnknownIdError: The batch's client is not attached.
@@ -109,10 +115,10 @@ class Session:
             state.monitor.begin(cancelled, progress, len(commands), budget)
             state.explains, state.index, state.results, state.failures = explain, 0, [], {}
             try:
-                answer = self._repetitions.run(batch, cancelled)
+                answer = None if recorded else self._repetitions.run(batch, cancelled)
                 if answer is None:
                     whole = batch.batch() if isinstance(batch, Repetition) else batch
-                    answer = run_batch(state, whole, cancelled)
+                    answer = run_batch(state, whole, cancelled, {failure.index: failure for failure in recorded})
             except Exception as error:  # the batch may have changed something: a retry must not run it again
                 answer = broken_off(state, batch.batch() if isinstance(batch, Repetition) else batch, error)
         if batch.client:
@@ -128,6 +134,53 @@ class Session:
         """Ends the keeping of clients' answers that were kept at the last call already: call it from time to time."""
         self._state.clients.forget_old_answers()
 
+    # --------------------------------------------------------------------------------------------------- written down
+    def obstacle(self) -> str:
+        """Why `snapshot` cannot be called now: what is alive in the session; empty: it can."""
+        return plain.obstacle(self._state)
+
+    def snapshot(self) -> Snapshot:
+        """What the session has, as plain data; there is no `obstacle`."""
+        return taking.take(self._state)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Gives this session, which has nothing, what a snapshot has: it goes on as the one that it was taken of."""
+        putting.put(self._state, snapshot)
+
+    def moved(self, batch: Batch | Repetition, failures: Sequence[Failure]) -> list[Moved]:
+        """What commands of the last batch may have changed before they failed; see `moved.moved`."""
+        return moved.moved(self._state, batch.batch() if isinstance(batch, Repetition) else batch, failures)
+
+    def patch(self, rows: Sequence[Moved]) -> None:
+        """Makes variables and tapes what they are in `moved`."""
+        moved.patch(self._state, rows)
+
+    def digest(self, most: int) -> int | None:
+        """A checksum of the variables' values, in the order of their ids; None: they have more bytes than `most`."""
+        return plain.digest(self._state, most)
+
+    @property
+    def batches(self) -> int:
+        """How many batches were executed."""
+        return self._state.batches
+
+    @contextmanager
+    def without_limit(self) -> Iterator[None]:
+        """A block in which arrays may take any memory: what fitted once is done again."""
+        memory = self._state.memory
+        limit, memory.limit, memory.ceiling = memory.limit, None, float("inf")
+        try:
+            yield
+        finally:
+            memory.limit, memory.ceiling = limit, float("inf") if limit is None else limit
+            memory.count()
+
+    @property
+    def last_client(self) -> int:
+        """The highest client number that a caller has chosen."""
+        return self._state.clients.last_named
+
+    # ----------------------------------------------------------------------------------------------------- facts
     def describe(self, name: Id) -> dict[str, Any]:
         """What an id names, as JSON-able facts with `id` and `kind`.
 
@@ -149,14 +202,14 @@ class Session:
         return entry.__class__, entry.dense if isinstance(entry, SlicesValue) else entry.spec
 
     def version_of(self, name: Id) -> tuple[int, int]:
-        """A variable's uid, which no other thing of the session has ever had, and its version.
+        """A variable's number, which no other variable of the session has ever had, and its version.
 
         Raises:
             UnknownIdError, ReleasedIdError, PoisonedError: The id names nothing.
             InvalidArgumentError: It names no variable.
         """
         variable = self._state.find(name, Variable)
-        return variable.uid, variable.version
+        return variable.serial, variable.version
 
     def typed_inputs(self, function: Id, inputs: Sequence[Input]) -> list[int | str | np.ndarray[Any, Any]]:
         """The inputs of a function, numbers and untyped lists as arrays of the dtypes that they take in it.

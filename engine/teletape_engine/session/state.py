@@ -101,6 +101,7 @@ class State(Names):
         repetitions: What is remembered of the structures of batches.
         clock: Returns seconds; None: the host has no clock for it.
         timing: The times of the batch's commands, if they are wanted.
+        variables_made: How many variables commands have made, also those that have ended.
 
     Raises:
         UnimplementedError: There is no such device here.
@@ -137,6 +138,7 @@ class State(Names):
         self._contexts: dict[Id, Executor] = {}  # that used last is last
         self._most_contexts = MOST_CONTEXTS
         self.current = self.context(MAIN)
+        self.variables_made = 0
         self.fetches: list[Value] | None = None
         self.repetitions: Remembered | None = None
 

@@ -6,10 +6,10 @@ import dataclasses
 import hashlib
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
-from typing import Final, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, TeletapeError
+from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, TeletapeError, tree
 from teletape_server.handlers.methods import TIME_LIMIT, Request, Result
 
 MAX_KEYS: Final = 100_000  # within the window; each takes 300 to 550 bytes without its reply
@@ -174,6 +174,17 @@ class ReplyStore(Generic[Reply]):
         self.nbytes -= entry.length
         self._entries[key] = entry._replace(reply=None, length=0)
 
+    def all(self) -> list[tuple[str, Entry[Reply]]]:
+        """Returns what is known under each key, the oldest first."""
+        return [*self._entries.items()]
+
+    def add(self, key: str, entry: Entry[Reply]) -> None:
+        """Takes what is known under a key; the entries come in the order in which they are forgotten."""
+        self._entries[key] = entry
+        if entry.reply is not None:
+            self._with_reply.append(key)
+            self.nbytes += entry.length
+
     def _forget(self, now: float) -> None:
         while self._entries:
             key, entry = next(iter(self._entries.items()))
@@ -209,7 +220,9 @@ class Once:
     """
 
     def __init__(self, window: float) -> None:
+        self._window = window
         self._replies: ReplyStore[Result | Refusal] = ReplyStore(window)
+        self._stored: list[Any] | None = None
 
     def run(
         self, key: str | None, method: str, request: Request, run: Callable[[str, Request], Result]
@@ -235,12 +248,46 @@ class Once:
             result = run(method, request)
         except TeletapeError as error:
             refusal = Refusal(type(error), error.message, error.details)
-            self._replies.store(key, digest, refusal, len(repr(refusal)), _time_now(request))
+            self._store(key, digest, refusal, len(repr(refusal)), _time_now(request))
             raise
         # As bytes: the result's buffers are views of arrays, which would be kept alive.
         result = Result(result.content_type, [b"".join(result.buffers)], result.length, result.facts)
-        self._replies.store(key, digest, result, result.length, _time_now(request))
+        self._store(key, digest, result, result.length, _time_now(request))
         return result
+
+    def _store(self, key: str, digest: bytes, reply: Result | Refusal, length: int, now: float) -> None:
+        self._replies.store(key, digest, reply, length, now)
+        self._stored = _row(key, Entry(digest, now + self._window, reply, length))
+
+    # --------------------------------------------------------------------------------------------------- written down
+    def take_stored(self) -> list[Any] | None:
+        """Returns the row of the reply that was stored since the last call; None: none was."""
+        row, self._stored = self._stored, None
+        return row
+
+    def written(self) -> list[list[Any]]:
+        """Returns the rows of all that is known, for `read`: JSON-able data, in which bytes may be."""
+        return [_row(key, entry) for key, entry in self._replies.all()]
+
+    def read(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Takes rows of `written` and `take_stored`, in their order."""
+        for key, digest, until, length, reply in rows:
+            self._replies.add(key, Entry(digest, until, None if reply is None else _reply(*reply), length))
+
+
+def _row(key: str, entry: Entry[Result | Refusal]) -> list[Any]:
+    reply: list[Any] | None = None
+    if isinstance(entry.reply, Result):
+        reply = ["", entry.reply.content_type, b"".join(entry.reply.buffers), dict(entry.reply.facts)]
+    elif entry.reply is not None:
+        reply = [entry.reply.cls.code, entry.reply.message, b"", dict(entry.reply.details)]
+    return [key, entry.digest, entry.until, entry.length, reply]
+
+
+def _reply(code: str, text: str, body: bytes, facts: Mapping[str, Any]) -> Result | Refusal:
+    if code:
+        return Refusal(tree().get(code, TeletapeError), text, facts)
+    return Result(text, [body], len(body), facts)
 
 
 def _time_now(request: Request) -> float:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from teletape_engine.arrays.cpu import DeviceFacts
+from teletape_server.durable.folders import OpenLog
 from teletape_server.hosts.loans import Lender, LendingSession, Loan
 from teletape_server.hosts.running import HostGone as HostGone
 from teletape_server.hosts.running import Reply as Reply
@@ -47,6 +48,7 @@ class HostFacts(NamedTuple):
         frames: That have run.
         lent: Connections that are lent to it.
         durations: Of the requests that have run, from when they came to the host.
+        written: The number of the last record in the session's log.
         answered: How long the requests took that the host has read and answered itself, by their labels.
     """
 
@@ -59,7 +61,20 @@ class HostFacts(NamedTuple):
     frames: int = 0
     lent: int = 0
     durations: Durations = Durations()
+    written: int = 0
     answered: Mapping[Label, Durations] = MappingProxyType({})
+
+
+class Beginning(NamedTuple):
+    """What a host had when it was open.
+
+    Attributes:
+        recovered: What it has brought back from a log: `record`, `cut_bytes`, `seconds`; None: nothing.
+        last_client: The highest number of a client that a caller has chosen.
+    """
+
+    recovered: Mapping[str, Any] | None = None
+    last_client: int = 0
 
 
 class Host(Protocol):
@@ -118,6 +133,10 @@ class Host(Protocol):
             is_stopping: Whether that is so because the server stops, which their callers are told.
         """
 
+    @property
+    def beginning(self) -> Beginning:
+        """What the host had when it was open."""
+
     def facts(self) -> HostFacts:
         """Returns what is known of the session's work; that costs no message."""
 
@@ -162,6 +181,7 @@ class Start:
         idempotency_window: Seconds for which an Idempotency-Key is known.
         dedicated: Whether it gets a process of its own on a GPU; on the CPU it has one.
         resets: Whether nothing of a request is there for the next one.
+        log: What the session's requests are written to; None: nothing of it outlives the host.
     """
 
     device: str
@@ -172,6 +192,12 @@ class Start:
     idempotency_window: float = 3600.0
     dedicated: bool = False
     resets: bool = False
+    log: OpenLog | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Returns what the process gets of this."""
+        facts = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "log"}
+        return {**facts, "durable": None if self.log is None else self.log.facts}
 
 
 class Hosts(Protocol):

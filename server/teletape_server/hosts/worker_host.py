@@ -1,9 +1,11 @@
-"""The front's side of one worker process: sends it requests, receives progress and replies, and ends it."""
+"""The front's side of one worker process: sends it requests, receives progress and replies, and ends it.
+
+Long because all messages of the process are here, and what follows from each.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import time
 from collections import deque
@@ -12,8 +14,9 @@ from functools import partial
 from typing import Any, Final
 
 from teletape_engine.errors import TeletapeError, tree
+from teletape_server.durable.folders import OpenLog
 from teletape_server.hosts.loans import Lender, LendingSession, Loan, Loans
-from teletape_server.hosts.protocols import BodyBuffer, HostFacts, HostGone, Reply, Running, Start
+from teletape_server.hosts.protocols import Beginning, BodyBuffer, HostFacts, HostGone, Reply, Running, Start
 from teletape_server.hosts.reaper import ProcessOfHost, Reaper
 from teletape_server.hosts.watchdog import Ending, Watchdog, died
 from teletape_server.ipc.channel import Channel, close_files, is_full
@@ -79,6 +82,9 @@ class WorkerHost:
         self._sent_at = 0.0  # when the last unanswered request was sent, on the monotonic clock
         self._loans: Loans | None = None  # from `open` on
         self._facts = HostFacts()
+        self._log: OpenLog | None = None
+        self._suspended: asyncio.Future[bool] = self._loop.create_future()
+        self.beginning = Beginning()
         self._reaper = Reaper(process)
         self.gone = self._reaper.gone
         for sock, on_readable in zip(sockets, (self._on_readable, self._on_sign_of_life), strict=True):
@@ -96,7 +102,9 @@ class WorkerHost:
         page, file = Page.new()
         self._loans = Loans(page, self._send_files, self._begin_lent, lambda: self._watchdog.began)
         self._watchdog.time_limit, self._watchdog.needs_cpu = start.time_limit, start.device == "cpu"
-        self._send_files(("open", dataclasses.asdict(start)), [file])
+        self._log = start.log
+        files = [] if start.log is None else start.log.files(file)
+        self._send_files(("open", start.facts()), [file, *files])
         await self._opened
 
     def body_buffer(self, length: int) -> MessageBody:
@@ -159,6 +167,7 @@ class WorkerHost:
             page.frames,
             len(self._loans),
             page.durations,
+            page.written,
             self._loans.answered,
         )
         return self._facts
@@ -183,8 +192,15 @@ class WorkerHost:
             await self._loans.recall()
 
     async def suspend(self) -> bool:
-        """Does nothing: the process keeps nothing that another one could go on with. See `Host`."""
-        return False
+        """Lets the process write down what the session has, and ends it; see `Host`."""
+        if self._log is None:
+            return False
+        if not self._closing:
+            self._send(("suspend",))
+            waited: list[asyncio.Future[Any]] = [self._suspended, self.ended]
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        await self.end(Ending(Reason.SHUTDOWN, "its session was set aside"))
+        return True
 
     def cancel(self, *, is_stopping: bool = False) -> None:
         """Cancels every unanswered request, with one message: the process must not see only the first; see `Host`."""
@@ -347,7 +363,15 @@ class WorkerHost:
                 self._loans.on_returned(id, unsent)
             case ("reclaimed", id) if self._loans is not None:
                 self._loans.on_dropped(id)
-            case ("ready",):
+            case ("checkpointed", number) if self._log is not None:
+                try:
+                    self._send_files(("files", number + 1), self._log.advance(number))
+                except OSError as error:
+                    log.warning("%s: the files of its next log could not be opened: %s", self.name, error)
+            case ("suspended", is_base):
+                self._suspended.set_result(is_base)
+            case ("ready", recovered, last_client):
+                self.beginning = Beginning(recovered, last_client)
                 self._opened.set_result(None)
             case ("failed", code, text, details):
                 self._opened.set_exception(tree().get(code, TeletapeError)(text, **details))

@@ -56,6 +56,13 @@ class NewSession(Body):
     dedicated: Annotated[
         bool, Field(description="On a GPU: a process of its own, which no other session can end or delay")
     ] = False
+    durability: Annotated[
+        Literal["none", "journal", "journal-sync"] | None,
+        Field(
+            description="What outlives its process: nothing; all that was answered, after a power cut up to 50 ms "
+            "less; all that was answered. Without it the server's default"
+        ),
+    ] = None
 
 
 class Extension(Body):
@@ -100,6 +107,14 @@ class Answered(BaseModel):
     p99_seconds: Annotated[float | None, Field(description="The same of 99 %; both are estimates from a histogram")]
 
 
+class Recovered(BaseModel):
+    """The part of a session that its process has brought back from files."""
+
+    record: Annotated[int, Field(description="The number of the last record of the log")]
+    cut_bytes: Annotated[int, Field(description="Bytes after it of a write that was never finished, nor answered")]
+    seconds: Annotated[float, Field(description="That it took")]
+
+
 class Session(BaseModel):
     """A live session."""
 
@@ -115,6 +130,16 @@ class Session(BaseModel):
     created_at: Annotated[str, Field(description="RFC 3339")]
     expires_at: Annotated[str, Field(description="RFC 3339: when it ends if no further request comes")]
     ends_at: Annotated[str, Field(description="RFC 3339: when it ends in any case")]
+    state: Annotated[
+        Literal["starting", "live", "parking", "parked", "waking", "recovering", "damaged", "ended"],
+        Field(description="parked: it has no process, and the next request starts one"),
+    ]
+    why: Annotated[str | None, Field(description="Why it recovers or is damaged")]
+    durability: Annotated[Literal["none", "journal", "journal-sync"], Field(description="What outlives its process")]
+    disk_bytes: Annotated[int, Field(description="Bytes of its files; in events 0")]
+    recovered: Annotated[
+        Recovered | None, Field(description="What its process has brought back; null: it is the first one")
+    ]
     running: Work
     answered: Answered
 

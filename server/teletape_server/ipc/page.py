@@ -20,7 +20,8 @@ SLOTS: Final = 64  #: Connections that a session's process has at the same time,
 _WORD: Final = 8  # bytes of a number, in the system's form and aligned: each is written at once
 _DURATIONS: Final = 1 + BUCKETS  # words of durations: the sum, and the counts
 
-_BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _ALL = range(7)  # words of the page; the last begins durations
+#: Words of the page; the last begins durations.
+_BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _WRITTEN, _SYNCED, _ALL = range(9)
 _FACTS: Final = _ALL + _DURATIONS  # words before the first slot
 _RUNNING, _COUNT, _ANSWERING, _WORKED, _PREFIX = range(5)  # words of a slot; the last begins the request's first bytes
 _LENT: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
@@ -92,6 +93,24 @@ class Page:
     def frames(self) -> int:
         """How many frames have run."""
         return self._numbers[_FRAMES]
+
+    @property
+    def written(self) -> int:
+        """The number of the last record of the session's log."""
+        return self._numbers[_WRITTEN]
+
+    @written.setter
+    def written(self, number: int) -> None:
+        self._numbers[_WRITTEN] = number
+
+    @property
+    def synced(self) -> int:
+        """The number of the last record that would survive a power cut; both sides write it."""
+        return self._numbers[_SYNCED]
+
+    @synced.setter
+    def synced(self, number: int) -> None:
+        self._numbers[_SYNCED] = max(number, self._numbers[_SYNCED])
 
     @property
     def durations(self) -> Durations:

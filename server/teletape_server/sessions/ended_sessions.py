@@ -87,6 +87,26 @@ class EndedSessions:
         )
 
 
+def recovering(id: str) -> Problem:
+    """Returns the problem of a request whose host has ended: another one goes on with the session."""
+    return Problem(
+        "recovering",
+        f"the process of the session {id!r} has ended, and another one goes on with it: what was answered is there. "
+        "Send the request again; under its Idempotency-Key, or as a frame with its number and nonce, it is not "
+        "executed twice",
+        headers={"Retry-After": "1"},
+    )
+
+
+def damaged(id: str, why: str) -> Problem:
+    """Returns the problem of a session that cannot be brought back."""
+    return Problem(
+        "session_damaged",
+        f"the session {id!r} cannot go on: {why}. Its files are as they were; whoever runs the server can save its "
+        "values",
+    )
+
+
 def session_ended(id: str, ended: Ended, *, is_run: bool = False) -> Problem:
     """Returns the problem of a session that has ended; `is_run`: it was a single request's."""
     time = timestamp(ended.time)

@@ -7,8 +7,9 @@ import itertools
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
+from teletape_server.durable.folders import OpenLog
 from teletape_server.hosts.loans import Lender, Loan
-from teletape_server.hosts.protocols import BodyBuffer, Host, HostFacts, Reply, Running
+from teletape_server.hosts.protocols import Beginning, BodyBuffer, Host, HostFacts, Reply, Running
 from teletape_server.hosts.running import UnderWay
 from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Lease, Times
@@ -42,7 +43,10 @@ class SessionEntry:
         owner, id: Whose it is, and its name.
         host: Where it runs; None: nowhere. `wake` starts one.
         lease: When it ends; `note_facts` brings it up to date.
+        log: The log that its host writes; None: there is none.
         waking: The start of a host; None: none starts.
+        parking: The end of a host whose session is parked; None: none ends so.
+        recovered: What the last host has brought back; see `Beginning`.
         problems: Number of requests that were answered with a problem.
         last_problem: The last of these problems.
         receiving: Number of requests whose body is being received.
@@ -57,7 +61,11 @@ class SessionEntry:
         self.owner, self.id = record.key
         self.host: Host | None = None
         self._start, self._clock = start, clock
+        self.log: OpenLog | None = None
         self.waking: asyncio.Task[Host] | None = None
+        self.parking: asyncio.Task[None] | None = None
+        self.recovered: Mapping[str, Any] | None = None
+        self._deaths, self._died_at, self._next_try = 0, -1, 0.0
         self._stopped: Problem | None = None
         self.lease = Lease(record.terms, clock())
         self._answers = 0
@@ -89,6 +97,25 @@ class SessionEntry:
             return await self._start(self)
         finally:
             self.waking = None
+
+    def begin(self, beginning: Beginning) -> None:
+        """Notes what a new host had when it was open."""
+        self.recovered = beginning.recovered
+        if beginning.last_client:
+            self.client_numbers = itertools.count(beginning.last_client + 2, 2)
+
+    def note_death(self, written: int) -> int:
+        """Notes that a host died after a record of the log; returns how many have died there, one after the other."""
+        self._deaths = self._deaths + 1 if written == self._died_at else 1
+        self._died_at = written
+        return self._deaths
+
+    def may_try(self, now: float) -> bool:
+        """Returns whether a recovery may be tried again now; the pauses grow to half a minute."""
+        if now < self._next_try:
+            return False
+        self._next_try = now + min(2.0**self._deaths, 30.0)
+        return True
 
     def stop_waking(self, why: Problem) -> None:
         """Ends the start of a host; whoever waits for it gets this problem."""

@@ -21,6 +21,7 @@ class Phase(enum.StrEnum):
     PARKED = "parked"  #: It has no host; what it has is written down, and the next request wakes it.
     WAKING = "waking"  #: Another host starts with what is written down; requests wait.
     RECOVERING = "recovering"  #: Its host has ended unexpectedly, and another one starts; requests wait.
+    DAMAGED = "damaged"  #: It cannot be brought back from what is written down, which stays as it is.
     ENDED = "ended"  #: It is over, for a reason.
 
 
@@ -30,8 +31,10 @@ FOLLOWING: Final[Mapping[Phase, frozenset[Phase]]] = {
     Phase.LIVE: frozenset({Phase.PARKING, Phase.RECOVERING}),
     Phase.PARKING: frozenset({Phase.PARKED, Phase.LIVE, Phase.RECOVERING}),
     Phase.PARKED: frozenset({Phase.WAKING}),
-    Phase.WAKING: frozenset({Phase.LIVE, Phase.PARKED}),  # parked: no host could be started, and nothing is lost
-    Phase.RECOVERING: frozenset({Phase.LIVE}),
+    #: Parked: no host could be started, and nothing is lost.
+    Phase.WAKING: frozenset({Phase.LIVE, Phase.PARKED, Phase.DAMAGED}),
+    Phase.RECOVERING: frozenset({Phase.LIVE, Phase.DAMAGED}),
+    Phase.DAMAGED: frozenset(),
     Phase.ENDED: frozenset(),
 }
 
@@ -42,13 +45,15 @@ class State(NamedTuple):
     Attributes:
         phase: Where it is in its life.
         reason: Why it has ended; None: it has not.
+        why: Why it recovers or is damaged, for people.
     """
 
     phase: Phase
     reason: Reason | None = None
+    why: str = ""
 
-    def then(self, phase: Phase) -> State:
-        """Returns the state that follows; `end` returns the last one.
+    def then(self, phase: Phase, why: str = "") -> State:
+        """Returns the state that follows, for a reason; `end` returns the last one.
 
         Raises:
             ValueError: That phase does not follow this one.
@@ -56,7 +61,7 @@ class State(NamedTuple):
         if phase not in FOLLOWING[self.phase]:
             allowed = ", ".join(sorted(FOLLOWING[self.phase])) or "nothing"
             raise ValueError(f"a session cannot go from {self.phase} to {phase}: {allowed} may follow, or the end")
-        return State(phase)
+        return State(phase, why=why)
 
     def end(self, reason: Reason) -> State:
         """Returns the last state.

@@ -14,6 +14,9 @@ from teletape_server.sessions.lifecycle import BEGINNING, State
 Key: TypeAlias = tuple[str, str]  #: Owner and id of a session.
 
 
+Durability: TypeAlias = Literal["none", "journal", "journal-sync"]
+
+
 class SessionLimits(NamedTuple):
     """What a session was created with, and keeps.
 
@@ -39,7 +42,7 @@ class SessionRecord:
         limits: What it may use.
         created: Unix seconds.
         terms: When it ends.
-        durability: What outlives its host: nothing.
+        durability: What outlives its host: nothing; every request that was answered, short of a power cut; every one.
         epoch: How many hosts it has had.
         state: Where it is in its life.
         is_run: Whether it is for requests without a session: no listing shows it, and nothing of a request stays in it.
@@ -52,7 +55,7 @@ class SessionRecord:
     limits: SessionLimits
     created: float
     terms: Terms
-    durability: Literal["none"] = "none"
+    durability: Durability = "none"
     epoch: int = 0
     state: State = BEGINNING
     is_run: bool = False

@@ -1,4 +1,7 @@
-"""The sessions of this server: who owns them, how they begin and end, and their requests' way to a host."""
+"""The sessions of this server: who owns them, how they begin, go on and end, and their requests' way to a host.
+
+Long because all that changes the state of a session is here, in the one order that holds for all of it.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,28 @@ import asyncio
 import logging
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from teletape_engine.errors import TeletapeError
+from teletape_server.durable.folders import OpenLog
+from teletape_server.durable.records import SessionDamagedError
 from teletape_server.hosts.protocols import Host, HostGone, Running
 from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.hosts.watchdog import Ending
 from teletape_server.ipc.leases import Reason, Terms
 from teletape_server.problems import Problem, shutting_down
 from teletape_server.sessions.counted_bodies import Bodies, CountedBody
-from teletape_server.sessions.ended_sessions import Boot, Ended, EndedSessions, session_ended
+from teletape_server.sessions.ended_sessions import Boot, Ended, EndedSessions, damaged, recovering, session_ended
 from teletape_server.sessions.entry import SessionEntry as SessionEntry
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.places import Places
 from teletape_server.sessions.quotas import Quota
-from teletape_server.sessions.record import Key, SessionLimits, SessionRecord, new_uid
+from teletape_server.sessions.record import Durability, Key, SessionLimits, SessionRecord, new_uid
 from teletape_server.sessions.runs import IDLE_SECONDS, Runs
 from teletape_server.sessions.starts import Starts
 from teletape_server.sessions.store import MemoryStore, Store
@@ -35,6 +42,8 @@ _SWEEP_SECONDS: Final = 1.0
 _CANCEL_SECONDS: Final = 1.0  # in which cancelled requests may stop when the server ends
 
 _FAULTS: Final = (Reason.WORKER_DIED, Reason.STUCK, Reason.DEADLINE)
+_BROUGHT_BACK: Final = (Phase.WAKING, Phase.RECOVERING)
+_MOST_DEATHS: Final = 2  # of hosts at one record, after which a session counts as damaged
 
 log = logging.getLogger("teletape")
 
@@ -81,7 +90,7 @@ class Registry:
         self.bodies = Bodies(quota)
         self._places = Places(quota, lambda: [*self.all(), *self._starting.values()])
         self._created = 0
-        self._spent: defaultdict[str, Spent] = defaultdict(Spent)  # by owner, of sessions that have ended
+        self._spent: defaultdict[str, Spent] = defaultdict(Spent)  # by owner, of hosts that have ended
 
     # ------------------------------------------------------------------------------------------------------- creating
     async def create(
@@ -93,6 +102,7 @@ class Registry:
         memory_limit: int | None,
         dtype: str = "float32",
         dedicated: bool = False,
+        durability: Durability = "none",
     ) -> tuple[SessionEntry, bool]:
         """Returns a new session, or the existing one with that id if it is the same; and whether it is new.
 
@@ -103,6 +113,7 @@ class Registry:
             memory_limit: Bytes that its arrays may take; None: the server's limit.
             dtype: Of numbers without one that meet no tensor.
             dedicated: Whether a new session on a GPU gets a process of its own.
+            durability: What of a new session outlives its host; see `SessionRecord`.
 
         Raises:
             Problem: id_in_use, unknown_device, too_many_sessions, overloaded, invalid_request, shutting_down.
@@ -117,7 +128,7 @@ class Registry:
             if (ending := self._places.to_end(owner, self.all(), self.clock())) is not None:
                 self._end_soon(ending[0], Reason.ROOM, ending[1])
             self._places.admit(owner)
-            entry = self._new(key, device, SessionLimits(limit, dtype, dedicated))
+            entry = self._new(key, device, SessionLimits(limit, dtype, dedicated), durability=durability)
         if entry.record.state.phase is Phase.STARTING:
             await entry.wake()
         if not is_new:
@@ -179,11 +190,19 @@ class Registry:
             raise shutting_down()
 
     # ----------------------------------------------------------------------------------------------- starting a host
-    def _new(self, key: Key, device: str, limits: SessionLimits, *, is_run: bool = False) -> SessionEntry:
+    def _new(
+        self,
+        key: Key,
+        device: str,
+        limits: SessionLimits,
+        *,
+        is_run: bool = False,
+        durability: Durability = "none",
+    ) -> SessionEntry:
         """Returns a new session, which begins to live when it is woken."""
         now = self.clock()
         terms = Terms(min(self._idle, IDLE_SECONDS) if is_run else self._idle, now + self._max_age)
-        record = SessionRecord(new_uid(), *key, device, limits, now, terms, is_run=is_run)
+        record = SessionRecord(new_uid(), *key, device, limits, now, terms, durability, is_run=is_run)
         entry = self._starting[key] = SessionEntry(record, self._start, self.clock)
         return entry
 
@@ -191,33 +210,100 @@ class Registry:
         """Starts a host for a session, which then lives.
 
         Raises:
-            Problem: overloaded, unknown_device, internal, shutting_down.
+            Problem: overloaded, unknown_device, internal, shutting_down, session_damaged.
         """
+        if entry.parking is not None:
+            await asyncio.wait([entry.parking])
         key, state = entry.record.key, entry.record.state
         is_new = state.phase is Phase.STARTING
+        if state.phase is Phase.DAMAGED:
+            raise damaged(entry.id, state.why)
         if state.phase is Phase.PARKED:
             self._change(entry, state=state.then(Phase.WAKING))
+        opened: OpenLog | None = None
         try:
             self._check_running()
-            host, device = await self._starts.host(entry.record, self.devices_in_use)
-        except BaseException:
+            next_host = replace(entry.record, epoch=entry.record.epoch + 1)
+            opened = self._store.open_log(next_host)
+            host, device = await self._starts.host(entry.record, self.devices_in_use, opened)
+        except BaseException as error:
+            if opened is not None:
+                self._store.close_log(opened)
+            if isinstance(error, SessionDamagedError) and entry.record.state.phase in _BROUGHT_BACK:
+                self._change(entry, state=entry.record.state.then(Phase.DAMAGED, str(error)))
+                raise damaged(entry.id, str(error)) from error
             if entry.record.state.phase is Phase.WAKING:
                 self._change(entry, state=entry.record.state.then(Phase.PARKED))
+            if is_new and opened is not None:
+                self._store.put(replace(entry.record, state=entry.record.state.end(Reason.WORKER_DIED)))
             raise
         finally:
             self._starting.pop(key, None)
-        entry.host = host
+        entry.host, entry.log = host, opened
+        entry.begin(host.beginning)
         if is_new:
             self._live[key] = entry
             self._created += not entry.record.is_run
             self._ended.forget(key)
         self._change(entry, device=device, epoch=entry.record.epoch + 1, state=entry.record.state.then(Phase.LIVE))
         host.name, host.log_facts = f"session {entry.id} of {entry.owner}", entry.log_facts
-        how = "created" if is_new else "woken"
+        how = "created" if is_new else "woken" if state.phase is Phase.PARKED else "recovered"
         log.info("%s %s on %s by request %s", host.name, how, device, REQUEST_ID.get(), extra=entry.log_facts)
         entry.lease.work(self.clock())
         host.ended.add_done_callback(partial(self._on_host_ended, entry, host), context=Context())  # no request's
         return host
+
+    async def park(self, entry: SessionEntry) -> None:
+        """Writes down what a session has, and ends its host; the next request wakes it. Does nothing without a host.
+
+        A session of which nothing outlives a host is left as it is.
+        """
+        if entry.parking is None and entry.host is not None and entry.log is not None:
+            entry.parking = asyncio.get_running_loop().create_task(self._parked(entry, entry.host))
+        if entry.parking is not None:
+            await asyncio.wait([entry.parking])
+
+    async def _parked(self, entry: SessionEntry, host: Host) -> None:
+        """Parks a session: from the first moment on its requests wait for another host."""
+        entry.host = None
+        self._change(entry, state=entry.record.state.then(Phase.PARKING))
+        try:
+            await host.recall()
+            if self.stopping and host.running:  # what does not end in time has not happened: it is sent again
+                await host.end(Ending(Reason.SHUTDOWN, "the server shut down"))
+            else:
+                await host.suspend()
+        finally:
+            self._let_go(entry, host)
+            entry.parking = None
+            if entry.record.state.phase is Phase.PARKING:
+                self._change(entry, state=entry.record.state.then(Phase.PARKED))
+
+    def _let_go(self, entry: SessionEntry, host: Host) -> None:
+        """Notes that a host has ended, and what it had."""
+        self._spent[entry.owner].add(host.facts())
+        if entry.log is not None:
+            self._store.close_log(entry.log)
+            entry.log = None
+
+    def _recover(self, entry: SessionEntry, host: Host, ending: Ending) -> None:
+        """Begins to start another host for a session whose host has ended unexpectedly."""
+        written = host.facts().written
+        entry.host = None
+        self._let_go(entry, host)
+        why = ending.text
+        self._change(entry, state=entry.record.state.then(Phase.RECOVERING, why))
+        if entry.note_death(written) >= _MOST_DEATHS:
+            why = f"its process has died {_MOST_DEATHS} times after record {written} of its log: {why}"
+            self._change(entry, state=entry.record.state.then(Phase.DAMAGED, why))
+        log.warning("session %s of %s: %s", entry.id, entry.owner, why, extra=entry.log_facts)
+        self._recover_soon(entry)
+
+    def _recover_soon(self, entry: SessionEntry) -> None:
+        """Has a session recover in the background, unless its last try was a moment ago."""
+        is_due = entry.record.state.phase is Phase.RECOVERING and entry.may_try(self.clock())
+        if is_due and entry.waking is None and not self.stopping:
+            self._soon(_tried(entry))
 
     def _change(self, entry: SessionEntry, **changes: Any) -> None:
         """Changes what is known of a session, here and in the store."""
@@ -301,8 +387,15 @@ class Registry:
             body.submitted(running)
         return running
 
+    def nbytes(self, entry: SessionEntry) -> int:
+        """Returns the bytes that a session takes on a disk."""
+        return self._store.nbytes(entry.record)
+
     def ended(self, entry: SessionEntry) -> Problem:
-        """Returns the problem of a session whose host has ended."""
+        """Returns the problem of a session whose host has ended; another one may go on with it."""
+        if self._live.get(entry.record.key) is entry and entry.record.durability != "none":
+            state = entry.record.state
+            return damaged(entry.id, state.why) if state.phase is Phase.DAMAGED else recovering(entry.id)
         ended = self._ended.get(entry.record.key) or Ended(Reason.WORKER_DIED, "its process is gone", self.clock())
         return session_ended(entry.id, ended, is_run=entry.record.is_run)
 
@@ -311,8 +404,13 @@ class Registry:
         """Ends a session; its unanswered requests get session_ended."""
         self._remove(entry, reason, text)
         entry.stop_waking(self.ended(entry))
+        if entry.parking is not None:
+            await asyncio.wait([entry.parking])
         if entry.host is not None:
             await entry.host.end(Ending(reason, text))
+            if entry.log is not None:
+                self._store.close_log(entry.log)
+                entry.log = None
 
     async def extend(self, entry: SessionEntry, seconds: float) -> None:
         """Keeps a session for at least `seconds` from now; see `Lease`."""
@@ -326,19 +424,30 @@ class Registry:
         if entry is None or entry.lease.expired(now) is None:
             return
         entry.note_facts()  # it may have worked since the last look
-        if (reason := entry.lease.expired(now)) is not None:
+        if (reason := entry.lease.expired(now)) is Reason.IDLE and entry.record.durability != "none":
+            if entry.host is not None and entry.log is not None:
+                self._soon(self.park(entry))
+            return
+        if reason is not None:
             idle, age = (f"{seconds:g} s" for seconds in (entry.lease.terms.idle, self._max_age))
             why = f"no request came for {idle}" if reason is Reason.IDLE else f"it reached the maximum age of {age}"
             self._end_soon(entry, reason, why)
 
     def _end_soon(self, entry: SessionEntry, reason: Reason, text: str) -> None:
         self._remove(entry, reason, text)  # at once: nothing may find it any more
-        task = asyncio.get_running_loop().create_task(self.end(entry, reason, text))
+        self._soon(self.end(entry, reason, text))
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
     def _on_host_ended(self, entry: SessionEntry, host: Host, ended: asyncio.Future[Ending]) -> None:
-        if entry.host is host and self._live.get(entry.record.key) is entry:
+        if entry.host is not host or self._live.get(entry.record.key) is not entry:
+            return
+        if entry.log is not None and ended.result().reason in _FAULTS:
+            self._recover(entry, host, ended.result())
+        else:
             self._remove(entry, *ended.result())
             log.warning("session %s of %s ended: %s", entry.id, entry.owner, ended.result().text, extra=entry.log_facts)
 
@@ -364,14 +473,19 @@ class Registry:
             for key, entry in [*self._live.items()]:
                 entry.note_facts()
                 self._end_if_expired(key)
+                self._recover_soon(entry)
 
     async def drain(self, grace: float) -> None:
-        """Takes no more work, lets running requests finish for `grace` seconds, cancels the others, and ends all."""
+        """Takes no more work, lets running requests finish for `grace` seconds, and ends all.
+
+        What still runs then is cancelled, but in sessions that outlive the server: there it has not happened.
+        """
         self._stop()
         await asyncio.gather(*[host.recall() for host in self._hosts()])
         await self._until_answered(grace)
-        for host in self._hosts():
-            host.cancel(is_stopping=True)
+        for entry in self._live.values():
+            if entry.host is not None and entry.log is None:
+                entry.host.cancel(is_stopping=True)
         await self._until_answered(_CANCEL_SECONDS)
         await self.close()
 
@@ -394,7 +508,19 @@ class Registry:
         self._runs.stop()
 
     async def close(self) -> None:
-        """Ends all sessions: the server shuts down."""
+        """Parks the sessions that outlive the server, and ends the others: it shuts down."""
         self._stop()
-        ends = [self.end(entry, Reason.SHUTDOWN, "the server shut down") for entry in [*self._live.values()]]
-        await asyncio.gather(*ends, *self._ending)
+        lasting = [entry for entry in self._live.values() if entry.record.durability != "none"]
+        ends = [
+            self.end(entry, Reason.SHUTDOWN, "the server shut down")
+            for entry in [*self._live.values()]
+            if entry not in lasting
+        ]
+        await asyncio.gather(*map(self.park, lasting), *ends, *self._ending)
+        self._store.close()
+
+
+async def _tried(entry: SessionEntry) -> None:
+    """Wakes a session; if that fails, it is tried again later, and whoever waits learns why."""
+    with suppress(Problem, TeletapeError):
+        await entry.wake()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from teletape_engine.arrays.cpu import DeviceFacts
+from teletape_server.durable.folders import OpenLog
 from teletape_server.hosts.placement import placed
 from teletape_server.hosts.protocols import Host, HostGone, Hosts, Start
 from teletape_server.problems import Problem, overloaded
@@ -29,12 +30,15 @@ class Starts:
         self._max_body, self._max_iterations = max_body, max_iterations
         self._time_limit, self._idempotency_window = time_limit, idempotency_window
 
-    async def host(self, record: SessionRecord, in_use: Callable[[], Mapping[str, int]]) -> tuple[Host, str]:
+    async def host(
+        self, record: SessionRecord, in_use: Callable[[], Mapping[str, int]], log: OpenLog | None = None
+    ) -> tuple[Host, str]:
         """Starts a host for a session; returns it with the device that it computes on.
 
         Args:
             record: The session's.
             in_use: Returns how many sessions each device has.
+            log: The session's log; None: it has none.
 
         Raises:
             Problem: overloaded, unknown_device, internal.
@@ -52,6 +56,7 @@ class Starts:
                 idempotency_window=self._idempotency_window,
                 dedicated=record.limits.dedicated,
                 resets=record.is_run,
+                log=log,
             )
             return await self._hosts.start(start), device
         except OSError as error:  # too many files or processes; or the forkserver has died of that, and starts again

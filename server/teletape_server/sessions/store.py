@@ -1,22 +1,49 @@
-"""Where the records of sessions are kept, so that sessions can be known without a host."""
+"""Where the records of sessions are kept, so that sessions can be known without a host, and on a disk their logs."""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Iterable
-from typing import Protocol
+from dataclasses import asdict, replace
+from typing import Any, Final, Protocol
 
-from teletape_server.sessions.lifecycle import Phase
-from teletape_server.sessions.record import SessionRecord
+from teletape_server.durable.folders import Folder, OpenLog, Syncer
+from teletape_server.ipc.leases import Terms
+from teletape_server.problems import overloaded
+from teletape_server.sessions.lifecycle import Phase, State
+from teletape_server.sessions.record import SessionLimits, SessionRecord
+
+_FOLDER: Final = "sessions"  # in the folder for data
+_GONE: Final = ".gone"
+
+log = logging.getLogger("teletape")
 
 
 class Store(Protocol):
-    """Keeps records. Its methods never wait: a store on a disk or in a network writes later, in the order of calls."""
+    """Keeps records."""
 
     def put(self, record: SessionRecord) -> None:
         """Keeps a record, in the place of an earlier one with its uid; the record of an ended session goes."""
 
     def all(self) -> list[SessionRecord]:
         """Returns the records of the sessions that have not ended, oldest first."""
+
+    def open_log(self, record: SessionRecord) -> OpenLog | None:
+        """Opens the log of a session, for its next host; None: nothing of the session outlives a host.
+
+        Raises:
+            Problem: overloaded.
+        """
+
+    def close_log(self, opened: OpenLog) -> None:
+        """Closes a log whose host has ended."""
+
+    def nbytes(self, record: SessionRecord) -> int:
+        """Returns the bytes that a session takes on a disk."""
+
+    def close(self) -> None:
+        """Ends what works for the store."""
 
 
 class MemoryStore:
@@ -39,3 +66,100 @@ class MemoryStore:
     def all(self) -> list[SessionRecord]:
         """As `Store.all`."""
         return [*self._records.values()]
+
+    def open_log(self, record: SessionRecord) -> OpenLog | None:
+        """There is none."""
+        return None
+
+    def close_log(self, opened: OpenLog) -> None:
+        """There is none."""
+
+    def nbytes(self, record: SessionRecord) -> int:
+        """They take none."""
+        return 0
+
+    def close(self) -> None:
+        """Nothing works for it."""
+
+
+class DiskStore:
+    """Implements `Store` in a folder: its sessions are there when the next server starts.
+
+    Args:
+        folder: The server's folder for data.
+        now: Unix seconds: the time that has gone since a session's last work does not count for its age.
+
+    Raises:
+        OSError: The folder cannot be made or read.
+    """
+
+    def __init__(self, folder: str, now: float) -> None:
+        self._path, self._now = os.path.abspath(os.path.join(folder, _FOLDER)), now
+        os.makedirs(self._path, mode=0o700, exist_ok=True)
+        self._syncer = Syncer(self._failed)
+
+    def _failed(self, opened: OpenLog, error: OSError) -> None:
+        log.error("the disk of the session %s has failed: %s", opened.facts["uid"], error)
+
+    def _folder(self, record: SessionRecord) -> Folder:
+        return Folder(os.path.join(self._path, record.uid))
+
+    def put(self, record: SessionRecord) -> None:
+        """As `Store.put`; a session that does not outlive its host has no record."""
+        if record.durability == "none":
+            return
+        folder = self._folder(record)
+        if record.state.phase is Phase.ENDED:
+            folder.remove()
+            return
+        try:
+            folder.write_manifest(asdict(record))
+        except OSError as error:
+            log.error("the manifest of the session %s could not be written: %s", record.uid, error)
+
+    def all(self) -> list[SessionRecord]:
+        """As `Store.all`; all of them are without a host. What has no manifest was never created, and is removed."""
+        records = []
+        for name in sorted(os.listdir(self._path)):
+            folder = Folder(os.path.join(self._path, name))
+            manifest = None if name.endswith(_GONE) else folder.manifest()
+            if manifest is None:
+                if not any(entry.startswith("base-") for entry in os.listdir(folder.path)):
+                    folder.remove()
+                continue
+            down = max(self._now - (folder.last_change() or self._now), 0.0)
+            records.append(_record(manifest, down))
+        return sorted(records, key=lambda record: record.created)
+
+    def open_log(self, record: SessionRecord) -> OpenLog | None:
+        """As `Store.open_log`."""
+        if record.durability == "none":
+            return None
+        folder = self._folder(record)
+        try:
+            folder.create()
+            opened = OpenLog(folder, {"uid": record.uid, "epoch": record.epoch, "level": record.durability})
+        except OSError as error:
+            raise overloaded(f"the session's files could not be opened ({error})") from error
+        self._syncer.add(opened)
+        return opened
+
+    def close_log(self, opened: OpenLog) -> None:
+        """As `Store.close_log`."""
+        self._syncer.drop(opened)
+
+    def nbytes(self, record: SessionRecord) -> int:
+        """As `Store.nbytes`."""
+        return 0 if record.durability == "none" else self._folder(record).nbytes()
+
+    def close(self) -> None:
+        """As `Store.close`."""
+        self._syncer.stop()
+
+
+def _record(manifest: dict[str, Any], down: float) -> SessionRecord:
+    """The record of a manifest: of a session without a host, to whose times the seconds without a server are added."""
+    terms = Terms(**manifest["terms"])
+    terms = replace(terms, ends=terms.ends + down, until=terms.until + down if terms.until else 0.0)
+    limits = SessionLimits(*manifest["limits"])
+    return SessionRecord(**{**manifest, "terms": terms, "limits": limits, "state": State(Phase.PARKED)})

@@ -1,5 +1,7 @@
 """The worker process: runs one session's requests one after the other, and ends with the server.
 
+Long because the loop over messages, and all that surrounds a request while it runs, belong together.
+
 One thread reads requests and computes; another one waits for cancels, pings and the server's end (`control`). The
 process starts from a forkserver that has loaded this module.
 """
@@ -34,7 +36,8 @@ from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.handlers.idempotency import REPLAYED, STORED, Once, Refusal
 from teletape_server.handlers.methods import METHODS, Reporter, Request, Result
 from teletape_server.handlers.published.versions import keep_file
-from teletape_server.ipc.channel import INLINE, Channel
+from teletape_server.handlers.session.preconditions import name_session
+from teletape_server.ipc.channel import INLINE, LOG_FILES, Channel, close_files
 from teletape_server.ipc.confinement import User, confine, limit_memory, name_kernel_folder
 from teletape_server.ipc.control import Sockets, Watcher
 from teletape_server.ipc.heads import Approval
@@ -42,6 +45,7 @@ from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page
 from teletape_server.ipc.shared_memory import MessageBody
 from teletape_server.worker.direct_connections import DirectConnections
+from teletape_server.worker.durability import Durability, RecordedSession
 from teletape_server.worker.time_limits import TimeLimits
 from teletape_wire import Structures
 
@@ -63,10 +67,12 @@ def main(sockets: Sockets, user: User | None = None) -> None:
 
     Messages in: ("open", start) with the page, ("do", number, method, params, content type, has body, after), where
         `after` are seconds since the request before it was sent, None if that is answered; ("trim",);
-        ("lend", id, slot, approval, times) with files, ("reclaimed", id); ("map", name) with a file.
-    Messages out: ("ready",) or ("failed", code, text, details); ("progress", number, …); ("reply", number, …);
-        ("trimmed",), ("defect", number, traceback), ("returned", id, unsent), ("reclaimed", id). The numbers of
-        requests that the process has read itself are negative.
+        ("lend", id, slot, approval, times) with files, ("reclaimed", id); ("map", name) with a file; ("files", number)
+        with those of the session's next base and log; ("suspend",).
+    Messages out: ("ready", recovered, last client) or ("failed", code, text, details); ("progress", number, …);
+        ("reply", number, …); ("trimmed",), ("defect", number, traceback), ("returned", id, unsent), ("reclaimed", id);
+        ("checkpointed", number) when the session has a new base, ("suspended", whether it has). The numbers of requests
+        that the process has read itself are negative.
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -125,6 +131,7 @@ class Worker:
         channel.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *wait))
         self._direct = DirectConnections(channel.sock, self)
         self._page: Page  # from `_open` on
+        self._durability: Durability | None = None  # None: nothing of the session outlives this process
         self._opening = 0.0  # seconds of CPU time, which are not the requests'
         self._sent = 0.0  # when the last request was sent, on the clock of this process
 
@@ -139,6 +146,11 @@ class Worker:
                 self._send(("trimmed",))
             elif head[0] == "map":
                 keep_file(head[1], self._channel.files)
+            elif head[0] == "files":
+                self._take_log(head[1], self._channel.files)
+            elif head[0] == "suspend":
+                is_base = self._durability is not None and self._durability.checkpoint()
+                self._send(("suspended", is_base))
             elif head[0] == "lend":
                 self._direct.add(head[1], head[2], Approval(*head[3]), Times(*head[4]), self._channel.files)
             elif head[0] == "reclaimed":
@@ -176,15 +188,16 @@ class Worker:
 
     def _open(self, start: Mapping[str, Any], files: Sequence[int]) -> None:
         try:
-            [page] = files
+            page, *files = files
             self._page = self._direct.page = Page(page)
             os.close(page)
             if start["device"] == "cpu":  # CUDA reserves address space by the terabyte
                 limit_memory(start["memory_limit"], start["max_body"])
             else:
                 name_kernel_folder()
+            durable = start.get("durable")
             new_session = functools.partial(
-                Session,
+                Session if durable is None else RecordedSession,
                 start["device"],
                 memory_limit=start["memory_limit"],
                 max_iterations=start["max_iterations"],
@@ -200,13 +213,25 @@ class Worker:
 
                 self._budgets = Budget
             self._once = Once(start["idempotency_window"])
+            if durable is not None:
+                assert isinstance(self._session, RecordedSession)
+                self._durability = Durability(self._session, self._once, durable, files, self._page, self._send)
+                self._page.bytes_in_use = self._session.bytes_in_use()
+                name_session(self._session, durable["uid"])
             self._opening = time.thread_time()
-            self._send(("ready",))
+            recovered = None if self._durability is None else self._durability.recovered
+            self._send(("ready", recovered, self._session.last_client))
         except TeletapeError as error:
             self._send(("failed", error.code, error.message, error.details))
         except Exception as error:
             self._say_defect(0)
             self._send(("failed", "internal", f"device {start['device']}: {type(error).__name__}: {error}", {}))
+
+    def _take_log(self, number: int, files: Sequence[int]) -> None:
+        if self._durability is not None and len(files) == LOG_FILES:
+            self._durability.add_files(number, *files)
+        else:
+            close_files(files)
 
     def _handle(self, head: Any, body: memoryview | None) -> None:
         _, number, method, params, content_type, has_body, after = head
@@ -223,13 +248,13 @@ class Worker:
                 if self._process.is_shared:
                     self._send(("began", number))
                 request = self._request(number, params, content_type, content, received, limits)
-                self._page.begin_request()
+                self._begin(method, request)
                 try:
                     reply = self._once.run(
                         params.get("idempotency_key"), method, request, functools.partial(self._run, number)
                     )
                 finally:
-                    self._note_end(request.started, received, content_type)
+                    self._note_end(request, request.started)
             if isinstance(reply, Refusal):
                 headers = None if STORED in params else REPLAYED
                 self._refuse(number, reply.cls(reply.message, **reply.details), headers=headers)
@@ -272,22 +297,39 @@ class Worker:
             limits = TimeLimits(self._time_limit, params, received)
             with self._process.turn(lambda: self._waits_no_longer(-number) or limits.caller_waits_no_longer):
                 request = self._request(-number, params, content_type, body, received, limits)
-                self._page.begin_request()
+                self._begin(method, request)
                 try:
                     result = self._run(-number, method, request)
                 finally:
-                    self._note_end(received, received, content_type)
+                    self._note_end(request, received)
         except TeletapeError as error:
             self._refuse(-number, error)
             return None
         self._note_bytes(result)
         return result
 
-    def _note_end(self, began: float, received: float, content_type: str) -> None:
-        """Shows in the page that a request has run."""
+    def _begin(self, method: str, request: Request) -> None:
+        """Prepares for a request, and shows in the page that it runs."""
+        if self._durability is not None:
+            self._durability.begin(method, len(request.body))
+        self._page.begin_request()
+
+    def _note_end(self, request: Request, began: float) -> None:
+        """Writes down what a request did, and shows in the page that it has run.
+
+        If it cannot be written, the process ends, and the next one knows nothing of it.
+        """
+        is_frame = request.content_type == wire.FRAME_TYPE
+        if self._durability is not None:
+            try:
+                self._durability.commit(request, is_frame=is_frame)
+            except OSError as error:
+                why = f"its disk failed ({error})"
+                self.say_broken(why)
+                self._process.break_down(why)
         now = time.monotonic()
         cpu_seconds = time.thread_time() - self._opening
-        self._page.end_request(now - began, cpu_seconds, now - received, is_frame=content_type == wire.FRAME_TYPE)
+        self._page.end_request(now - began, cpu_seconds, now - request.received, is_frame=is_frame)
 
     def pass_on(self, number: int, result: Result) -> None:
         """Gives a request's result to the server; see `Runner`."""

@@ -49,18 +49,19 @@ class Entry(NamedTuple):
     shape: list[int]
 
 
-def read_file(body: memoryview, *, copy_below: int) -> TensorFile:
+def read_file(body: memoryview, *, copy_below: int, most: int = MAX_TENSORS) -> TensorFile:
     """Returns the tensors and the metadata of a body.
 
     Args:
         body: The whole body.
         copy_below: Bytes; smaller tensors are copied. Larger ones are views of the body if they lie at a multiple of
             their element's size in memory, else copies too.
+        most: Tensors that it may have.
 
     Raises:
         MalformedSafetensorsError: The body is not in the safetensors format.
     """
-    declared = read_header(body)
+    declared = read_header(body, most=most)
     data = body[declared.end :]
     return TensorFile({entry.name: _array(entry, data, copy_below) for entry in declared.entries}, declared.metadata)
 
@@ -79,7 +80,7 @@ class Header(NamedTuple):
     metadata: dict[str, str]
 
 
-def read_header(body: memoryview) -> Header:
+def read_header(body: memoryview, *, most: int = MAX_TENSORS) -> Header:
     """Returns what the header of a body says, which is checked against the body's length.
 
     Raises:
@@ -88,8 +89,8 @@ def read_header(body: memoryview) -> Header:
     header_end = header_length(body)
     header = _header(body[LENGTH_WIDTH:header_end])
     metadata = _metadata(header.pop(METADATA, {}))
-    if len(header) > MAX_TENSORS:
-        raise MalformedSafetensorsError(f"the header declares {len(header):,} tensors, the limit is {MAX_TENSORS:,}")
+    if len(header) > most:
+        raise MalformedSafetensorsError(f"the header declares {len(header):,} tensors, the limit is {most:,}")
     entries = [_entry(name, facts) for name, facts in header.items()]
     _check_places(sorted(entries), len(body) - header_end)
     return Header(header_end, entries, metadata)

@@ -43,7 +43,10 @@ def variable(state: State, command: commands.MakeVariable) -> None:
         value = state.value(command.value)
     name = command.name if command.name is not None else str(command.id)
     state.memory.note(object_bytes.VARIABLE + getsizeof(name), "a variable")
-    state.name(command.id, operations.variable(state.current, value, trainable=command.trainable, name=name))
+    created = operations.variable(state.current, value, trainable=command.trainable, name=name)
+    state.variables_made += 1
+    created.serial = state.variables_made
+    state.name(command.id, created)
 
 
 @handles(commands.Assign)

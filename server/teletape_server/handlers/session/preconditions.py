@@ -1,8 +1,9 @@
 """ETags of variables, and the conditions of requests about them: If-Match and If-None-Match (RFC 9110, section 13).
 
 A session's process runs one request after the other, so nothing comes between the comparison and the assignment. A tag
-says which variable of which session it is, and its version; each form of the value (JSON, all of it, bytes) has a
-suffix of its own, and gzip adds another. A condition is about the version: any tag of the version fulfils it.
+says which variable of which session it is, by its number among all that the session has made, and its version; each
+form of the value (JSON, all of it, bytes) has a suffix of its own, and gzip adds another. A condition is about the
+version: any tag of the version fulfils it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import dataclasses
 import re
 import secrets
-from functools import cache
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from teletape_engine.commands import Id
 from teletape_engine.errors import TeletapeError
@@ -29,10 +30,20 @@ class PreconditionFailedError(TeletapeError):
     code = "precondition_failed"
 
 
-@cache
-def _process() -> str:
-    """Returns what no tag of another session's process has."""
-    return secrets.token_hex(4)
+#: What no tag of another session has.
+_WORDS: Final[WeakKeyDictionary[Session, str]] = WeakKeyDictionary()
+
+
+def name_session(session: Session, word: str) -> None:
+    """Sets the word that the tags of a session have, which goes on in another process."""
+    _WORDS[session] = word
+
+
+def _word(session: Session) -> str:
+    word = _WORDS.get(session)
+    if word is None:
+        word = _WORDS[session] = secrets.token_hex(4)
+    return word
 
 
 def version_tag(session: Session, id: Id) -> str:
@@ -41,8 +52,8 @@ def version_tag(session: Session, id: Id) -> str:
     Raises:
         UnknownIdError, ReleasedIdError: The id names nothing.
     """
-    uid, version = session.version_of(id)
-    return f"{version}.{uid}.{_process()}"
+    number, version = session.version_of(id)
+    return f"{version}.{number}.{_word(session)}"
 
 
 def tagged(result: Result, version: str, request: Request) -> Result:

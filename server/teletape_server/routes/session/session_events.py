@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from teletape_server.http.events import HEADERS, HEARTBEAT_SECONDS, event
 from teletape_server.http.negotiation import EVENTS_TYPE
-from teletape_server.http.schemas import Answered, EndedSession, Session, SessionProblem, Sessions, Work
+from teletape_server.http.schemas import Answered, EndedSession, Recovered, Session, SessionProblem, Sessions, Work
 from teletape_server.problems import Problem
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.record import Key
@@ -30,8 +30,8 @@ MOST_PER_KEY: Final = 32  #: Streams of one key.
 MOST: Final = 512  #: Streams of all keys.
 
 
-def described(entry: SessionEntry, now: float) -> Session:
-    """Returns a session as answers have it, at a time in Unix seconds."""
+def described(entry: SessionEntry, now: float, disk_bytes: int = 0) -> Session:
+    """Returns a session as answers have it, at a time in Unix seconds; `disk_bytes`: of its files."""
     unanswered, facts = entry.running, entry.note_facts()
     current = min(unanswered, key=lambda running: running.total == 0, default=None)
     return Session(
@@ -44,6 +44,11 @@ def described(entry: SessionEntry, now: float) -> Session:
         created_at=timestamp(entry.created_at),
         expires_at=timestamp(entry.lease.expires_at(now)),
         ends_at=timestamp(entry.lease.terms.ends),
+        state=entry.record.state.phase.value,
+        why=entry.record.state.why or None,
+        durability=entry.record.durability,
+        disk_bytes=disk_bytes,
+        recovered=None if entry.recovered is None else Recovered(**entry.recovered),
         running=Work(
             requests=len(unanswered),
             done=current.done if current else 0,

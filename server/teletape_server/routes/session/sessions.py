@@ -32,6 +32,7 @@ from teletape_server.models.listings import DeletedSessions, next_link, page
 from teletape_server.models.parameters import Page, Several
 from teletape_server.problems import Problem
 from teletape_server.routes.session.session_events import SessionEvents, described
+from teletape_server.sessions.record import Durability
 from teletape_server.sessions.registry import SessionEntry
 
 _ATTACH_SECONDS: Final = 0.25  # for the session's process to refuse a client; one that computes answers later
@@ -40,7 +41,8 @@ router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyR
 
 
 def _described(request: Request, entry: SessionEntry) -> Session:
-    return described(entry, registry_of(request).clock())
+    registry = registry_of(request)
+    return described(entry, registry.clock(), registry.nbytes(entry))
 
 
 @router.post(
@@ -79,10 +81,21 @@ async def create(
         memory_limit=body.memory_limit,
         dtype=body.dtype,
         dedicated=body.dedicated,
+        durability=_durability(request, body),
     )
     content = _described(request, entry).model_dump_json().encode()
     location = {"location": f"/v1/sessions/{entry.id}"}
     return Response(content, 201 if is_new else 200, location, wire.JSON_TYPE)
+
+
+def _durability(request: Request, body: NewSession) -> Durability:
+    settings = settings_of(request)
+    if body.durability not in (None, "none") and settings.data_dir is None:
+        raise Problem(
+            "invalid_request",
+            f"durability {body.durability}: this server has no folder for the logs of sessions (--data-dir)",
+        )
+    return body.durability or settings.default_durability
 
 
 @router.get(

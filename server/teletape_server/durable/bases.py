@@ -1,0 +1,101 @@
+"""The base of a log: all that a session has, as one safetensors file, from which the log goes on.
+
+Its tensors are the session's buffers by number, the commands that define its functions, clients' answers, and a tensor
+of bytes with everything that is no array.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+import teletape_wire as wire
+from teletape_engine.commands import Batch, DefineFunction
+from teletape_engine.commands.results import Answer, Kinds
+from teletape_engine.session.snapshot.plain import Snapshot
+from teletape_engine.spec import dtype_of
+from teletape_server.durable.records import DamagedError, packed, unpacked
+from teletape_wire.safetensors.errors import MalformedSafetensorsError
+from teletape_wire.safetensors.layout import NAME_OF
+from teletape_wire.safetensors.reader import read_file
+from teletape_wire.safetensors.writer import write_file
+from teletape_wire.tensors import NAMES, Buffer, raw
+
+_FORMAT: Final = 1
+_MOST: Final = sys.maxsize  # tensors of a file of our own
+
+
+def written(snapshot: Snapshot, more: Mapping[str, Any]) -> list[Buffer]:
+    """Returns the file of a session.
+
+    Args:
+        snapshot: What it has.
+        more: JSON-able data, in which bytes may be, that is kept with it.
+    """
+    tensors: dict[str, Any] = {}
+    kinds = []
+    for number, buffer in enumerate(snapshot.buffers):
+        kinds.append([NAMES[buffer.dtype], list(buffer.shape)])
+        tensors[f"buffer/{number}"] = buffer if buffer.dtype in NAME_OF else np.frombuffer(raw(buffer), np.uint8)
+    for client, answer in snapshot.answers.items():
+        tensors[f"answer/{client}"] = _bytes(b"".join(wire.encode_answer(answer).buffers))
+    functions = b"".join(wire.encode_batch(Batch(snapshot.functions)).buffers)
+    facts = {
+        "format": _FORMAT,
+        "facts": snapshot.facts,
+        "kinds": kinds,
+        "why": {client: _reasons(answer) for client, answer in snapshot.answers.items()},
+        "more": dict(more),
+    }
+    tensors["functions"], tensors["facts"] = _bytes(functions), _bytes(packed(facts))
+    return write_file(tensors, {"format": "teletape session"})
+
+
+def read(data: Buffer) -> tuple[Snapshot, dict[str, Any]]:
+    """Returns what the file of a session has, and what was kept with it. Arrays are views of the file.
+
+    Raises:
+        DamagedError: It is no such file.
+    """
+    try:
+        tensors = read_file(memoryview(data), copy_below=0, most=_MOST).tensors
+        facts = unpacked(bytes(tensors["facts"]))
+        functions = wire.decode_batch(bytes(tensors["functions"])).commands
+    except (MalformedSafetensorsError, KeyError, wire.WireError) as error:
+        raise DamagedError(f"the base of the log cannot be read ({error})") from None
+    if facts["format"] != _FORMAT:
+        raise DamagedError(f"the base of the log is of format {facts['format']}, this version reads {_FORMAT}")
+    buffers = tuple(
+        [
+            tensors[f"buffer/{number}"].reshape(-1).view(np.uint8).view(dtype_of(dtype)).reshape(shape)
+            for number, (dtype, shape) in enumerate(facts["kinds"])
+        ]
+    )
+    answers = {
+        client: _with_reasons(wire.decode_answer(bytes(tensors[f"answer/{client}"]))[0], why)
+        for client, why in facts["why"].items()
+    }
+    defined = tuple([command for command in functions if isinstance(command, DefineFunction)])
+    return Snapshot(buffers, defined, answers, facts["facts"]), facts["more"]
+
+
+def _bytes(data: bytes) -> np.ndarray[Any, Any]:
+    return np.frombuffer(data, np.uint8)
+
+
+def _reasons(answer: Answer) -> list[list[Any]]:
+    """What of an answer a frame has not: why derivatives are none."""
+    return [
+        [at, list(result.why)] for at, result in enumerate(answer.results) if isinstance(result, Kinds) and result.why
+    ]
+
+
+def _with_reasons(answer: Answer, reasons: list[list[Any]]) -> Answer:
+    results = list(answer.results)
+    for at, why in reasons:
+        results[at] = dataclasses.replace(results[at], why=tuple(why))
+    return dataclasses.replace(answer, results=tuple(results))

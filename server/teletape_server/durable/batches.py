@@ -1,0 +1,168 @@
+"""What a session has executed, as rows of a record: frames as they came, and what came of them by accident.
+
+A batch that ran through, or failed for a reason that lies in itself, runs so again. One that was cancelled, or met a
+limit of time or memory, would not: its failures are written down, with the variables that it had moved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import teletape_wire as wire
+from teletape_engine.arrays import HostArray
+from teletape_engine.commands import Batch, Id, Repetition, Structure, structure_of
+from teletape_engine.commands.results import Answer, Failure
+from teletape_engine.session.session import Session
+from teletape_engine.session.snapshot.moved import ACCIDENTS, Moved
+from teletape_engine.spec import dtype_of
+from teletape_server.durable.records import DamagedError, packed, unpacked
+from teletape_wire.tensors import NAMES, Buffer, raw
+
+
+class Executed(NamedTuple):
+    """A batch that a session has executed.
+
+    Attributes:
+        batch: The batch.
+        explain: Whether its answer was to say why derivatives are none.
+        failures: Those of its answer, if one of them is an accident; else none.
+        moved: What it had moved then.
+    """
+
+    batch: Batch | Repetition
+    explain: bool
+    failures: tuple[Failure, ...] = ()
+    moved: tuple[Moved, ...] = ()
+
+    @classmethod
+    def of(cls, session: Session, batch: Batch | Repetition, answer: Answer, *, explain: bool) -> Executed:
+        """Returns what is written of a batch that has just run.
+
+        Args:
+            session: The session.
+            batch: The batch.
+            answer: Its answer.
+            explain: See above.
+        """
+        failures = answer.failures
+        if not any(failure.code in ACCIDENTS for failure in failures):
+            return cls(batch, explain)
+        return cls(batch, explain, failures, tuple(session.moved(batch, failures)))
+
+    def run_again(self, session: Session) -> Answer:
+        """Runs the batch on a session that is as the first one was; returns its answer."""
+        answer = session.execute(self.batch, explain=self.explain, recorded=self.failures)
+        session.patch(self.moved)
+        return answer
+
+
+class BatchWriter:
+    """Writes batches. A structure is written once, before the first batch that has it."""
+
+    def __init__(self) -> None:
+        #: By identity, with their numbers; kept, so that no other one gets an identity.
+        self._structures: dict[int, tuple[int, Structure]] = {}
+
+    def structure(self, executed: Executed) -> bytes | None:
+        """Returns the payload of the structure that has to be written before a batch; None: none has to be."""
+        batch = executed.batch
+        if not isinstance(batch, Repetition) or id(batch.structure) in self._structures:
+            return None
+        number = len(self._structures)
+        self._structures[id(batch.structure)] = number, batch.structure
+        return packed([number, _frame(batch.batch())])
+
+    def row(self, executed: Executed, sent: Buffer | None = None) -> list[Any]:
+        """Returns the row of a batch, whose `structure` is written.
+
+        Args:
+            executed: The batch.
+            sent: The frame that it came in; None: it came otherwise.
+        """
+        batch, number = executed.batch, None
+        if isinstance(batch, Repetition) and sent is not None:
+            number = self._structures[id(batch.structure)][0]
+        elif sent is None:
+            sent = _frame(batch.batch() if isinstance(batch, Repetition) else batch)
+        row: list[Any] = [bytes(sent), number, executed.explain]
+        if executed.failures:
+            failures = [[getattr(failure, field.name) for field in _FAILURE] for failure in executed.failures]
+            row += [failures, [_moved_row(*moved) for moved in executed.moved]]
+        return row
+
+
+_FAILURE = dataclasses.fields(Failure)
+
+
+def _frame(batch: Batch) -> bytes:
+    return b"".join(wire.encode_batch(batch).buffers)
+
+
+def _moved_row(id: Id, version: int, value: HostArray | None) -> list[Any]:
+    return [id, version] if value is None else [id, version, NAMES[value.dtype], [*value.shape], bytes(raw(value))]
+
+
+class BatchReader:
+    """Reads what a `BatchWriter` has written."""
+
+    def __init__(self) -> None:
+        self._structures: dict[int, Structure] = {}
+
+    def add_structure(self, payload: Buffer) -> None:
+        """Takes the payload of a structure.
+
+        Raises:
+            DamagedError: It is none.
+        """
+        number, frame = unpacked(payload)
+        both = structure_of(wire.decode_batch(frame))
+        if both is None:
+            raise DamagedError(f"structure {number} of the log is none")
+        self._structures[number] = both[0]
+
+    def read(self, row: Sequence[Any]) -> Executed:
+        """Returns the batch of a row.
+
+        Raises:
+            DamagedError: The log has no structure for it.
+            WireError, BadCommandError: It is none.
+        """
+        frame, number, explain, *accident = row
+        batch: Batch | Repetition
+        if number is None:
+            batch = wire.decode_batch(frame)
+        else:
+            batch = wire.decode_request(frame, _Structure(self._structures.get(number)))
+        if not accident:
+            return Executed(batch, explain)
+        failures, moved = accident
+        return Executed(
+            batch,
+            explain,
+            tuple([Failure(*failure) for failure in failures]),
+            tuple([_moved(*each) for each in moved]),
+        )
+
+
+def _moved(id: Id, version: int, *value: Any) -> Moved:
+    if not value:
+        return id, version, None
+    dtype, shape, data = value
+    return id, version, np.frombuffer(data, np.uint8).view(dtype_of(dtype)).reshape(tuple(shape)).copy()
+
+
+class _Structure(wire.Structures):
+    """Has one structure, under every number."""
+
+    def __init__(self, structure: Structure | None) -> None:
+        super().__init__()
+        self._structure = structure
+
+    def find(self, client: int, number: int) -> Structure:
+        if self._structure is None:
+            raise DamagedError(f"the log has no structure {number} of client {client}")
+        return self._structure

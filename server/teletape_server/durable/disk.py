@@ -1,0 +1,135 @@
+"""The files of a session: what a log needs of one, and a folder whose names change as a whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from teletape_wire.tensors import Buffer
+
+_NOT_ALLOCATED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)  # a file system that reserves no space
+_MOST_PARTS: Final = 512  # of one call of the system
+
+
+class File(Protocol):
+    """A file that is written at its end and read as a whole."""
+
+    def read(self) -> bytes:
+        """Returns all of it.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+
+    def write(self, offset: int, parts: Sequence[Buffer]) -> None:
+        """Writes bytes at an offset.
+
+        Raises:
+            OSError: Not all was written.
+        """
+
+    def allocate(self, end: int) -> None:
+        """Reserves space up to `end`, where it then ends if it was shorter; what is new reads as zeros.
+
+        Raises:
+            OSError: There is too little.
+        """
+
+    def truncate(self, end: int) -> None:
+        """Ends the file there.
+
+        Raises:
+            OSError: It could not be done.
+        """
+
+    def sync(self) -> None:
+        """Returns when all that was written would survive a power cut.
+
+        Raises:
+            OSError: That is not certain.
+        """
+
+
+class RealFile:
+    """Implements `File` with a descriptor, which stays its owner's.
+
+    Args:
+        fd: The descriptor.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def read(self) -> bytes:
+        """See `File`."""
+        length, parts, offset = os.fstat(self.fd).st_size, [], 0
+        while offset < length:
+            part = os.pread(self.fd, length - offset, offset)
+            if not part:
+                break
+            parts.append(part)
+            offset += len(part)
+        return b"".join(parts)
+
+    def write(self, offset: int, parts: Sequence[Buffer]) -> None:
+        """See `File`."""
+        rest = [memoryview(part).cast("B") for part in parts if len(part)]
+        while rest:
+            count = os.pwritev(self.fd, rest[:_MOST_PARTS], offset)
+            offset += count
+            while rest and count >= len(rest[0]):
+                count -= len(rest.pop(0))
+            if rest and count:
+                rest[0] = rest[0][count:]
+
+    def allocate(self, end: int) -> None:
+        """See `File`."""
+        size = os.fstat(self.fd).st_size
+        if size >= end:
+            return
+        try:
+            os.posix_fallocate(self.fd, size, end - size)
+        except OSError as error:
+            if error.errno not in _NOT_ALLOCATED:
+                raise
+
+    def truncate(self, end: int) -> None:
+        """See `File`."""
+        os.ftruncate(self.fd, end)
+
+    def sync(self) -> None:
+        """See `File`."""
+        os.fdatasync(self.fd)
+
+
+def replace(path: str, data: bytes) -> None:
+    """Puts bytes under a name, in place of what was there: after a power cut it is the one or the other.
+
+    Raises:
+        OSError: It could not be done; what was there is there.
+    """
+    newer = f"{path}.new"
+    fd = os.open(newer, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        file = RealFile(fd)
+        file.write(0, [data])
+        file.sync()
+    finally:
+        os.close(fd)
+    os.rename(newer, path)
+    sync_folder(os.path.dirname(path))
+
+
+def sync_folder(path: str) -> None:
+    """Returns when the names in a folder would survive a power cut.
+
+    Raises:
+        OSError: That is not certain.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

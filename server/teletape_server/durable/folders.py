@@ -1,0 +1,270 @@
+"""The folder of a session: a manifest, the newest base and its log, and the files of the next ones.
+
+    manifest.json            what is known of the session without its state
+    base-N.safetensors       from which log N goes on; log 1 begins with a session that has nothing
+    log-N.ttj
+
+The newest log whose head can be read is the session's: a base is on the disk before its log has a head, and nothing is
+written to the log before it any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from teletape_server.durable import records
+from teletape_server.durable.disk import replace, sync_folder
+from teletape_server.ipc.page import Page
+
+SYNC_SECONDS: Final = 0.05  #: Between two times that logs are brought to the disk.
+_MANIFEST: Final = "manifest.json"
+_LOG: Final = re.compile(r"(?:log-(\d+)\.ttj|base-(\d+)\.safetensors)")
+_HEAD: Final = 64 << 10  # bytes in which a log's head is
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+
+
+class Folder:
+    """The folder of one session.
+
+    Args:
+        path: Where it is, or will be.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def create(self) -> None:
+        """Makes the folder, if it is not there.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        sync_folder(os.path.dirname(self.path))
+
+    def manifest(self) -> dict[str, Any] | None:
+        """Returns the manifest; None: there is none that can be read."""
+        try:
+            with open(self._at(_MANIFEST), "rb") as file:
+                manifest = json.load(file)
+        except (OSError, ValueError):
+            return None
+        return manifest if isinstance(manifest, dict) else None
+
+    def write_manifest(self, facts: Mapping[str, Any]) -> None:
+        """Replaces the manifest.
+
+        Raises:
+            OSError: It could not be written; the earlier one is there.
+        """
+        replace(self._at(_MANIFEST), json.dumps(facts, indent=1).encode())
+
+    def remove(self) -> None:
+        """Removes the folder; under another name at once, so that nothing half removed is found again."""
+        gone = f"{self.path}.gone"
+        with contextlib.suppress(OSError):
+            os.rename(self.path, gone)
+            shutil.rmtree(gone, ignore_errors=True)
+
+    def nbytes(self) -> int:
+        """Returns the bytes that the files take on the disk."""
+        total = 0
+        with contextlib.suppress(OSError), os.scandir(self.path) as files:
+            for file in files:
+                total += file.stat().st_blocks * 512
+        return total
+
+    def last_change(self) -> float:
+        """Returns when a file was last written, in Unix seconds; 0: not known."""
+        with contextlib.suppress(OSError), os.scandir(self.path) as files:
+            return max([file.stat().st_mtime for file in files], default=0.0)
+        return 0.0
+
+    def _at(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    # ----------------------------------------------------------------------------------------------------------- logs
+    def newest(self) -> int:
+        """Returns the number of the session's log; 1: also if there is none yet."""
+        for number in sorted(self._numbers(), reverse=True):
+            with contextlib.suppress(OSError), open(self._at(f"log-{number}.ttj"), "rb") as file:
+                if records.has_head(file.read(_HEAD)):
+                    return number
+        return 1
+
+    def _numbers(self) -> set[int]:
+        matches = [_LOG.fullmatch(name) for name in os.listdir(self.path)]
+        return {int(match[1] or match[2]) for match in matches if match is not None}
+
+    def open_log(self, number: int, *, is_new: bool) -> int:
+        """Opens a log, and returns its descriptor; `is_new`: it has nothing.
+
+        Raises:
+            OSError: It cannot be opened.
+        """
+        return os.open(self._at(f"log-{number}.ttj"), _FLAGS | (os.O_TRUNC if is_new else 0), 0o600)
+
+    def open_base(self, number: int, *, is_new: bool) -> int | None:
+        """Opens a base, and returns its descriptor; None: this log has none.
+
+        Raises:
+            OSError: It cannot be opened.
+        """
+        path = self._at(f"base-{number}.safetensors")
+        if not is_new and not os.path.exists(path):
+            return None
+        return os.open(path, _FLAGS | (os.O_TRUNC if is_new else 0), 0o600)
+
+    def keep_only(self, *numbers: int) -> None:
+        """Removes the bases and logs with other numbers.
+
+        Raises:
+            OSError: One cannot be removed.
+        """
+        for number in self._numbers() - {*numbers}:
+            for name in (f"log-{number}.ttj", f"base-{number}.safetensors"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self._at(name))
+
+
+class OpenLog:
+    """The files of a session that has a host: which it gets, and what is synced of them.
+
+    Args:
+        folder: The session's.
+        facts: Of the session, for the host: uid, epoch, level.
+
+    Attributes:
+        facts: With the numbers of the logs.
+
+    Raises:
+        OSError: They cannot be opened.
+    """
+
+    def __init__(self, folder: Folder, facts: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._number = folder.newest()
+        folder.keep_only(self._number)
+        self._log: int | None = folder.open_log(self._number, is_new=False)
+        self._base = folder.open_base(self._number, is_new=False)
+        self._next_log: int | None = None
+        self._page: Page | None = None
+        self.facts = {**facts, "base": self._base is not None, "next": self._number + 1}
+
+    def files(self, page: int) -> list[int]:
+        """Returns the descriptors that the host gets at its beginning: the log, the next base and log, and the base.
+
+        Args:
+            page: The descriptor of the page that the host writes; see `Page`.
+
+        Raises:
+            OSError: There are too many open files.
+        """
+        assert self._log is not None
+        self._page = Page(page)
+        files = [os.dup(self._log), *self._next_files()]
+        if self._base is not None:
+            files.append(self._base)
+            self._base = None
+        return files
+
+    def _next_files(self) -> list[int]:
+        number = self._number + 1
+        base, self._next_log = self._folder.open_base(number, is_new=True), self._folder.open_log(number, is_new=True)
+        assert base is not None
+        sync_folder(self._folder.path)
+        return [base, os.dup(self._next_log)]
+
+    def advance(self, number: int) -> list[int]:
+        """Notes that the host goes on with the next log; returns the descriptors of the base and log after that.
+
+        Raises:
+            OSError: They cannot be opened; the host goes on with the log that it has.
+        """
+        with self._lock:
+            self._close(self._log)
+            self._log, self._next_log, self._number = self._next_log, None, number
+        self._folder.keep_only(number)
+        return self._next_files()
+
+    def sync(self) -> None:
+        """Brings to the disk what the host has written since the last call; any thread calls it.
+
+        Raises:
+            OSError: The disk has failed.
+        """
+        with self._lock:
+            page = self._page
+            if page is None or self._log is None or page.written == page.synced:
+                return
+            written = page.written
+            os.fdatasync(self._log)
+            page.synced = written
+
+    def close(self) -> None:
+        """Closes what is open here."""
+        with self._lock:
+            for file in (self._log, self._base, self._next_log):
+                self._close(file)
+            if self._page is not None:
+                self._page.close()
+            self._log = self._base = self._next_log = self._page = None
+
+    def _close(self, file: int | None) -> None:
+        if file is not None:
+            os.close(file)
+
+
+class Syncer:
+    """Brings all logs to the disk, some times a second, in a thread of its own.
+
+    Args:
+        failed: Called with a log whose disk has failed, in that thread, and with the error.
+        seconds: Between two times.
+    """
+
+    def __init__(self, failed: Callable[[OpenLog, OSError], None], seconds: float = SYNC_SECONDS) -> None:
+        self._failed, self._seconds = failed, seconds
+        self._logs: set[OpenLog] = set()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def add(self, log: OpenLog) -> None:
+        """Takes a log."""
+        self._logs = {*self._logs, log}
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="sync", daemon=True)
+            self._thread.start()
+
+    def drop(self, log: OpenLog) -> None:
+        """Lets go of a log, after the last time."""
+        self._logs = self._logs - {log}
+        self._sync(log)
+        log.close()
+
+    def stop(self) -> None:
+        """Ends the thread, and lets go of all logs."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+        for log in self._logs:
+            self.drop(log)
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._seconds):
+            for log in self._logs:
+                self._sync(log)
+
+    def _sync(self, log: OpenLog) -> None:
+        try:
+            log.sync()
+        except OSError as error:
+            self._failed(log, error)

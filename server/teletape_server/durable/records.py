@@ -1,0 +1,205 @@
+"""The form of a log: a head, and records after it. Reading is pure: bytes in, records and what was cut out.
+
+head     magic, its length, its CRC32, msgpack
+record   length of the payload, CRC32, number, number of the last record that was surely on the disk, kind; payload
+
+Everything begins at a multiple of 8. After the last record are zeros, which were reserved, or the end of the file.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgpack  # type: ignore[import-untyped]  # ships no types
+
+from teletape_engine.errors import TeletapeError
+from teletape_wire.checksum import crc32
+from teletape_wire.tensors import Buffer
+
+MAGIC: Final = b"TTJ1"
+_HEAD: Final = struct.Struct("<4sII")
+_RECORD: Final = struct.Struct("<IIQQB7x")
+_COVERED: Final = struct.Struct("<IQQB")  # what of a record's own fields its CRC32 covers, before the payload
+_ALIGNMENT: Final = 8
+
+
+class Kind(enum.IntEnum):
+    """What a record has."""
+
+    REQUEST = 1  #: The batches of one request, or of a part of a long one, with what came of them.
+    STRUCTURE = 2  #: The structure of a batch that records after this one repeat.
+    EPOCH = 3  #: Another process goes on from here.
+    DIGEST = 4  #: A checksum of the variables.
+
+
+class Record(NamedTuple):
+    """One record.
+
+    Attributes:
+        number: One more than that of the record before.
+        kind: What it has.
+        payload: The rest, as `unpacked` reads it.
+    """
+
+    number: int
+    kind: Kind
+    payload: memoryview
+
+
+class Log(NamedTuple):
+    """A log that was read.
+
+    Attributes:
+        head: Facts about the log.
+        records: In order.
+        end: Where the last one ends; the next begins there.
+        cut: Bytes after that which belong to no whole record: a write that was under way.
+    """
+
+    head: dict[str, Any]
+    records: list[Record]
+    end: int
+    cut: int
+
+
+class DamagedError(Exception):
+    """Raised for files that are not as they were written, and not only at their end: nothing is lost by a power cut so.
+
+    Args:
+        why: What is wrong, and where.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class SessionDamagedError(TeletapeError):
+    """Raised for a session that cannot be brought back from its files, which stay as they are."""
+
+    code = "session_damaged"
+
+
+def packed(value: Any) -> bytes:
+    """Returns JSON-able data, in which bytes may be, as a payload."""
+    return msgpack.packb(value, default=str)  # type: ignore[no-any-return]
+
+
+def unpacked(payload: Buffer) -> Any:
+    """Returns the data of a payload.
+
+    Raises:
+        DamagedError: It is none.
+    """
+    try:
+        return msgpack.unpackb(payload, strict_map_key=False)
+    except (ValueError, msgpack.exceptions.UnpackException) as error:
+        raise DamagedError(f"a record whose checksum is right cannot be read ({error})") from None
+
+
+def written_head(facts: Mapping[str, Any]) -> bytes:
+    """Returns the head of a log with these facts."""
+    data = packed(facts)
+    return _padded(_HEAD.pack(MAGIC, len(data), crc32(data)) + data)
+
+
+def written_record(number: int, synced: int, kind: Kind, payload: bytes) -> bytes:
+    """Returns a record.
+
+    Args:
+        number: Its number.
+        synced: The number of the last record that would survive a power cut when this one is written.
+        kind: What it has.
+        payload: See `packed`.
+    """
+    checksum = crc32(_COVERED.pack(len(payload), number, synced, kind) + payload)
+    return _padded(_RECORD.pack(len(payload), checksum, number, synced, kind) + payload)
+
+
+def length_of(payload: int) -> int:
+    """Returns the bytes of a record with a payload of that many."""
+    return _aligned(_RECORD.size + payload)
+
+
+def has_head(data: Buffer) -> bool:
+    """Returns whether the first bytes of a log have its whole head."""
+    return _read_head(memoryview(data))[0] is not None
+
+
+def read(data: Buffer) -> Log | None:
+    """Reads a log; None: not even its head was written, so that there is nothing in it.
+
+    Raises:
+        DamagedError: It is damaged before its end.
+    """
+    view = memoryview(data).toreadonly()
+    head, position = _read_head(view)
+    if head is None:
+        if _records_after(view, 0, 0):
+            raise DamagedError("the head of the log cannot be read, and records follow it")
+        return None
+    records: list[Record] = []
+    number = head["first"]
+    while (whole := _record_at(view, position)) is not None and whole[0].number == number:
+        record, _, position = whole
+        records.append(record)
+        number += 1
+    cut = len(bytes(view[position:]).rstrip(b"\0"))
+    if cut:
+        for at, later, synced in _records_after(view, position, number):
+            if synced >= number:
+                raise DamagedError(
+                    f"record {number} at byte {position} of the log cannot be read, and record {later} at byte {at} "
+                    f"says that it was on the disk"
+                )
+    return Log(head, records, position, cut)
+
+
+def _read_head(view: memoryview) -> tuple[dict[str, Any] | None, int]:
+    if len(view) < _HEAD.size:
+        return None, 0
+    magic, length, checksum = _HEAD.unpack_from(view)
+    data = view[_HEAD.size : _HEAD.size + length]
+    if magic != MAGIC or len(data) < length or crc32(data) != checksum:
+        return None, 0
+    return unpacked(data), _aligned(_HEAD.size + length)
+
+
+def _record_at(view: memoryview, position: int) -> tuple[Record, int, int] | None:
+    """The record at a position, the number that it says was on the disk, and where it ends; None: there is none."""
+    if position + _RECORD.size > len(view):
+        return None
+    length, checksum, number, synced, kind = _RECORD.unpack_from(view, position)
+    begin = position + _RECORD.size
+    if kind not in set(Kind) or begin + length > len(view):
+        return None
+    payload = view[begin : begin + length]
+    if crc32(_COVERED.pack(length, number, synced, kind) + bytes(payload)) != checksum:
+        return None
+    return Record(number, Kind(kind), payload), synced, position + length_of(length)
+
+
+def _records_after(view: memoryview, position: int, number: int) -> list[tuple[int, int, int]]:
+    """The records somewhere after one that cannot be read: the position, the number, and what was on the disk."""
+    later = []
+    at = position + _ALIGNMENT
+    last = position + len(bytes(view[position:]).rstrip(b"\0"))
+    while at < last:
+        record = _record_at(view, at)
+        if record is not None and record[0].number >= number:
+            later.append((at, record[0].number, record[1]))
+            at = record[2]
+        else:
+            at += _ALIGNMENT
+    return later
+
+
+def _aligned(length: int) -> int:
+    return -(-length // _ALIGNMENT) * _ALIGNMENT
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(_aligned(len(data)) - len(data))

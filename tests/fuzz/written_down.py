@@ -1,0 +1,141 @@
+"""Laws of sessions that are written down: another one goes on, bit for bit, from a file or from a log's rows.
+
+file   after a batch, what has a life of its own is ended; from the file a session begins that answers all that follows
+       as the first one does, explanations excepted
+log    a session that runs the rows of a log has the same names and numbers, and answers as the first one did; also if
+       batches were stopped in the middle
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fuzz.sessions import execute, new_session
+from fuzz.target import Finding
+from teletape_engine import commands
+from teletape_engine.commands import Batch
+from teletape_engine.commands.results import Answer, Facts
+from teletape_engine.errors import TeletapeError
+from teletape_engine.session.session import Session
+from teletape_server.durable import bases
+from teletape_server.durable.batches import BatchReader, BatchWriter, Executed
+
+_KINDS = ("tensor", "slices", "variable", "function", "tape")
+#: Of a tape: what its end frees, since the test refers to arrays too; and what a command has recorded that was stopped.
+_NOT_COMPARED = ("frees", "bytes", "ops", "watched_variables")
+_EXPLAIN = (commands.Explain, commands.TapeGraph)
+
+
+def numbers(session: Session) -> dict[Any, Any]:
+    """What every name means: its facts and, of what has numbers, their bytes."""
+    listed = {
+        facts["id"]: {
+            name: fact for name, fact in facts.items() if facts["kind"] != "tape" or name not in _NOT_COMPARED
+        }
+        for facts in session.listing(*_KINDS)
+    }
+    for name, facts in listed.items():
+        if facts["kind"] in ("tensor", "variable"):
+            [result] = session.execute(Batch((commands.Fetch(name),))).results
+            listed[name] = facts | {"data": np.asarray(result.array).tobytes()}
+    return listed
+
+
+def check_file(batches: Sequence[Batch], position: int) -> None:
+    """The law of files, at a position in a sequence.
+
+    Raises:
+        Finding: It does not hold.
+    """
+    first = new_session()
+    for batch in batches[:position]:
+        execute(first, batch)
+    execute(first, _end_of_lives(first, batches))
+    if why := first.obstacle():
+        raise Finding("file: something stays alive", why)
+    second = new_session()
+    snapshot, _ = bases.read(b"".join(bases.written(first.snapshot(), {})))
+    second.restore(snapshot)
+    _check_same("file: other names or numbers", numbers(first), numbers(second))
+    for batch in batches[position:]:
+        _check_same(
+            "file: another answer", _answered(batch, execute(first, batch)), _answered(batch, execute(second, batch))
+        )
+    _check_same("file: other names or numbers later", numbers(first), numbers(second))
+
+
+def check_log(batches: Sequence[Batch], stops: Iterator[int]) -> None:
+    """The law of logs.
+
+    Args:
+        batches: The sequence.
+        stops: For each batch after how many looks it is stopped; 0: it is not.
+
+    Raises:
+        Finding: It does not hold.
+    """
+    first, second = new_session(), new_session()
+    writer, reader = BatchWriter(), BatchReader()
+    for batch in batches:
+        try:
+            answer = first.execute(batch, cancelled=_stopping(next(stops)))
+        except TeletapeError:
+            continue  # it changes nothing
+        executed = Executed.of(first, batch, answer, explain=False)
+        if (structure := writer.structure(executed)) is not None:
+            reader.add_structure(structure)
+        with second.without_limit():
+            again = reader.read(writer.row(executed)).run_again(second)
+        if answer.failures or not executed.failures:
+            _check_same("log: another answer", _answered(batch, answer), _answered(batch, again))
+        _check_same("log: other names or numbers", numbers(first), numbers(second))
+
+
+def _stopping(looks: int) -> Any:
+    left = iter(range(looks - 1))
+    return lambda: looks > 0 and next(left, None) is None
+
+
+def _end_of_lives(session: Session, batches: Sequence[Batch]) -> Batch:
+    """Ends every context, and what can still answer."""
+    named = [command for batch in batches for command in batch.commands]
+    contexts = dict.fromkeys(command.context for command in named if isinstance(command, commands.ContextSwitch))
+    alive = [name for command in named for name in commands.outputs(command) if _lives(session, name)]
+    return Batch(tuple([commands.ContextEnd(context) for context in contexts if context]), tuple(dict.fromkeys(alive)))
+
+
+def _lives(session: Session, name: Any) -> bool:
+    try:
+        facts = session.describe(name)
+    except TeletapeError:
+        return False
+    return facts["kind"] in ("accumulator", "backward") or (
+        facts["kind"] == "tape" and (facts["recording"] or not facts["consumed"])
+    )
+
+
+def _answered(batch: Batch, answer: Answer | str) -> Any:
+    if isinstance(answer, str):
+        return answer
+    results = [result for result in answer.results if not isinstance(batch.commands[result.index], _EXPLAIN)]
+    return [_plain(result) for result in results], answer.failures
+
+
+def _plain(result: Any) -> Any:
+    if isinstance(result, Facts):
+        return {name: fact for name, fact in result.facts.items() if name not in _NOT_COMPARED}
+    array = getattr(result, "array", None)
+    if array is None:
+        return result
+    parts = array[:2] if isinstance(array, tuple) else (array,)
+    return result.index, result.id, result.spec, [np.asarray(part).tobytes() for part in parts]
+
+
+def _check_same(kind: str, first: Any, second: Any) -> None:
+    if repr(first) == repr(second):
+        return
+    if isinstance(first, dict) and [*first] == [*second]:
+        name = next(name for name in first if repr(first[name]) != repr(second[name]))
+        first, second = {name: first[name]}, {name: second[name]}
+    raise Finding(kind, f"first {first!r:.900}\nthen {second!r:.900}")

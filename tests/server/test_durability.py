@@ -1,0 +1,303 @@
+"""A session's process writes down what requests do: whoever opens its files goes on, wherever the first one ended."""
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import teletape_wire as wire
+from fuzz.sequences import Sequences
+from fuzz.written_down import numbers
+from teletape_engine.commands import Assign, Batch, Call, Contents, Fetch, MakeVariable, TapeOpen
+from teletape_engine.errors import CancelledError, ResourceExhaustedError, TeletapeError
+from teletape_server import handlers  # noqa: F401  # it registers the methods
+from teletape_server.durable.folders import Folder, OpenLog
+from teletape_server.durable.journal import Journal
+from teletape_server.durable.records import SessionDamagedError
+from teletape_server.handlers.idempotency import Once, Refusal
+from teletape_server.handlers.methods import METHODS, Request, Result
+from teletape_server.ipc.page import Page
+from teletape_server.worker import durability
+from teletape_server.worker.durability import Durability, RecordedSession
+
+DEFAULTS = {"accept": wire.JSON_TYPE, "encoding": None, "full": True, "now": 1000.0, "terms": (10.0, 2000.0, 0.0)}
+
+
+class Process:
+    """What a session's process does with its log, and what the server does."""
+
+    def __init__(self, folder: Path, epoch: int = 1, level: str = "journal") -> None:
+        self.folder = Folder(str(folder))
+        self.folder.create()
+        self.log = OpenLog(self.folder, {"uid": "u", "epoch": epoch, "level": level})
+        self.page, page = Page.new()
+        files = self.log.files(page)
+        os.close(page)
+        self.session, self.once = RecordedSession(memory_limit=16 << 20, max_iterations=1000), Once(100.0)
+        self.messages: list[Any] = []
+        self.durability = Durability(self.session, self.once, self.log.facts, files, self.page, self.messages.append)
+
+    def request(self, method: str, params: dict[str, Any], body: bytes = b"", content_type: str = "") -> Any:
+        """Runs a request as the process does; returns its result or its refusal."""
+        how = {"content_type": content_type, "body": memoryview(body), "copy_below": 1 << 40}
+        quiet = {"cancelled": params.pop("cancelled", lambda: False), "progress": lambda *_, **__: None}
+        request = Request({**DEFAULTS, **params}, **how, **quiet, received=0.0)
+        self.durability.begin(method, len(body))
+        try:
+            return self.once.run(
+                params.get("idempotency_key"), method, request, lambda name, known: METHODS[name](self.session, known)
+            )
+        except TeletapeError as error:
+            return Refusal(type(error), error.message, error.details)
+        finally:
+            self.durability.commit(request, is_frame=content_type == wire.FRAME_TYPE)
+            for message in self.messages:
+                number = message[1]
+                self.durability.add_files(number + 1, *self.log.advance(number))
+            self.messages.clear()
+
+    def frame(self, *commands: Any, **of: Any) -> Any:
+        body = b"".join(wire.encode_batch(Batch(commands, **of)).buffers)
+        return self.request("batch", {"accept": wire.FRAME_TYPE}, body, wire.FRAME_TYPE)
+
+    def die(self) -> None:
+        """Ends without a word: what was written is what there is."""
+        self.log.close()
+
+
+def again(process: Process, **how: Any) -> Process:
+    process.die()
+    return Process(Path(process.folder.path), **how)
+
+
+X = np.array([1.0, 2.0], np.float32)
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Process:
+    process = Process(tmp_path / "session")
+    process.frame(MakeVariable("w", X))
+    return process
+
+
+def variable(process: Process, name: str = "w") -> list[float]:
+    [result] = process.session.execute(Batch((Fetch(name),))).results
+    process.session.executed.clear()
+    return np.asarray(result.array).tolist()
+
+
+# ------------------------------------------------------------------------------------------------------------ sequences
+@pytest.mark.parametrize("seed", range(12))
+def test_random_batches_go_on_after_each_death(tmp_path: Path, seed: int) -> None:
+    """Processes die after any request, some have written a base before; names and numbers are those of one session."""
+    rng = random.Random(seed)
+    batches = [wire.batch_from_json(batch) for batch in Sequences().draw(rng)["batches"]]
+    undisturbed = RecordedSession(memory_limit=16 << 20, max_iterations=1000)
+    process = Process(tmp_path / "session")
+    for epoch, batch in enumerate(batches, 2):
+        process.frame(*batch.commands, **_of(batch))
+        undisturbed.execute(wire.decode_batch(b"".join(wire.encode_batch(batch).buffers)))
+        if rng.random() < 0.3:
+            process.durability.checkpoint()
+        if rng.random() < 0.5:
+            process = again(process, epoch=epoch)
+        assert repr(numbers(process.session)) == repr(numbers(undisturbed))
+        process.session.executed.clear()
+
+
+def _of(batch: Batch) -> dict[str, Any]:
+    names = ("releases", "temporaries", "on_failure", "replace")
+    return {name: getattr(batch, name) for name in names}
+
+
+# ----------------------------------------------------------------------------------------------------------- one by one
+def test_a_retry_after_a_death_gets_the_first_answer(process: Process) -> None:
+    process.frame(Assign("w", X, "add"))
+    place = process.request("attach", {"client": 2})
+    assert place.buffers
+    batch = {"client": 2, "seq": 1, "nonce": b"n" * 16}
+    first = process.frame(Assign("w", X, "add"), Fetch("w"), **batch)
+    process = again(process)
+    retried = process.frame(Assign("w", X, "add"), Fetch("w"), **batch)
+    assert [_results(first), variable(process)] == [_results(retried), [3.0, 6.0]]
+    assert process.session.last_client == 2
+
+
+def _results(result: Result) -> Any:
+    answer, _ = wire.decode_answer(b"".join(result.buffers))
+    return [np.asarray(fetched.array).tolist() for fetched in answer.results]
+
+
+@pytest.mark.parametrize("has_base", [False, True])
+def test_answers_under_a_key_survive(process: Process, has_base: bool) -> None:
+    body = b'{"id": "v", "value": [1, 2.5]}'
+
+    def create(process: Process, key: str = "k") -> Any:
+        return process.request("variables-create", {"id": None, "idempotency_key": key, "collection": "/v1"}, body)
+
+    def bad(process: Process) -> Any:
+        return create(process, "another")
+
+    first, refused = create(process), bad(process)
+    assert isinstance(refused, Refusal)
+    if has_base:
+        assert process.durability.checkpoint()
+    process = again(process)
+    assert b"".join(create(process).buffers) == b"".join(first.buffers)
+    assert bad(process) == refused
+    assert variable(process, "v") == [1.0, 2.5]
+
+
+def test_a_batch_that_was_stopped_is_stopped_there_again(process: Process) -> None:
+    looks = iter([False, False, False])
+
+    def stops() -> bool:
+        return next(looks, True)
+
+    body = b"".join(wire.encode_batch(Batch(tuple([Assign("w", X, "add")] * 10))).buffers)
+    refusal = process.request("batch", {"accept": wire.FRAME_TYPE, "cancelled": stops}, body, wire.FRAME_TYPE)
+    answer, _ = wire.decode_answer(b"".join(refusal.buffers))
+    assert answer.failure is not None
+    assert answer.failure.code == CancelledError.code
+    moved = variable(process)
+    assert moved != [1.0, 2.0]
+    assert variable(again(process)) == moved
+
+
+def test_repeated_batches_are_written_with_their_structure_once(process: Process) -> None:
+    commands = (Call("mul", ("w", "w"), ("y",)), *[Call("tanh", ("y",), (f"y{n}",)) for n in range(20)])
+    batch = Batch((*commands, Assign("w", "y19", "add")), ("y", *[f"y{n}" for n in range(20)]), 2, 1, b"a" * 16)
+    process.request("attach", {"client": 2})
+    marked = b"".join(wire.encode_batch(batch, keep=5).buffers)
+    process.request("batch", {"accept": wire.FRAME_TYPE}, marked, wire.FRAME_TYPE)
+    structures = wire.Structures()
+    wire.decode_request(marked, structures)
+    assert structures.find(2, 5).counts[1] == 21
+    for seq in range(2, 6):
+        contents = Contents(("w",), tuple([f"z{seq}.{n}" for n in range(21)]), (), ())
+        frame = wire.encode_repeated(5, contents, client=2, seq=seq, nonce=bytes([seq]) * 16)
+        _repeated(process, structures, b"".join(frame.buffers))
+    before = variable(process)
+    assert variable(again(process)) == before
+
+
+def _repeated(process: Process, structures: wire.Structures, body: bytes) -> None:
+    request = Request(
+        {**DEFAULTS, "accept": wire.FRAME_TYPE},
+        wire.FRAME_TYPE,
+        memoryview(body),
+        1 << 40,
+        lambda: False,
+        lambda *_, **__: None,
+        0.0,
+        structures=structures,
+    )
+    process.durability.begin("batch", len(body))
+    METHODS["batch"](process.session, request)
+    process.durability.commit(request, is_frame=True)
+
+
+def test_what_only_reads_is_not_written(process: Process) -> None:
+    number = process.page.written
+    process.request("variables-get", {"id": "w", "accept": wire.JSON_TYPE, "full": False, "if_none_match": None})
+    assert process.page.written == number
+    process.frame(Assign("w", X))
+    assert process.page.written == number + 1
+
+
+def test_an_unfinished_write_is_cut_and_said(process: Process) -> None:
+    process.frame(Assign("w", X, "add"))
+    process.die()
+    path = Path(process.folder.path) / "log-1.ttj"
+    data = path.read_bytes()
+    whole = len(data.rstrip(b"\0"))
+    path.write_bytes(data[: whole - 20])
+    recovered = Process(Path(process.folder.path))
+    assert variable(recovered) == [1.0, 2.0]
+    assert recovered.durability.recovered is not None
+    assert recovered.durability.recovered["cut_bytes"] > 0
+
+
+def test_damage_before_the_end_is_an_error_and_changes_nothing(process: Process) -> None:
+    for _ in range(3):
+        process.frame(Assign("w", X, "add"))
+        process.log.sync()
+    process.die()
+    path = Path(process.folder.path) / "log-1.ttj"
+    data = bytearray(path.read_bytes())
+    at = data.index(b"\x89TAPE\r\n\x1a", data.index(b"\x89TAPE\r\n\x1a") + 1)
+    data[at + 70] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(SessionDamagedError, match="cannot be read"):
+        Process(Path(process.folder.path))
+    assert path.read_bytes() == data
+
+
+def test_a_log_of_other_versions_is_not_run_again_but_its_base_is_read(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.frame(Assign("w", X, "add"))
+    process.die()
+    own = durability.versions()
+    monkeypatch.setattr(durability, "versions", lambda: {**own, "numpy": "9.9"})
+    with pytest.raises(SessionDamagedError, match=r"numpy '2\..*now '9.9'"):
+        Process(Path(process.folder.path))
+    monkeypatch.setattr(durability, "versions", lambda: own)
+    process = Process(Path(process.folder.path))
+    assert process.durability.checkpoint()
+    process.die()
+    monkeypatch.setattr(durability, "versions", lambda: {**own, "numpy": "9.9"})
+    assert variable(Process(Path(process.folder.path))) == [2.0, 4.0]
+
+
+def test_a_base_waits_for_the_end_of_a_tape(process: Process) -> None:
+    process.frame(TapeOpen("t", persistent=True))
+    assert not process.durability.checkpoint()
+    process.frame(releases=("t",))
+    assert process.durability.checkpoint()
+
+
+def test_a_base_is_written_when_the_log_is_long(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durability, "_LEAST_LOG", 3000)
+    for _ in range(50):
+        process.frame(Assign("w", X, "add"))
+    assert process.folder.newest() > 1
+    numbers_there = {int(name.partition("-")[2].partition(".")[0]) for name in os.listdir(process.folder.path)}
+    assert numbers_there == {process.folder.newest(), process.folder.newest() + 1}
+    assert variable(again(process)) == [51.0, 102.0]
+
+
+def test_without_space_nothing_runs_and_reading_goes_on(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Journal, payload: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Journal, "reserve", full)
+    with pytest.raises(ResourceExhaustedError, match="No space left"):
+        process.frame(Assign("w", X, "add"))
+    assert variable(process) == [1.0, 2.0]
+    process.request("variables-get", {"id": "w", "accept": wire.JSON_TYPE, "full": False, "if_none_match": None})
+    monkeypatch.undo()
+    process.frame(Assign("w", X, "add"))
+    assert variable(again(process)) == [2.0, 4.0]
+
+
+def test_the_answer_of_the_strictest_level_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = Process(tmp_path / "session", level="journal-sync")
+    synced: list[int] = []
+    sync = Journal.sync
+    monkeypatch.setattr(Journal, "sync", lambda self: (sync(self), synced.append(self.number - 1)))
+    process.frame(MakeVariable("w", X))
+    assert synced == [process.page.written] == [process.page.synced]
+
+
+def test_a_long_request_is_written_in_parts(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durability, "_PART_SECONDS", 0.0)
+    before = process.page.written
+    process.durability.begin("train", 0)
+    for _ in range(3):
+        process.session.execute(Batch((Assign("w", X, "add"),)))
+    assert process.page.written == before + 3
+    assert variable(again(process)) == [4.0, 8.0]

@@ -1,0 +1,257 @@
+"""Sessions that last: what was answered is there after the end of their process, of the server, and of both at once."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from serving import Program, Server, ok, problem, until
+from teletape_engine.commands import Assign, Call, Fetch, MakeVariable
+from teletape_engine.commands.results import Answer
+from teletape_server.sessions.lifecycle import Phase
+from teletape_server.settings import Settings
+
+PATH = "/v1/sessions/demo"
+X = np.array([1.0, 2.0], np.float32)
+
+
+class Lasting:
+    """A server with a folder for data, and a client of it."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.server = Server(Settings(data_dir=str(folder), shutdown_grace=0.5, **settings))
+        self.http: httpx.Client
+
+    @contextmanager
+    def running(self) -> Iterator["Lasting"]:
+        with self.server.running(), self.server.client() as self.http:
+            yield self
+
+    @property
+    def entry(self) -> Any:
+        return self.server.app.state.registry.find_live("local", "demo")
+
+    def create(self, **of: Any) -> Program:
+        """A session with a variable, and a client of it."""
+        ok(self.http.post("/v1/sessions", json={"id": "demo", **of}))
+        program = Program(self.http, "demo")
+        program.run(MakeVariable("w", X))
+        return program
+
+    def kill(self) -> None:
+        """Ends the session's process, as the system does when memory is short."""
+        host = self.entry.host
+        os.kill(host.pid, signal.SIGKILL)
+        until(lambda: self.entry is None or self.entry.host is not host)
+
+    def described(self) -> dict[str, Any]:
+        facts: dict[str, Any] = ok(self.http.get(PATH)).json()
+        return facts
+
+
+@pytest.fixture
+def lasting(tmp_path: Path) -> Iterator[Lasting]:
+    with Lasting(tmp_path).running() as lasting:
+        yield lasting
+
+
+def fetched(answer: Answer) -> list[float]:
+    [result] = answer.results
+    return np.asarray(result.array).tolist()  # type: ignore[union-attr,no-any-return]  # a Fetched
+
+
+def retried(program: Program, *commands: Any) -> Answer:
+    """Sends the last batch again, as a client whose answer was lost."""
+    program.seq -= 1
+    return program.run(*commands)
+
+
+# ----------------------------------------------------------------------------------------- the end of the process alone
+def test_a_session_goes_on_when_its_process_dies(lasting: Lasting) -> None:
+    program = lasting.create()
+    step = (Assign("w", X, "add"), Fetch("w"))
+    assert fetched(program.run(*step)) == [2.0, 4.0]
+    etag = ok(lasting.http.get(f"{PATH}/variables/w")).headers["etag"]
+    lasting.kill()
+    assert fetched(retried(program, *step)) == [2.0, 4.0]
+    assert fetched(program.run(*step)) == [3.0, 6.0]
+    described = lasting.described()
+    assert (described["state"], described["durability"], described["recovered"]["cut_bytes"]) == ("live", "journal", 0)
+    assert described["disk_bytes"] > 0
+    assert described["bytes_in_use"] > 0
+    refused = lasting.http.put(f"{PATH}/variables/w", json={"value": [0, 0]}, headers={"If-Match": etag})
+    problem(refused, 412, "precondition_failed")
+
+
+def test_etags_survive(lasting: Lasting) -> None:
+    lasting.create()
+    etag = ok(lasting.http.get(f"{PATH}/variables/w")).headers["etag"]
+    lasting.kill()
+    assert ok(lasting.http.get(f"{PATH}/variables/w")).headers["etag"] == etag
+    ok(lasting.http.put(f"{PATH}/variables/w", json={"value": [0, 0]}, headers={"If-Match": etag}))
+
+
+def test_a_client_that_joins_later_has_a_number_of_its_own(lasting: Lasting) -> None:
+    first = lasting.create()
+    lasting.kill()
+    second = Program(lasting.http, "demo")
+    assert second.client > first.client
+    second.run(Assign("w", X, "add"))
+    first.run(Assign("w", X, "add"))
+
+
+def test_without_a_log_a_session_ends_with_its_process(tmp_path: Path) -> None:
+    with Lasting(tmp_path, durability="none").running() as lasting:
+        lasting.create()
+        lasting.kill()
+        problem(lasting.http.get(PATH), 410, "session_ended")
+        assert not list((tmp_path / "sessions").iterdir())
+
+
+def test_a_session_names_its_own_level(tmp_path: Path) -> None:
+    with Lasting(tmp_path, durability="none").running() as lasting:
+        program = lasting.create(durability="journal-sync")
+        assert lasting.described()["durability"] == "journal-sync"
+        program.run(Assign("w", X, "add"))
+        lasting.kill()
+        assert fetched(program.run(Fetch("w"))) == [2.0, 4.0]
+
+
+def test_a_server_without_a_folder_offers_none() -> None:
+    server = Server(Settings())
+    with server.running(), server.client() as http:
+        refused = http.post("/v1/sessions", json={"id": "demo", "durability": "journal"})
+        assert "--data-dir" in problem(refused, 422, "invalid_request")["detail"]
+        assert ok(http.post("/v1/sessions", json={"id": "demo"})).json()["durability"] == "none"
+
+
+def test_a_process_that_dies_twice_at_one_record_leaves_a_damaged_session(lasting: Lasting) -> None:
+    """As one that a request kills, each time that it is sent: its files stay."""
+    lasting.create()
+    lasting.kill()
+    until(lambda: lasting.entry.host is not None)
+    lasting.entry._died_at = lasting.entry.host.facts().written  # the record of its new epoch is one more
+    lasting.kill()
+    described = lasting.described()
+    assert described["state"] == "damaged"
+    assert "died 2 times" in described["why"]
+    problem(lasting.http.get(f"{PATH}/variables/w"), 409, "session_damaged")
+    assert described["disk_bytes"] > 0
+    ok(lasting.http.post("/v1/sessions", json={"id": "another"}))
+
+
+# ------------------------------------------------------------------------------------------------ the end of the server
+def test_sessions_go_on_after_an_orderly_restart(tmp_path: Path) -> None:
+    key = {"Idempotency-Key": "k"}
+    with Lasting(tmp_path).running() as lasting:
+        program = lasting.create()
+        ok(lasting.http.post(f"{PATH}/extend", json={"seconds": 5000}))
+        function = {"id": "f", "inputs": ["a"], "outputs": ["b"], "steps": [
+            {"op": "mul", "inputs": ["a", 2], "outputs": ["b"]}
+        ]}  # fmt: skip
+        ok(lasting.http.post(f"{PATH}/functions", json=function))
+        first = ok(lasting.http.post(f"{PATH}/variables", json={"id": "v", "value": 1}, headers=key))
+        ends = lasting.described()["ends_at"]
+    with Lasting(tmp_path).running() as lasting:
+        [listed] = ok(lasting.http.get("/v1/sessions")).json()["sessions"]
+        assert listed["state"] == "parked"
+        assert listed["ends_at"] >= ends
+        program.http = lasting.http
+        assert fetched(program.run(Fetch("w"))) == X.tolist()
+        again = ok(lasting.http.post(f"{PATH}/variables", json={"id": "v", "value": 1}, headers=key))
+        assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+        assert ok(lasting.http.get(f"{PATH}/functions/f")).json()["inputs"] == ["a"]
+        ok(lasting.http.delete(PATH))
+    with Lasting(tmp_path).running() as lasting:
+        assert ok(lasting.http.get("/v1/sessions")).json()["sessions"] == []
+
+
+def test_a_parked_session_has_no_process_and_wakes(lasting: Lasting) -> None:
+    program = lasting.create()
+    entry = lasting.entry
+    host = entry.host
+    lasting.server.clock.ahead += 2000  # longer than it may be idle
+    ok(lasting.http.get(PATH))
+    until(lambda: entry.record.state.phase is Phase.PARKED)
+    assert host.ended.done()
+    assert lasting.described()["state"] == "parked"
+    assert fetched(program.run(Fetch("w"))) == X.tolist()
+    assert lasting.described()["state"] == "live"
+
+
+def test_damaged_files_are_said_and_stay(tmp_path: Path) -> None:
+    with Lasting(tmp_path).running() as lasting:
+        lasting.create()
+    [base] = [path for path in tmp_path.rglob("base-*.safetensors") if path.stat().st_size]
+    data = bytearray(base.read_bytes())
+    data[-1] ^= 1
+    base.write_bytes(data)
+    with Lasting(tmp_path).running() as lasting:
+        ok(lasting.http.post("/v1/sessions", json={"id": "another"}))
+        for _ in range(2):
+            detail = problem(lasting.http.get(f"{PATH}/variables"), 409, "session_damaged")["detail"]
+            assert "base of the log" in detail
+        assert lasting.described()["state"] == "damaged"
+    assert base.read_bytes() == data
+
+
+# ------------------------------------------------------------------------------------------------ the end of everything
+class Command:
+    """`teletape serve` in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "teletape_server.cli", "serve", "--port", "0", "--data-dir", str(folder)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self.process.stdout is not None
+        match = re.search(r"at (http://\S+)", self.process.stdout.readline())
+        assert match is not None
+        self.http = httpx.Client(base_url=match[1], timeout=60, trust_env=False)
+
+    def kill(self) -> None:
+        """Ends the server, and with it all processes of sessions, at once."""
+        self.process.kill()
+        self.process.communicate()
+        self.http.close()
+
+
+def test_a_training_ends_with_the_same_weights_however_often_everything_is_killed(tmp_path: Path) -> None:
+    """Steps over REST and frames; before some of them the server and all processes of sessions end at once."""
+    command = Command(tmp_path)
+    try:
+        ok(command.http.post("/v1/sessions", json={"id": "demo"}))
+        program = Program(command.http, "demo")
+        program.run(MakeVariable("w", X))
+        for step in range(8):
+            if step in (3, 4):
+                command.kill()
+                command = Command(tmp_path)
+                program.http = command.http
+            ok(command.http.post(f"{PATH}/tapes", json={"id": f"t{step}"}))
+            ops = [{"op": "square", "inputs": ["w"], "outputs": [f"y{step}"]}]
+            ok(command.http.post(f"{PATH}/tapes/t{step}/ops", json={"ops": ops}))
+            question = {"targets": [f"y{step}"], "sources": ["w"], "outputs": [f"g{step}"]}
+            ok(command.http.post(f"{PATH}/tapes/t{step}/gradient", json=question))
+            program.run(Call("mul", (f"g{step}", RATE), (f"d{step}",)), Assign("w", f"d{step}", "sub"))
+        assert fetched(program.run(Fetch("w"))) == _undisturbed(8)
+    finally:
+        command.kill()
+
+
+RATE = np.array([0.3, 0.7], np.float32)
+
+
+def _undisturbed(steps: int) -> list[float]:
+    weights = X
+    for _ in range(steps):
+        weights = weights - (weights * np.float32(2)) * RATE
+    numbers: list[float] = weights.tolist()
+    return numbers
