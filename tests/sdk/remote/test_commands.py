@@ -33,6 +33,12 @@ def test_a_command_of_the_other_program_is_named(capsys: pytest.CaptureFixture[s
     )
 
 
+def test_the_servers_command_is_named_in_this_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", "--port", "1"])
+    assert capsys.readouterr().err.endswith("error: a server is started with `teletape serve`\n")
+
+
 def test_a_healthy_environment_and_server(server_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", server_url]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from teletape.core import environment
 from teletape.core.errors import TeletapeError
 from teletape.extras.terminal import doctor, ping
 from teletape.tf.sessions.session_list import sessions
 
+_SERVE: Final = "a server is started with `teletape serve`"
+
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the command line; returns the exit status (1: it failed, 2: wrong arguments)."""
-    parser = argparse.ArgumentParser("python -m teletape", description="Teletape in the terminal.")
+    parser = argparse.ArgumentParser("python -m teletape", description="Teletape in the terminal.", epilog=_SERVE)
     parser.add_argument("-V", "--version", action="version", version=f"teletape {doctor.version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in (
@@ -43,6 +46,8 @@ def main(arguments: Sequence[str]) -> int:
             )
             command.add_argument("--end", nargs="+", metavar="ID", help="end the sessions with these ids")
             command.add_argument("--end-all", action="store_true", help="end all of them")
+    if [*arguments][:1] == ["serve"]:
+        parser.error(_SERVE)
     options = parser.parse_args(arguments)
     if options.url is None and options.command != "doctor":
         parser.error(f"{options.command} needs the address of a server: pass it, or set TELETAPE_URL")
