@@ -163,11 +163,11 @@ def error_of(status: int, body: bytes, retry_after: float | None = None) -> Tele
         error: TeletapeError = RequestError(f"HTTP {status}: {_words(body)}", status=status)
         error.retry_after = retry_after
         return error
-    request = problem.get("request_id") or problem.get("instance")
+    request = str(problem.get("request_id") or problem.get("instance") or "").removeprefix(_REQUEST)
     more = problem.get("details")
     details = {str(name): more[name] for name in more if name not in _OWN} if isinstance(more, dict) else {}
     error = error_for(code, f"{text} (request {request})" if request else text, **details, status=status)
-    error.request_id = None if request is None else str(request).removeprefix(_REQUEST)
+    error.request_id = request or None
     error.retry_after = retry_after
     return error
 

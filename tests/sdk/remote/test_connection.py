@@ -420,6 +420,7 @@ def test_a_refusal_has_the_id_of_its_request_and_the_seconds_after_which_to_try_
     with pytest.raises(TeletapeError) as caught:
         http.json("POST", "/v1/sessions")
     assert (caught.value.request_id, caught.value.retry_after) == ("4f2a", 90.0)
+    assert "urn:" not in str(caught.value)
 
 
 def test_what_refuses_no_request_has_neither():
