@@ -67,9 +67,12 @@ def check_dtype(op_type: str, i: int, spec: Spec, dtype: DType) -> None:
 # ------------------------------------------------------------------------------------------------------------ samples
 def sample(*inputs: Any, seed: int = 0, low: float = -1.5, high: float = 1.5, **attrs: Any) -> Sample:
     """Inputs for the laws: a tuple is a shape, filled from [low, high) as float64; arrays and numbers stay."""
-    random = np.random.default_rng(seed)
-    values = tuple(random.uniform(low, high, value) if isinstance(value, tuple) else value for value in inputs)
-    return Sample(values, attrs)
+
+    def draw() -> tuple[Any, ...]:
+        random = np.random.default_rng(seed)
+        return tuple(random.uniform(low, high, value) if isinstance(value, tuple) else value for value in inputs)
+
+    return Sample(draw, attrs)
 
 
 def listed(samples: Samples) -> Callable[[], Sequence[Sample]]:

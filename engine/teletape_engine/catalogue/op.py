@@ -103,11 +103,28 @@ class Cut(NamedTuple):
     inputs: Mapping[int, int]
 
 
-class Sample(NamedTuple):
-    """Inputs to test an op on: arrays as float64 or integer arrays, Python numbers as they are."""
+class Sample:
+    """Inputs to test an op on.
 
-    inputs: tuple[Any, ...]
-    attrs: Mapping[str, Any]
+    Args:
+        inputs: Arrays as float64 or integer arrays, Python numbers as they are; or a function that makes them, which is
+            called when they are first needed: never in a program that only computes.
+        attrs: The attributes.
+    """
+
+    __slots__ = ("_inputs", "_make", "attrs")
+
+    def __init__(self, inputs: tuple[Any, ...] | Callable[[], tuple[Any, ...]], attrs: Mapping[str, Any]) -> None:
+        self.attrs = attrs
+        self._make: Callable[[], tuple[Any, ...]] = inputs if callable(inputs) else lambda: inputs
+        self._inputs: tuple[Any, ...] | None = None
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """The inputs, the same objects each time."""
+        if self._inputs is None:
+            self._inputs = self._make()
+        return self._inputs
 
 
 @dataclass(frozen=True)

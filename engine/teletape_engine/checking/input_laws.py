@@ -107,9 +107,9 @@ def halves(op: Op, sample: Sample) -> None:
         return
     for narrow in offered_dtypes(("float16", "bfloat16")):
         inputs = _all_numbers(narrow) if arrays == 1 else _pairs(narrow)
-        case = Case(op, sample._replace(inputs=inputs))
+        case = Case(op, Sample(inputs, sample.attrs))
         wide, exact = [
-            Case(op, sample._replace(inputs=tuple([value.astype(dtype) for value in inputs])))
+            Case(op, Sample(tuple([value.astype(dtype) for value in inputs]), sample.attrs))
             for dtype in (np.float32, np.float64)
         ]
         try:

@@ -60,3 +60,9 @@ print([name for name, method in vars(TensorLike).items() if "_first_use" in geta
 def test_each_operator_has_a_first_use_and_no_other_method_has() -> None:
     result = subprocess.run([sys.executable, "-P", "-c", LOADED], capture_output=True, text=True, check=False)
     assert (result.stdout, result.stderr) == ("[]\n[]\n", "")
+
+
+def test_the_samples_of_ops_are_drawn_when_a_test_needs_them() -> None:
+    program = "import sys, teletape_engine.ops; print('numpy.random' in sys.modules)"
+    result = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr) == ("False\n", "")

@@ -66,17 +66,19 @@ def _inside(x: Any, size: Ints, strides: Ints, rates: Ints, padding: str) -> Any
     return equal(ones, ones_like(ones))
 
 
-# Elements further apart than any filter's, so that no sums are equal, not even in bfloat16.
-_APART = np.random.default_rng(0).permutation(40) / 4 - 4
+def _samples() -> list[Any]:
+    # Elements further apart than any filter's, so that no sums are equal, not even in bfloat16.
+    apart = np.random.default_rng(0).permutation(40) / 4 - 4
+    return [
+        sample(apart[:24].reshape(1, 4, 3, 2), apart[:8].reshape(2, 2, 2) / 8),
+        sample(apart.reshape(2, 5, 4, 1), apart[:6].reshape(3, 2, 1) / 8, strides=(2, 1), padding="SAME"),
+        sample(apart[:30].reshape(1, 6, 5, 1), apart[:4].reshape(2, 2, 1) / 8, rates=(2, 3), padding="SAME"),
+        sample(apart[:25].reshape(1, 5, 5, 1), apart[:4].reshape(2, 2, 1) / 8, rates=(3, 2)),
+    ]
 
 
 @composite(
-    samples=[
-        sample(_APART[:24].reshape(1, 4, 3, 2), _APART[:8].reshape(2, 2, 2) / 8),
-        sample(_APART.reshape(2, 5, 4, 1), _APART[:6].reshape(3, 2, 1) / 8, strides=(2, 1), padding="SAME"),
-        sample(_APART[:30].reshape(1, 6, 5, 1), _APART[:4].reshape(2, 2, 1) / 8, rates=(2, 3), padding="SAME"),
-        sample(_APART[:25].reshape(1, 5, 5, 1), _APART[:4].reshape(2, 2, 1) / 8, rates=(3, 2)),
-    ],
+    samples=_samples,
     op_type="Dilation2D",
     tf=(by_hand("nn.dilation2d nn.erosion2d", "lengths are those of four axes; an erosion dilates negatives"),),
 )
