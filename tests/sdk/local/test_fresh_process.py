@@ -47,6 +47,19 @@ def test_operators_are_those_of_tensors_before_any_public_name_is_used(
     assert (result.stdout.strip(), result.stderr) == (str(expected), "")
 
 
+RAGGED = """
+import pickle, sys
+x = pickle.loads(bytes.fromhex(sys.argv[1]))
+print((1.0 - x).to_list(), x[0].numpy().tolist(), x.row_lengths().numpy().tolist())
+"""
+
+
+def test_a_ragged_tensor_has_its_methods_too() -> None:
+    ragged = pickle.dumps(tf.ragged.constant([[1.0, 2.0], [3.0]])).hex()
+    result = subprocess.run([sys.executable, "-P", "-c", RAGGED, ragged], capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr) == ("[[0.0, -1.0], [-2.0]] [1.0, 2.0] [2, 1]\n", "")
+
+
 LOADED = """
 from teletape.core.tensors.tensor import TensorLike
 before = dict(vars(TensorLike))

@@ -13,6 +13,7 @@ from teletape.core.tensors.tensor import Tensor
 from teletape.extras.ragged_tensors import conversions, factories
 from teletape.extras.ragged_tensors.forms.of_ops import form_of
 from teletape.extras.ragged_tensors.indexing import item
+from teletape.extras.ragged_tensors.partition import RowPartition
 from teletape.extras.ragged_tensors.tensor import RaggedTensor
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE
@@ -119,6 +120,17 @@ def row_limits(self: RaggedTensor, name: str | None = None) -> Tensor:
     return self.row_splits[1:] if known is None else constant(known[1:])
 
 
+def _reduced(self: RaggedTensor) -> tuple[Any, ...]:
+    return restored, (self.values, self.partition)
+
+
+def restored(values: Any, partition: RowPartition) -> RaggedTensor:
+    """Returns a ragged tensor that was pickled, with its methods in a process that has had none before."""
+    if not hasattr(RaggedTensor, "form_of"):
+        give_methods()
+    return RaggedTensor.of(values, partition)
+
+
 def give_methods() -> None:
     """Defines the methods on RaggedTensor."""
     cls = RaggedTensor
@@ -157,6 +169,7 @@ def give_methods() -> None:
         "__rxor__": _xor,
         "__getitem__": reports(item),
         "__array_priority__": 100,
+        "__reduce__": _reduced,
         "form_of": staticmethod(form_of),
     }
     for python, value in special.items():
