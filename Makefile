@@ -11,6 +11,7 @@ ARGS ?=
 # Test processes: two for each core, because tests often wait for servers; WORKERS=0 runs the tests in pytest's own
 # process, as a debugger needs it.
 WORKERS ?= $(shell echo $$((2 * $$($(PYTHON) -c 'import os; print(os.cpu_count())'))))
+XDIST := --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal
 # Where numbers are compared with recorded ones, and plans with the steps that they replace. The recorded programs are
 # not among them: tests/conformance runs each with both kernels.
 OTHER_KERNELS := -k 'not HTTP and not shell and not javascript and not mebibytes and not build_leaves and not source_compiles' tests/conformance/test_whole_programs.py tests/project/test_pages.py tests/engine/plans tests/fuzz/test_plans.py
@@ -28,7 +29,7 @@ PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint co
 # Tests start hundreds of Python processes, and each would compile all modules anew where nothing keeps the result.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adapters programs help install demo serve test test-kernels keras-tests fuzz soak flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients onnx-answers kernels gpu lint format constraints image clean
+.PHONY: adapters programs help install demo serve test more test-kernels keras-tests fuzz soak flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients onnx-answers kernels gpu lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -50,11 +51,14 @@ demo: $(DEMO_INSTALLED) ## train on handwritten digits through a server on loopb
 serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, _DEVICE, _API_KEYS)
 	$(BIN)/teletape serve $(ARGS)
 
-test: $(INSTALLED) ## run every test; `make lint` runs linters and type checkers
-	$(MODULE) pytest -m 'not checkers' --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(ARGS)
+test: $(INSTALLED) ## run the tests; `make more` runs more cases of them, `make lint` runs linters and type checkers
+	$(MODULE) pytest -m 'not checkers and not more' $(XDIST) $(ARGS)
+
+more: $(INSTALLED) ## run the cases that `make test` leaves out, because it runs others like them
+	$(MODULE) pytest -m more $(XDIST) $(ARGS)
 
 test-kernels: $(INSTALLED) ## run the examples, the pages and the plans in this process, with other kernels than this processor gets
-	$(BIN)/python scripts/other_kernels.py $(MODULE) pytest --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal $(OTHER_KERNELS) $(ARGS)
+	$(BIN)/python scripts/other_kernels.py $(MODULE) pytest -m 'not more' $(XDIST) $(OTHER_KERNELS) $(ARGS)
 
 keras-tests: $(INSTALLED) ## run Keras's own tests on Teletape, and compare with TensorFlow: ARGS='--family rnn --http'
 	$(BIN)/python -P tests/keras_suite/run.py $(ARGS)

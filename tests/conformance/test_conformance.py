@@ -18,14 +18,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from conformance import compare
+from conformance import choose, compare
 from conformance.on_other_inputs import neighbours
 from conformance.program import Program, load
 from conformance.record import RESULTS, SPREADS, VERSION, read
 from conformance.worker import TESTS, ProgramFailed, Worker
 from programs import load_script
+from teletape_engine.commands import Batch, Call, Command, Constant, DefineFunction, Fetch
 
 PROGRAMS = load()
+#: Programs whose every kind of command others send too.
+REPEATS = choose.repeats("commands")
 RECORDED = {f"{file}.{name}": result for file, programs in read().items() for name, result in programs.items()}
 MOVES: dict[str, dict[str, float]] = json.loads(SPREADS.read_text(encoding="utf-8"))
 
@@ -88,7 +91,7 @@ def cases() -> Iterator[Any]:
     """Every program, in both ways in turn: what autograph has made of its functions is used in the second."""
     for name, program in PROGRAMS.items():
         yield pytest.param(program, False, id=f"{name}-in the process")
-        yield pytest.param(program, True, id=f"{name}-over HTTP")
+        yield pytest.param(program, True, id=f"{name}-over HTTP", marks=[pytest.mark.more] if name in REPEATS else [])
 
 
 @pytest.mark.parametrize(("program", "remote"), [*cases()])
@@ -103,6 +106,37 @@ def test_a_program_gives_what_it_gave(program: Program, remote: bool, workers: W
 
 def test_results_cover_exactly_the_programs() -> None:
     assert sorted(RECORDED) == sorted(PROGRAMS), "run tests/conformance/record.py under TensorFlow again"
+
+
+@pytest.mark.parametrize("of", ["commands", "ops"])
+def test_programs_that_repeat_others_are_programs_and_some_run_everywhere(of: str) -> None:
+    repeats = choose.repeats(of)
+    assert repeats <= set(PROGRAMS), "run tests/conformance/choose.py again"
+    assert not any(PROGRAMS[name].fresh for name in repeats)
+    assert len(PROGRAMS) - len(repeats) > 150
+
+
+def test_a_choice_has_every_kind_and_prefers_few_quick_programs() -> None:
+    kinds: dict[str, set[Any]] = {"all": {1, 2, 3}, "slow": {1, 2}, "quick": {1, 2}, "alone": {4}, "none": set()}
+    assert choose.chosen(kinds, dict.fromkeys(kinds, 0.1)) == {"all", "alone"}
+    seconds = dict.fromkeys(kinds, 0.1) | {"all": 9.0, "slow": 1.0}
+    assert choose.chosen(kinds, seconds) == {"all", "quick", "alone"}
+
+
+def test_kinds_of_commands_are_without_ids_and_numbers() -> None:
+    def forms(*commands: Command) -> set[Any]:
+        return set(choose.kinds_of_commands(Batch(commands)))
+
+    def total(tensor: str, total: str, axis: int, *, keepdims: bool = False) -> Call:
+        return Call("reduce_sum", (tensor,), (total,), {"axis": [axis], "keepdims": keepdims}, f"line {axis}")
+
+    assert forms(total("x", "y", 0)) == forms(total("a", "b", 1))
+    assert forms(total("x", "y", 0)) != forms(total("x", "y", 0, keepdims=True))
+    assert forms(Constant("x", np.ones(2))) == forms(Constant("y", np.zeros(3)))
+    assert forms(Constant("x", np.ones(2))) != forms(Constant("x", np.ones(2, np.float32)))
+    assert forms(total("x", "y", 0), Fetch("y")) != forms(Fetch("x"), total("x", "y", 0))
+    steps = [DefineFunction("f", ("x",), (Call(op, ("x",), ("y",)),), ("y",)) for op in ("exp", "tanh")]
+    assert forms(steps[0]) != forms(steps[1])
 
 
 def test_results_say_which_tensorflow_gave_them() -> None:

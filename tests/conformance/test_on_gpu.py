@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from conformance.choose import repeats
 from conformance.program import Program, load
 from conformance.test_conformance import difference, skip_if_python_differs
 from conformance.worker import ProgramFailed, Worker
@@ -62,11 +63,16 @@ def workers() -> Iterator[Workers]:
     workers.close()
 
 
+#: Programs whose every op others apply too, to inputs of such dtypes and ranks.
+REPEATS = repeats("ops")
+
+
 def cases() -> Iterator[Any]:
     """Every program on a GPU; on the substitute without those of CLIENT."""
     for name, program in PROGRAMS.items():
         if not name.startswith(CLIENT):
-            yield pytest.param(program, "on the substitute", id=f"{name}-on the substitute")
+            marks = [pytest.mark.more] if name in REPEATS else []
+            yield pytest.param(program, "on the substitute", id=f"{name}-on the substitute", marks=marks)
         yield pytest.param(program, "on a GPU", marks=pytest.mark.gpu, id=f"{name}-on a GPU")
 
 
