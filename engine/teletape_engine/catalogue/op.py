@@ -104,26 +104,19 @@ class Cut(NamedTuple):
 
 
 class Sample:
-    """Inputs to test an op on.
+    """Inputs to test an op on: float64 or integer arrays, Python numbers; or a function that makes them when needed."""
 
-    Args:
-        inputs: Arrays as float64 or integer arrays, Python numbers as they are; or a function that makes them, which is
-            called when they are first needed: never in a program that only computes.
-        attrs: The attributes.
-    """
-
-    __slots__ = ("_inputs", "_make", "attrs")
+    __slots__ = ("_inputs", "attrs")
 
     def __init__(self, inputs: tuple[Any, ...] | Callable[[], tuple[Any, ...]], attrs: Mapping[str, Any]) -> None:
         self.attrs = attrs
-        self._make: Callable[[], tuple[Any, ...]] = inputs if callable(inputs) else lambda: inputs
-        self._inputs: tuple[Any, ...] | None = None
+        self._inputs = inputs
 
     @property
     def inputs(self) -> tuple[Any, ...]:
         """The inputs, the same objects each time."""
-        if self._inputs is None:
-            self._inputs = self._make()
+        if callable(self._inputs):
+            self._inputs = self._inputs()
         return self._inputs
 
 
