@@ -39,6 +39,7 @@ _FORMAT: Final = 1
 _MARGIN: Final = 64 << 10  # bytes of a record besides the request's body
 _PART_SECONDS: Final = 1.0  # of a request after which what it has done so far is written
 _LEAST_LOG: Final = 64 << 20  # bytes of a log that is not replaced by a base
+_LOOK_BYTES: Final = 64 << 10  # that a long log grows by before the next look at whether a base can be written
 _REPLAY_SECONDS: Final = 5.0  # that a log may take to run again
 _DIGESTS: Final = 256  # requests between two checksums of the variables
 _DIGEST_BYTES: Final = 16 << 20  # of the variables, of which a checksum is made
@@ -118,7 +119,7 @@ class Durability:
         self._writer = BatchWriter()
         self._next: tuple[int, int, int] | None = (facts["next"], files[1], files[2])
         self._seconds = 0.0  # that the log takes to run again
-        self._requests = 0
+        self._requests = self._look_at = 0
         self._is_safe, self._began, self._written = True, 0.0, 0.0
         self.recovered: dict[str, Any] | None = None
         file = RealFile(files[0])
@@ -220,8 +221,12 @@ class Durability:
         self._next = (number, base, log)
 
     def _is_due(self) -> bool:
-        is_long = self._journal.end > _LEAST_LOG and self._journal.end > self._session.bytes_in_use()
-        return (is_long or self._seconds > _REPLAY_SECONDS) and not self._session.obstacle()
+        """Returns whether the log is to be replaced by a base; a look at the whole session is seldom."""
+        end = self._journal.end
+        if (end <= _LEAST_LOG and self._seconds <= _REPLAY_SECONDS) or end < self._look_at:
+            return False
+        self._look_at = end + _LOOK_BYTES
+        return self._seconds > _REPLAY_SECONDS or end > self._session.bytes_in_use()
 
     def checkpoint(self) -> bool:
         """Writes a base, and goes on with a log of its own; returns False if that cannot be now."""
@@ -238,7 +243,7 @@ class Durability:
             journal = Journal.begin(RealFile(log), head, self._synced)
         except OSError:  # no space: the log goes on
             return False
-        self._journal, self._writer, self._seconds = journal, BatchWriter(), 0.0
+        self._journal, self._writer, self._seconds, self._look_at = journal, BatchWriter(), 0.0, 0
         self._page.written = self._page.synced = journal.number - 1
         self._send(("checkpointed", number))
         return True
