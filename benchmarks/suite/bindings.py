@@ -40,6 +40,11 @@ class Binding:
         """What a call returned, as NumPy arrays."""
         return [np.asarray(result) for result in results]
 
+    @property
+    def sent(self) -> bytes:
+        """The request that the last call has sent over a bare socket."""
+        raise NotImplementedError
+
 
 class NumPy(Binding):
     """NumPy by hand."""
@@ -262,6 +267,10 @@ class Floor(_Bodies):
         super().__init__(threads)
         self._socket = _Socket()
 
+    @property
+    def sent(self) -> bytes:
+        return self._socket.last
+
     def post(self, path: str, body: bytes) -> bytearray:
         return self._socket.exchange(
             f"POST {path} HTTP/1.1\r\nHost: floor\r\nContent-Length: {len(body)}\r\n\r\n", body
@@ -290,6 +299,10 @@ class _Rest(Binding):
     def __init__(self, threads: int) -> None:
         super().__init__(threads)
         self._socket = _Socket()
+
+    @property
+    def sent(self) -> bytes:
+        return self._socket.last
 
     def load(self, program: Any, data: dict[str, Any]) -> Call:
         lists = {name: array.tolist() for name, array in data.items() if isinstance(array, np.ndarray)}
@@ -507,7 +520,7 @@ class Tcp(Binding):
     """Bytes over loopback TCP into memory that is there."""
 
     def load(self, program: Any, data: dict[str, Any]) -> Call:
-        connection, array = _connect(), data["x"]
+        connection, array = connected(), data["x"]
         received, view = np.empty_like(array), memoryview(array).cast("B")
         room = memoryview(received).cast("B")
 
@@ -528,7 +541,7 @@ class Tcp(Binding):
         return []  # the server sends zeros
 
 
-def _connect() -> socket.socket:
+def connected() -> socket.socket:
     address = urlsplit(os.environ["BENCHMARK_ADDRESS"])
     connection = socket.create_connection((address.hostname, address.port))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -547,16 +560,17 @@ class _Socket:
     """HTTP over a bare socket, one for each thread, connected again if the server has closed it."""
 
     def __init__(self) -> None:
-        self._thread = threading.local()
+        self._thread, self.last = threading.local(), b""
 
     def exchange(self, head: str, body: bytes = b"") -> bytearray:
         """Sends a request and returns the answer's body, which has a Content-Length."""
+        self.last = head.encode() + body
         if not hasattr(self._thread, "connection"):
-            self._thread.connection = _connect()
+            self._thread.connection = connected()
         try:
             return _exchange(self._thread.connection, head.encode(), body)
         except ConnectionError:  # idle for too long
-            self._thread.connection = _connect()
+            self._thread.connection = connected()
             return _exchange(self._thread.connection, head.encode(), body)
 
 

@@ -16,12 +16,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from suite import bindings
+from suite.callers import seconds
 
 
 class Child:
@@ -49,16 +51,24 @@ class Child:
         module = importlib.import_module(f"suite.programs.{program}")
         return self.binding.load(module, {**module.inputs(**size), "size": size})
 
-    def run(self, repeats: int, callers: int = 1) -> dict[str, float]:
-        """Repeats the program in each of `callers` threads."""
+    def run(self, repeats: int, callers: int = 1, *, in_threads: bool = True) -> dict[str, float]:
+        """Repeats the program for each of `callers` at the same time, in threads or over connections of one thread."""
         gc.collect()
         if callers > 1:
-            return self._run_threads(repeats, callers)
+            return (self._run_threads if in_threads else self._run_connections)(repeats, callers)
         call = self.call
         begin = self.clock()
         for _ in range(repeats):
             call()
         return {"seconds": self.clock() - begin}
+
+    def _run_connections(self, repeats: int, callers: int) -> dict[str, float]:
+        self.call()
+        request = self.binding.sent
+        with ExitStack() as stack:
+            connections = [stack.enter_context(bindings.connected()) for _ in range(callers)]
+            seconds(connections, request, 1, self.clock)
+            return {"seconds": seconds(connections, request, repeats, self.clock)}
 
     def _run_threads(self, repeats: int, callers: int) -> dict[str, float]:
         barrier, call = threading.Barrier(callers + 1), self.call

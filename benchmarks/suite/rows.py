@@ -44,7 +44,8 @@ class Row:
         unit: ms, µs (an op) or GB/s.
         per: Ops of a call, if the unit is that of an op; bytes of a call, if it is GB/s.
         threads: Cores and BLAS threads of a process.
-        callers: Threads that call at the same time; the time is that of a call: all calls' time over their number.
+        callers: That call at the same time; the time is that of a call: all calls' time over their number.
+        in_threads: Whether each caller is a thread; else a connection of one thread, which costs less than the servers.
         memory: Whether peak memory is measured too.
         compared: Whether a comparison of two commits measures it.
     """
@@ -58,6 +59,7 @@ class Row:
     per: int = 1
     threads: int = 1
     callers: int = 1
+    in_threads: bool = True
     memory: bool = False
     compared: bool = True
 
@@ -320,6 +322,7 @@ TABLES = (
                     Goal("rest-run", 1 / 0.7, ("fastapi-numpy",)),
                 ),
                 callers=callers,
+                in_threads=False,
                 compared=callers == 1,
             )
             for callers in (1, 8, 64)
@@ -336,6 +339,7 @@ TABLES = (
                 ("published", "published-exact", "fastapi-bare", "floor"),
                 goals=(Goal("published", 1.0 if callers == 1 else 1 / 6, ("fastapi-bare",)),),
                 callers=callers,
+                in_threads=False,
                 compared=callers == 1,
             )
             for callers in (1, 64)

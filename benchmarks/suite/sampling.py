@@ -52,7 +52,9 @@ def measure(row: Row, process_of: Callable[[str], Process], seconds: float, leas
             break
         for name in [name for name in order if name in processes]:
             with _named(name, processes, results):
-                reply = processes[name].ask("run", repeats=repeats[name], callers=row.callers)
+                reply = processes[name].ask(
+                    "run", repeats=repeats[name], callers=row.callers, in_threads=row.in_threads
+                )
                 results[name]["samples"].append(reply["seconds"] / repeats[name] / row.callers)
         order = order[1:] + order[:1]
     for name in list(processes):
@@ -84,7 +86,7 @@ def _check(summary: list[list[float]], expected: list[list[float]]) -> None:
 def _repeats(row: Row, process: Process, result: dict[str, Any]) -> int:
     """How often a run repeats the program, from the mean of the first calls and a run of one."""
     mean = (result["tenth"] - result["first"]) / 9
-    once = process.ask("run", repeats=1, callers=row.callers)["seconds"]
+    once = process.ask("run", repeats=1, callers=row.callers, in_threads=row.in_threads)["seconds"]
     return max(1, round(RUN_SECONDS / max(min(mean, once), 1e-6)))
 
 

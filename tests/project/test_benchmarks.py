@@ -5,8 +5,14 @@ import importlib.util
 import json
 import os
 import re
+import socket
+import socketserver
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +24,7 @@ import teletape as tf
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from gpu import rows as gpu_rows
-from suite import bindings, page, sampling, units
+from suite import bindings, callers, page, sampling, units
 from suite.processes import Failed, Process
 from suite.rows import ROWS, Goal, Row
 from suite.systems import SYSTEMS
@@ -260,3 +266,42 @@ def test_the_command_measures_the_substitute_for_cupy() -> None:
     assert run.returncode == 0, run.stderr
     assert re.search(r"\| product of 8192 x 8192, float32 \| [\d.]+ \|  \| [\d.]+ \|", run.stdout), run.stdout
     assert "Substitute, CUDA 13.1" in run.stdout
+
+
+# ------------------------------------------------------------------------------------------------------- many callers
+@contextmanager
+def server(answer: bytes) -> Iterator[tuple[tuple[str, int], list[bytes]]]:
+    """A server that answers every line with the same bytes; its address, and the lines."""
+    lines: list[bytes] = []
+
+    class Lines(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            for line in self.rfile:
+                lines.append(line)
+                self.wfile.write(answer)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Lines) as listening:
+        listening.block_on_close = False
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        yield listening.server_address[:2], lines
+        listening.shutdown()
+        thread.join()
+
+
+def callers_of(address: tuple[str, int], count: int, repeats: int) -> float:
+    with ExitStack() as stack:
+        connections = [stack.enter_context(socket.create_connection(address)) for _ in range(count)]
+        return callers.seconds(connections, b"question\n", repeats, time.perf_counter)
+
+
+def test_each_caller_gets_as_many_answers_as_it_asks_for():
+    with server(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: y\r\n\r\nhello") as (address, lines):
+        assert callers_of(address, 5, 7) > 0
+    assert lines == [b"question\n"] * 35
+
+
+def test_a_caller_that_is_refused_ends_the_measurement():
+    refusing = server(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+    with refusing as (address, _), pytest.raises(ConnectionError, match="503 busy"):
+        callers_of(address, 2, 3)
