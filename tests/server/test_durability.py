@@ -34,11 +34,17 @@ class Process:
         self.folder.create()
         self.log = OpenLog(self.folder, {"uid": "u", "epoch": epoch, "level": level})
         self.page, page = Page.new()
-        files = self.log.files(page)
+        self.files = files = self.log.files(page)
         os.close(page)
         self.session, self.once = RecordedSession(memory_limit=16 << 20, max_iterations=1000), Once(100.0)
         self.messages: list[Any] = []
-        self.durability = Durability(self.session, self.once, self.log.facts, files, self.page, self.messages.append)
+        try:
+            self.durability = Durability(
+                self.session, self.once, self.log.facts, files, self.page, self.messages.append
+            )
+        except SessionDamagedError:
+            self.die()
+            raise
 
     def request(self, method: str, params: dict[str, Any], body: bytes = b"", content_type: str = "") -> Any:
         """Runs a request as the process does; returns its result or its refusal."""
@@ -56,7 +62,8 @@ class Process:
             self.durability.commit(request, is_frame=content_type == wire.FRAME_TYPE)
             for message in self.messages:
                 number = message[1]
-                self.durability.add_files(number + 1, *self.log.advance(number))
+                self.files += (new := self.log.advance(number))
+                self.durability.add_files(number + 1, *new)
             self.messages.clear()
 
     def frame(self, *commands: Any, **of: Any) -> Any:
@@ -66,6 +73,8 @@ class Process:
     def die(self) -> None:
         """Ends without a word: what was written is what there is."""
         self.log.close()
+        for file in self.files:
+            os.close(file)
 
 
 def again(process: Process, **how: Any) -> Process:
@@ -251,6 +260,15 @@ def test_a_log_of_other_versions_is_not_run_again_but_its_base_is_read(
     process.die()
     monkeypatch.setattr(durability, "versions", lambda: {**own, "numpy": "9.9"})
     assert variable(Process(Path(process.folder.path))) == [2.0, 4.0]
+
+
+def test_no_other_process_opens_a_log_while_one_has_it(process: Process) -> None:
+    """As the next server does, while a process of the one before still computes."""
+    process.log.close()  # the server has ended
+    with pytest.raises(BlockingIOError):
+        Process(Path(process.folder.path))
+    process.frame(Assign("w", X, "add"))
+    assert variable(again(process)) == [2.0, 4.0]
 
 
 def test_a_base_waits_for_the_end_of_a_tape(process: Process) -> None:

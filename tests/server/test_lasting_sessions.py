@@ -17,6 +17,7 @@ import pytest
 from serving import Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Call, Fetch, MakeVariable
 from teletape_engine.commands.results import Answer
+from teletape_server.sessions import store
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.settings import Settings
 
@@ -114,7 +115,7 @@ def test_without_a_log_a_session_ends_with_its_process(tmp_path: Path) -> None:
         lasting.create()
         lasting.kill()
         problem(lasting.http.get(PATH), 410, "session_ended")
-        assert not list((tmp_path / "sessions").iterdir())
+        assert [path.name for path in (tmp_path / "sessions").iterdir()] == ["lock"]
 
 
 def test_a_session_names_its_own_level(tmp_path: Path) -> None:
@@ -124,6 +125,13 @@ def test_a_session_names_its_own_level(tmp_path: Path) -> None:
         program.run(Assign("w", X, "add"))
         lasting.kill()
         assert fetched(program.run(Fetch("w"))) == [2.0, 4.0]
+
+
+def test_two_servers_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_LOCK_SECONDS", 0.0)
+    with Lasting(tmp_path).running(), pytest.raises(OSError, match="another server has the folder"):
+        store.DiskStore(str(tmp_path), 0.0)
+    store.DiskStore(str(tmp_path), 0.0).close()
 
 
 def test_a_server_without_a_folder_offers_none() -> None:

@@ -11,6 +11,7 @@ written to the log before it any more.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -106,10 +107,21 @@ class Folder:
     def open_log(self, number: int, *, is_new: bool) -> int:
         """Opens a log, and returns its descriptor; `is_new`: it has nothing.
 
+        As long as a process has this descriptor, or one that it was sent, no other can open the log: not the next
+        server either, while a process of the one before is about to end.
+
         Raises:
-            OSError: It cannot be opened.
+            OSError: It cannot be opened, or another process has it.
         """
-        return os.open(self._at(f"log-{number}.ttj"), _FLAGS | (os.O_TRUNC if is_new else 0), 0o600)
+        file = os.open(self._at(f"log-{number}.ttj"), _FLAGS, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if is_new:
+                os.ftruncate(file, 0)
+        except OSError:
+            os.close(file)
+            raise
+        return file
 
     def open_base(self, number: int, *, is_new: bool) -> int | None:
         """Opens a base, and returns its descriptor; None: this log has none.
@@ -152,8 +164,11 @@ class OpenLog:
         self._folder = folder
         self._lock = threading.Lock()
         self._number = folder.newest()
-        folder.keep_only(self._number)
         self._log: int | None = folder.open_log(self._number, is_new=False)
+        if folder.newest() != self._number:  # the process that had it has gone on with another one
+            self._close(self._log)
+            raise BlockingIOError("its log has just been replaced")
+        folder.keep_only(self._number)
         self._base = folder.open_base(self._number, is_new=False)
         self._next_log: int | None = None
         self._page: Page | None = None

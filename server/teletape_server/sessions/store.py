@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any, Final, Protocol
@@ -16,6 +18,8 @@ from teletape_server.sessions.record import SessionLimits, SessionRecord
 
 _FOLDER: Final = "sessions"  # in the folder for data
 _GONE: Final = ".gone"
+_LOCK: Final = "lock"  # the file that one server at a time has
+_LOCK_SECONDS: Final = 10.0  # that the server before may take to end
 
 log = logging.getLogger("teletape")
 
@@ -96,7 +100,24 @@ class DiskStore:
     def __init__(self, folder: str, now: float) -> None:
         self._path, self._now = os.path.abspath(os.path.join(folder, _FOLDER)), now
         os.makedirs(self._path, mode=0o700, exist_ok=True)
+        self._lock = os.open(os.path.join(self._path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._wait_for_lock(folder)
         self._syncer = Syncer(self._failed)
+
+    def _wait_for_lock(self, folder: str) -> None:
+        """Waits a while for a server that is about to end; two with one folder would end each other's sessions."""
+        until = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    os.close(self._lock)
+                    raise OSError(
+                        f"another server has the folder {folder}: stop it, or name another --data-dir"
+                    ) from None
+            time.sleep(0.05)
 
     def _failed(self, opened: OpenLog, error: OSError) -> None:
         log.error("the disk of the session %s has failed: %s", opened.facts["uid"], error)
@@ -121,6 +142,8 @@ class DiskStore:
         """As `Store.all`; all of them are without a host. What has no manifest was never created, and is removed."""
         records = []
         for name in sorted(os.listdir(self._path)):
+            if name == _LOCK:
+                continue
             folder = Folder(os.path.join(self._path, name))
             manifest = None if name.endswith(_GONE) else folder.manifest()
             if manifest is None:
@@ -155,6 +178,7 @@ class DiskStore:
     def close(self) -> None:
         """As `Store.close`."""
         self._syncer.stop()
+        os.close(self._lock)
 
 
 def _record(manifest: dict[str, Any], down: float) -> SessionRecord:
