@@ -15,6 +15,8 @@ from teletape_server.handlers.methods import METHODS, Request
 from teletape_server.handlers.published.planned import Planned
 from teletape_server.handlers.published.versions import Version, read_weights, versions_of
 from teletape_server.models.published.contract import Published
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
+from teletape_wire.safetensors.reader import read_file
 
 NETWORK: dict[str, Any] = {
     "function": {"text": "h = tanh(x @ w + b)\nrows = sum(h * h, axis=1)\ntotal = sum(exp(-rows) * y)"},
@@ -54,15 +56,19 @@ def loaded(publication: Mapping[str, Any]) -> tuple[Session, Version]:
     return process, version
 
 
-def answers(process: Session, version: Version, question: str, bodies: Sequence[Any]) -> list[Any]:
+def answers(
+    process: Session, version: Version, question: str, bodies: Sequence[Any], accept: str = "application/json"
+) -> list[Any]:
     """The answers to calls that go together."""
     texts = [json.dumps(body).encode() for body in bodies]
-    calls = [(len(text), "application/json", {"full": True, "accept": "application/json"}, 7) for text in texts]
+    calls = [(len(text), "application/json", {"full": True, "accept": accept}, 7) for text in texts]
     params = {"version": version.published.version, "question": question, "calls": calls}
     result = ask(process, "published-ask", params, b"".join(texts))
     content, position, parts = b"".join(result.buffers), 0, []
     for length, _, problem in result.facts["parts"]:
-        parts.append(problem if problem is not None else json.loads(content[position : position + length]))
+        part = content[position : position + length]
+        is_file = problem is None and accept == SAFETENSORS_TYPE
+        parts.append(problem or (read_file(memoryview(part), copy_below=0) if is_file else json.loads(part)))
         position += length
     return parts
 
@@ -169,6 +175,22 @@ def test_a_gradient_that_does_not_exist_stays_so(count: int) -> None:
         for answer in answers(process, version, "value_and_gradient", [body] * count):
             by_x, by_z = answer["derivatives"]
             assert (by_x["value"]["data"], by_z["kind"]) == ([2.0, 4.0], "none")
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_files_differ_in_their_elements_alone(count: int) -> None:
+    process, version = loaded(APART)
+    for seed in range(4):
+        points = np.random.default_rng(seed).normal(size=(count, 2)).astype(np.float32)
+        bodies = [{"inputs": {"x": point.tolist(), "z": [0.5, 1.5]}} for point in points]
+        for point, file in zip(
+            points, answers(process, version, "value_and_gradient", bodies, SAFETENSORS_TYPE), strict=True
+        ):
+            np.testing.assert_allclose(file.tensors["values/y"], np.sum(point * point), rtol=1e-6)
+            np.testing.assert_allclose(file.tensors["derivatives/x"], 2 * point)
+            facts = json.loads(file.metadata["answer"])
+            assert [entry["kind"] for entry in facts["derivatives"]] == ["dense", "none"]
+            assert (facts["batch"]["size"], facts["batch"]["waited_us"]) == (count, 7)
 
 
 def test_what_fails_in_a_plan_fails_with_its_problem() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -100,7 +100,9 @@ def _calls(request: Request, began: float) -> Sequence[_Call]:
     for length, content_type, params, waited in request.params["calls"]:
         own = {"full": False, "query": {}, **params, "id": FUNCTION}
         part = request.body[position : position + length]
-        calls.append(_Call(replace(request, params=own, content_type=content_type, body=part), waited))
+        rest = request.copy_below, request.cancelled, request.progress, request.received, request.budget
+        # As `dataclasses.replace`, which takes longer than the rest of what a call needs here.
+        calls.append(_Call(Request(own, content_type, part, *rest, request.started, request.structures), waited))
         position += length
     return calls
 
@@ -195,23 +197,32 @@ def _answer(version: Version, question: str, group: _Group) -> None:
         except (TeletapeError, MemoryError):  # the problem is that of one of them, and each gets its own answer
             group.why = "unbatchable"
         else:
-            _write(group.calls, answers, "together")
+            _write(version, group.stack, group.calls, answers, "together")
             return
     for call in group.calls:
         _attempt(call, partial(_answer_alone, version, question, call, group))
 
 
-def _write(calls: Sequence[_Call], answers: Answers, why: str) -> None:
+def _write(version: Version, stack: Stack, calls: Sequence[_Call], answers: Answers, why: str) -> None:
     """Writes the answers of calls that were computed at once."""
     facts = {"size": len(calls), "waited_us": WAITED, "why": why}
     files: RowFiles | None = None
     for number, call in enumerate(calls):
         if call.request.params["accept"] == SAFETENSORS_TYPE:
-            files = files or RowFiles(answers.of(number, call.request) | {"batch": facts}, answers.arrays)
+            if files is None:
+                shapes = tuple([(array.shape[1:], array.dtype) for array in answers.arrays])
+                kinds = () if answers.kinds is None else answers.kinds.kinds
+                key = stack.key, shapes, kinds, answers.bytes_in_use, why, len(calls)
+                text = version.files.answer_header(key, partial(_first, answers, number, call, facts))
+                files = RowFiles(text, answers.arrays)
             call.result = files.result(number, call.waited)
         else:
             result = json_result(answers.of(number, call.request))
             _attempt(call, partial(_finish, call, result, facts | {"waited_us": call.waited}))
+
+
+def _first(answers: Answers, number: int, call: _Call, facts: Mapping[str, Any]) -> dict[str, Any]:
+    return answers.of(number, call.request) | {"batch": facts}
 
 
 def _answer_alone(version: Version, question: str, call: _Call, group: _Group) -> None:
@@ -220,7 +231,7 @@ def _answer_alone(version: Version, question: str, call: _Call, group: _Group) -
     if stack is not None:
         answers = stack.planned_answers(version, [call.request], [fields], [call.inputs], is_rows=False)
         if answers is not None:
-            _write([call], answers, group.why)
+            _write(version, stack, [call], answers, group.why)
             return
     members = {name: getattr(fields, name) for name in type(fields).model_fields if name != "exact"}
     members["inputs"] = [*call.inputs, *[WEIGHT + name for name in version.published.weights]]

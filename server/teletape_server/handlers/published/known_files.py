@@ -6,7 +6,7 @@ means is kept with the version; the answers of a stack are written with one head
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -58,6 +58,7 @@ class KnownFiles:
     """The headers of calls that are known."""
 
     _files: dict[Any, KnownFile | None] = field(default_factory=dict)
+    _answers: dict[Any, bytes] = field(default_factory=dict)
 
     def find(self, question: str, request: Request) -> KnownFile | None:
         """Returns what the header of a call means, if it came before."""
@@ -65,6 +66,19 @@ class KnownFiles:
             return None
         known = self._files.get(_key(question, request))
         return known if known is not None and known.length == len(request.body) else None
+
+    def answer_header(self, key: Any, answer: Callable[[], Mapping[str, Any]]) -> bytes:
+        """Returns the header of an answer; see `header_of`.
+
+        Args:
+            key: Equal for answers that differ in their elements alone.
+            answer: Returns the answer, if none with that key came before.
+        """
+        header = self._answers.get(key)
+        if header is None:
+            header = header_of(answer())
+            keep(self._answers, key, header, _MOST)
+        return header
 
     def note(self, question: str, request: Request, fields: Any, published: Published) -> None:
         """Notes the header of a call that was read; one is kept if all its tensors are inputs."""
@@ -90,16 +104,21 @@ def _key(question: str, request: Request) -> Any:
     return question, bytes(request.body[: min(end, _LARGEST)]), request.params.get(REQUEST)
 
 
+def header_of(answer: Mapping[str, Any]) -> bytes:
+    """Returns the header of an answer, without its length: an answer with `WAITED` in the place of its time."""
+    return bytes(answer_file(answer)[0])[LENGTH_WIDTH:].rstrip(b" ")
+
+
 class RowFiles:
     """Writes the answers of a stack: they differ in their elements, and in how long each call has waited.
 
     Args:
-        first: The answer to the first call, with `WAITED` in the place of its time.
-        arrays: The tensors of all answers, stacked, in the order in which that answer has them.
+        text: What `header_of` returns for one of them.
+        arrays: The tensors of all answers, stacked, in the order in which an answer has them.
     """
 
-    def __init__(self, first: Mapping[str, Any], arrays: Sequence[Array]) -> None:
-        self._text = bytes(answer_file(first)[0])[LENGTH_WIDTH:].rstrip(b" ")
+    def __init__(self, text: bytes, arrays: Sequence[Array]) -> None:
+        self._text = text
         self._arrays = [array for array in sorted(arrays, key=lambda item: -item.dtype.itemsize) if array.size]
 
     def result(self, number: int, waited: int) -> Result:
