@@ -21,7 +21,10 @@ from teletape_server.settings import Settings, SettingsError, unknown_variables
 
 _END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
 _LATE_STATUS: Final = 70
-_USAGE = "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
+_USAGE = (
+    "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
+    "       teletape sessions list|show|rescue|end [SESSION] --data-dir PATH [--out PATH]\n"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,6 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments[:1] in (["-V"], ["--version"]):
         print(f"teletape {version()}")
         return 0
+    if arguments[:1] == ["sessions"]:
+        from teletape_server.durable import command
+
+        return command.main(arguments[1:], os.environ.get("TELETAPE_DATA_DIR") or None)
     if arguments[:1] != ["serve"]:
         print(
             _USAGE + f"teletape: no such command: {' '.join(arguments[:1]) or '(none)'}; the command is serve "

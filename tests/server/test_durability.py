@@ -14,6 +14,7 @@ from fuzz.written_down import numbers
 from teletape_engine.commands import Assign, Batch, Call, Contents, Fetch, MakeVariable, TapeOpen
 from teletape_engine.errors import CancelledError, ResourceExhaustedError, TeletapeError
 from teletape_server import handlers  # noqa: F401  # it registers the methods
+from teletape_server.durable import command
 from teletape_server.durable.folders import Folder, OpenLog
 from teletape_server.durable.journal import Journal
 from teletape_server.durable.records import SessionDamagedError
@@ -22,6 +23,7 @@ from teletape_server.handlers.methods import METHODS, Request, Result
 from teletape_server.ipc.page import Page
 from teletape_server.worker import durability
 from teletape_server.worker.durability import Durability, RecordedSession
+from teletape_wire.safetensors.reader import read_file
 
 DEFAULTS = {"accept": wire.JSON_TYPE, "encoding": None, "full": True, "now": 1000.0, "terms": (10.0, 2000.0, 0.0)}
 
@@ -60,11 +62,14 @@ class Process:
             return Refusal(type(error), error.message, error.details)
         finally:
             self.durability.commit(request, is_frame=content_type == wire.FRAME_TYPE)
-            for message in self.messages:
-                number = message[1]
-                self.files += (new := self.log.advance(number))
-                self.durability.add_files(number + 1, *new)
-            self.messages.clear()
+            self.take_files()
+
+    def take_files(self) -> None:
+        """Passes the files of the next log, if the process has begun a new one."""
+        for _, number in self.messages:
+            self.files += (new := self.log.advance(number))
+            self.durability.add_files(number + 1, *new)
+        self.messages.clear()
 
     def frame(self, *commands: Any, **of: Any) -> Any:
         body = b"".join(wire.encode_batch(Batch(commands, **of)).buffers)
@@ -243,6 +248,35 @@ def test_damage_before_the_end_is_an_error_and_changes_nothing(process: Process)
     with pytest.raises(SessionDamagedError, match="cannot be read"):
         Process(Path(process.folder.path))
     assert path.read_bytes() == data
+
+
+def test_the_last_good_values_can_be_saved(
+    process: Process, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From a base and a log that is damaged in the middle."""
+    process.folder.write_manifest({"owner": "local", "id": "demo", "durability": "journal"})
+    process.frame(Assign("w", X, "add"))
+    assert process.durability.checkpoint()
+    process.take_files()
+    for _ in range(3):
+        process.frame(Assign("w", X, "add"))
+        process.log.sync()
+    process.die()
+    path = Path(process.folder.path) / f"log-{process.folder.newest()}.ttj"
+    data = bytearray(path.read_bytes())
+    at = data.index(b"\x89TAPE\r\n\x1a", data.index(b"\x89TAPE\r\n\x1a") + 1)
+    data[at + 70] ^= 1
+    path.write_bytes(data)
+    os.renames(process.folder.path, tmp_path / "data" / "sessions" / "u")
+    where, out = ["--data-dir", str(tmp_path / "data")], tmp_path / "out"
+    assert command.main(["list", *where], None) == 0
+    assert "local:demo  journal" in capsys.readouterr().out
+    assert command.main(["rescue", "demo", *where, "--out", str(out)], None) == 0
+    assert "cannot be read" in capsys.readouterr().out
+    saved = read_file(memoryview((out / "values.safetensors").read_bytes()), copy_below=0).tensors
+    assert saved["w"].tolist() == [3.0, 6.0]
+    assert command.main(["end", "demo", *where], None) == 0
+    assert command.main(["show", "demo", *where], None) == 1
 
 
 def test_a_log_of_other_versions_is_not_run_again_but_its_base_is_read(

@@ -25,10 +25,27 @@ from teletape_server.durable.disk import replace, sync_folder
 from teletape_server.ipc.page import Page
 
 SYNC_SECONDS: Final = 0.05  #: Between two times that logs are brought to the disk.
+FOLDER: Final = "sessions"  #: Of all sessions, in a server's folder for data.
+LOCK: Final = "lock"  #: The file there that one server at a time has.
 _MANIFEST: Final = "manifest.json"
 _LOG: Final = re.compile(r"(?:log-(\d+)\.ttj|base-(\d+)\.safetensors)")
 _HEAD: Final = 64 << 10  # bytes in which a log's head is
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+
+
+def is_in_use(path: str) -> bool:
+    """Returns whether a server has the sessions in a folder."""
+    try:
+        file = os.open(os.path.join(path, LOCK), os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 class Folder:
@@ -90,6 +107,24 @@ class Folder:
 
     def _at(self, name: str) -> str:
         return os.path.join(self.path, name)
+
+    def bytes_of_log(self, number: int) -> bytes:
+        """Returns all of a log.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        with open(self._at(f"log-{number}.ttj"), "rb") as file:
+            return file.read()
+
+    def bytes_of_base(self, number: int) -> bytes:
+        """Returns all of a base.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        with open(self._at(f"base-{number}.safetensors"), "rb") as file:
+            return file.read()
 
     # ----------------------------------------------------------------------------------------------------------- logs
     def newest(self) -> int:

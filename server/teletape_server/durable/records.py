@@ -129,8 +129,12 @@ def has_head(data: Buffer) -> bool:
     return _read_head(memoryview(data))[0] is not None
 
 
-def read(data: Buffer) -> Log | None:
+def read(data: Buffer, *, to_damage: bool = False) -> Log | None:
     """Reads a log; None: not even its head was written, so that there is nothing in it.
+
+    Args:
+        data: The log.
+        to_damage: Whether damage is no error: the records before it are returned.
 
     Raises:
         DamagedError: It is damaged before its end.
@@ -148,7 +152,7 @@ def read(data: Buffer) -> Log | None:
         records.append(record)
         number += 1
     cut = len(bytes(view[position:]).rstrip(b"\0"))
-    if cut:
+    if cut and not to_damage:
         for at, later, synced in _records_after(view, position, number):
             if synced >= number:
                 raise DamagedError(

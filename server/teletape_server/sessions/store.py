@@ -10,15 +10,13 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any, Final, Protocol
 
-from teletape_server.durable.folders import Folder, OpenLog, Syncer
+from teletape_server.durable.folders import FOLDER, LOCK, Folder, OpenLog, Syncer
 from teletape_server.ipc.leases import Terms
 from teletape_server.problems import overloaded
 from teletape_server.sessions.lifecycle import Phase, State
 from teletape_server.sessions.record import SessionLimits, SessionRecord
 
-_FOLDER: Final = "sessions"  # in the folder for data
 _GONE: Final = ".gone"
-_LOCK: Final = "lock"  # the file that one server at a time has
 _LOCK_SECONDS: Final = 10.0  # that the server before may take to end
 
 log = logging.getLogger("teletape")
@@ -98,9 +96,9 @@ class DiskStore:
     """
 
     def __init__(self, folder: str, now: float) -> None:
-        self._path, self._now = os.path.abspath(os.path.join(folder, _FOLDER)), now
+        self._path, self._now = os.path.abspath(os.path.join(folder, FOLDER)), now
         os.makedirs(self._path, mode=0o700, exist_ok=True)
-        self._lock = os.open(os.path.join(self._path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._lock = os.open(os.path.join(self._path, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._wait_for_lock(folder)
         self._syncer = Syncer(self._failed)
 
@@ -142,7 +140,7 @@ class DiskStore:
         """As `Store.all`; all of them are without a host. What has no manifest was never created, and is removed."""
         records = []
         for name in sorted(os.listdir(self._path)):
-            if name == _LOCK:
+            if name == LOCK:
                 continue
             folder = Folder(os.path.join(self._path, name))
             manifest = None if name.endswith(_GONE) else folder.manifest()
