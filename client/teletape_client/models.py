@@ -1547,7 +1547,8 @@ class Session(Model):
         dtype: Of numbers that are sent without a dtype and meet no tensor.
         bytes_in_use: As of the last answer: bytes of arrays, and of other objects beyond the first MiB of them.
         created_at: RFC 3339.
-        expires_at: RFC 3339: when it ends if no further request comes.
+        expires_at: RFC 3339: when it ends if no further request comes, or, if it outlives its process, is
+            parked.
         ends_at: RFC 3339: when it ends in any case.
         state: Parked: it has no process, and the next request starts one.
         why: Why it recovers or is damaged.

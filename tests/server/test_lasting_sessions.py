@@ -14,7 +14,7 @@ import httpx
 import numpy as np
 import pytest
 
-from serving import Program, Server, ok, problem, until
+from serving import KEYS, Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Call, Fetch, MakeVariable
 from teletape_engine.commands.results import Answer
 from teletape_server.sessions import store
@@ -131,7 +131,11 @@ def test_two_servers_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(store, "_LOCK_SECONDS", 0.0)
     with Lasting(tmp_path).running(), pytest.raises(OSError, match="another server has the folder"):
         store.DiskStore(str(tmp_path), 0.0)
-    store.DiskStore(str(tmp_path), 0.0).close()
+    disk = store.DiskStore(str(tmp_path), 0.0)
+    disk.close()
+    with open(os.devnull) as another:  # it has the descriptor that the lock had
+        disk.close()
+        os.fstat(another.fileno())
 
 
 def test_a_server_without_a_folder_offers_none() -> None:
@@ -194,6 +198,23 @@ def test_a_parked_session_has_no_process_and_wakes(lasting: Lasting) -> None:
     assert lasting.described()["state"] == "parked"
     assert fetched(program.run(Fetch("w"))) == X.tolist()
     assert lasting.described()["state"] == "live"
+
+
+@pytest.mark.parametrize(("durability", "makes_room"), [("none", True), ("journal", False)])
+def test_a_lasting_session_does_not_make_room_for_another_key(
+    tmp_path: Path, durability: str, makes_room: bool
+) -> None:
+    settings = Settings(
+        data_dir=str(tmp_path), durability=durability, api_keys=KEYS, sessions_per_key=4, sessions=4, shutdown_grace=0.1
+    )
+    with Server(settings).running() as server, server.client("ann") as ann, server.client("bob") as bob:
+        for name in ("a", "b", "c"):
+            ok(ann.post("/v1/sessions", json={"id": name}))
+        ok(bob.post("/v1/sessions", json={"id": "first"}))
+        server.clock.ahead += 600
+        second = bob.post("/v1/sessions", json={"id": "second"})
+        assert second.is_success is makes_room
+        assert len(ok(ann.get("/v1/sessions")).json()["sessions"]) == (2 if makes_room else 3)
 
 
 def test_damaged_files_are_said_and_stay(tmp_path: Path) -> None:

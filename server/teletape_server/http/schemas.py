@@ -128,7 +128,12 @@ class Session(BaseModel):
         Field(description="As of the last answer: bytes of arrays, and of other objects beyond the first MiB of them"),
     ]
     created_at: Annotated[str, Field(description="RFC 3339")]
-    expires_at: Annotated[str, Field(description="RFC 3339: when it ends if no further request comes")]
+    expires_at: Annotated[
+        str,
+        Field(
+            description="RFC 3339: when it ends if no further request comes, or, if it outlives its process, is parked"
+        ),
+    ]
     ends_at: Annotated[str, Field(description="RFC 3339: when it ends in any case")]
     state: Annotated[
         Literal["starting", "live", "parking", "parked", "waking", "recovering", "damaged", "ended"],

@@ -125,7 +125,8 @@ class Registry:
         entry = self._live.get(key) or self._starting.get(key)
         is_new = entry is None
         if entry is None:
-            if (ending := self._places.to_end(owner, self.all(), self.clock())) is not None:
+            could_end = [other for other in self.all() if other.record.durability == "none"]
+            if (ending := self._places.to_end(owner, could_end, self.clock())) is not None:
                 self._end_soon(ending[0], Reason.ROOM, ending[1])
             self._places.admit(owner)
             entry = self._new(key, device, SessionLimits(limit, dtype, dedicated), durability=durability)

@@ -45,7 +45,7 @@ class Store(Protocol):
         """Returns the bytes that a session takes on a disk."""
 
     def close(self) -> None:
-        """Ends what works for the store."""
+        """Ends what works for the store; the second time it does nothing."""
 
 
 class MemoryStore:
@@ -98,24 +98,10 @@ class DiskStore:
     def __init__(self, folder: str, now: float) -> None:
         self._path, self._now = os.path.abspath(os.path.join(folder, FOLDER)), now
         os.makedirs(self._path, mode=0o700, exist_ok=True)
-        self._lock = os.open(os.path.join(self._path, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._wait_for_lock(folder)
+        lock = os.open(os.path.join(self._path, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        _wait_for(lock, folder)
+        self._lock: int | None = lock
         self._syncer = Syncer(self._failed)
-
-    def _wait_for_lock(self, folder: str) -> None:
-        """Waits a while for a server that is about to end; two with one folder would end each other's sessions."""
-        until = time.monotonic() + _LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    os.close(self._lock)
-                    raise OSError(
-                        f"another server has the folder {folder}: stop it, or name another --data-dir"
-                    ) from None
-            time.sleep(0.05)
 
     def _failed(self, opened: OpenLog, error: OSError) -> None:
         log.error("the disk of the session %s has failed: %s", opened.facts["uid"], error)
@@ -176,7 +162,9 @@ class DiskStore:
     def close(self) -> None:
         """As `Store.close`."""
         self._syncer.stop()
-        os.close(self._lock)
+        if self._lock is not None:
+            os.close(self._lock)
+        self._lock = None
 
 
 def _record(manifest: dict[str, Any], down: float) -> SessionRecord:
@@ -185,3 +173,21 @@ def _record(manifest: dict[str, Any], down: float) -> SessionRecord:
     terms = replace(terms, ends=terms.ends + down, until=terms.until + down if terms.until else 0.0)
     limits = SessionLimits(*manifest["limits"])
     return SessionRecord(**{**manifest, "terms": terms, "limits": limits, "state": State(Phase.PARKED)})
+
+
+def _wait_for(lock: int, folder: str) -> None:
+    """Waits a while for a server that is about to end; two with one folder would end each other's sessions.
+
+    Raises:
+        OSError: It has not ended; the lock's descriptor is closed.
+    """
+    until = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                os.close(lock)
+                raise OSError(f"another server has the folder {folder}: stop it, or name another --data-dir") from None
+        time.sleep(0.05)
