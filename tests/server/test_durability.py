@@ -11,7 +11,17 @@ import pytest
 import teletape_wire as wire
 from fuzz.sequences import Sequences
 from fuzz.written_down import numbers
-from teletape_engine.commands import Assign, Batch, Call, Contents, Fetch, MakeVariable, TapeOpen
+from teletape_engine.commands import (
+    Assign,
+    Batch,
+    Call,
+    CallFunction,
+    Contents,
+    DefineFunction,
+    Fetch,
+    MakeVariable,
+    TapeOpen,
+)
 from teletape_engine.errors import CancelledError, ResourceExhaustedError, TeletapeError
 from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.durable import command
@@ -179,6 +189,23 @@ def test_a_batch_that_was_stopped_is_stopped_there_again(process: Process) -> No
     moved = variable(process)
     assert moved != [1.0, 2.0]
     assert variable(again(process)) == moved
+
+
+def test_what_a_stopped_command_had_assigned_is_there_again(process: Process) -> None:
+    """A function is stopped between its steps: running it again would assign all of them."""
+    steps = tuple([Assign("a", X, "add")] * 500)
+    process.frame(DefineFunction("f", ("a",), (*steps, Call("identity", ("a",), ("b",))), ("b",)))
+    looks = iter([False] * 3)
+    body = b"".join(wire.encode_batch(Batch((CallFunction("f", ("w",), ("y",)),))).buffers)
+    params = {"accept": wire.FRAME_TYPE, "cancelled": lambda: next(looks, True)}
+    answer, _ = wire.decode_answer(b"".join(process.request("batch", params, body, wire.FRAME_TYPE).buffers))
+    assert answer.failure is not None
+    assert answer.failure.code == CancelledError.code
+    moved = variable(process)
+    assert 1.0 < moved[0] < 501.0
+    version = process.session.version_of("w")
+    process = again(process)
+    assert (variable(process), process.session.version_of("w")) == (moved, version)
 
 
 def test_repeated_batches_are_written_with_their_structure_once(process: Process) -> None:
