@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Tests and their modules live to the end: nobody looks through them for garbage.
+    """Tests and their modules live to the end: looking through them for garbage is a waste.
 
     Doing so took a quarter of the collection, and most of the time of tests that collect garbage themselves.
     """
