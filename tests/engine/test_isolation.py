@@ -1,4 +1,4 @@
-"""The engine runs with NumPy alone: everything else that is installed is hidden from it in a process of its own."""
+"""The engine runs with NumPy and SciPy: everything else that is installed is hidden from it in a process of its own."""
 
 import subprocess
 import sys
@@ -11,11 +11,11 @@ import sys
 
 import numpy as np
 
-ALLOWED = {"numpy", "teletape_engine", *sys.stdlib_module_names}
+ALLOWED = {"numpy", "scipy", "teletape_engine", *sys.stdlib_module_names}
 
 
 class Hidden:
-    """Finds nothing outside NumPy and the standard library, and notes who asked."""
+    """Finds nothing outside NumPy, SciPy and the standard library, and notes who asked."""
 
     asked = set()
 
@@ -52,7 +52,7 @@ print(*sorted(Hidden.asked))
 '''
 
 
-def test_a_gradient_with_numpy_alone():
+def test_a_gradient_with_numpy_and_scipy_alone():
     root = Path(session.__file__).parents[2]
     command = [sys.executable, "-P", "-W", "error", "-c", PROGRAM]
     done = subprocess.run(

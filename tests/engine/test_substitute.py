@@ -51,14 +51,12 @@ def test_it_refuses(name, xp):
 
 
 def test_additions_at_rows_take_the_dtypes_of_atomics(xp):
-    import cupyx
-
     ids = xp.asarray([0, 0])
-    for dtype in ("int8", "int16", "uint8", "int64", "complex64"):
+    for dtype in ("int8", "int16", "uint8", "complex64"):
         with pytest.raises(AssertionError, match=f"does not take {dtype}"):
-            cupyx.scatter_add(xp.zeros(2, dtype), ids, xp.ones(2, dtype))
+            xp.add.at(xp.zeros(2, dtype), ids, xp.ones(2, dtype))
     total = xp.zeros(2, np.float32)
-    cupyx.scatter_add(total, ids, xp.ones(2, np.float32))
+    xp.add.at(total, ids, xp.ones(2, np.float32))
     assert total.get().tolist() == [2, 0]
 
 

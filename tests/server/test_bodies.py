@@ -81,7 +81,8 @@ def test_what_is_wrong_with_a_field_is_said_in_our_words(name: str) -> None:
         (b'{"memory_limit": 0}', "memory_limit: must be greater than 0; found 0"),
         (
             b'{"colour": 1}',
-            "colour: is no field of this request: it has id, device, memory_limit, dtype, replace, dedicated",
+            "colour: is no field of this request: it has id, device, memory_limit, dtype, replace, dedicated, "
+            "durability",
         ),
         (b'{"id": "-"}', 'id: must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$; found "-"'),
     ],

@@ -1,6 +1,5 @@
 """Derivatives of functions by name, in one request each: they are those of a tape, and leave nothing in the session."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -288,9 +287,9 @@ def test_a_question_that_comes_again_runs_as_a_plan(monkeypatch: pytest.MonkeyPa
     """With lists without a dtype, as most callers send them."""
     one_by_one = list[Batch]()
 
-    def noted(state: State, batch: Batch, cancelled: Callable[[], bool]) -> Answer:
+    def noted(state: State, batch: Batch, *how: Any) -> Answer:
         one_by_one.append(batch)
-        return run_batch(state, batch, cancelled)
+        return run_batch(state, batch, *how)
 
     monkeypatch.setattr(session_module, "run_batch", noted)
     random = np.random.default_rng(3)

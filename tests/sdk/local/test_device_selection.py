@@ -61,6 +61,8 @@ def on_device(machine: Machine, function: Callable[..., Any], array: type[np.nda
         result = function(*args, **kwargs)
         return np.asarray(result).view(array) if isinstance(result, np.ndarray | np.generic) else result
 
+    if isinstance(function, np.ufunc):
+        call.at = function.at  # type: ignore[attr-defined]  # as CuPy's
     return call
 
 
@@ -84,7 +86,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
             value = getattr(self.source, name)
             return on_device(machine, value, DeviceArray) if callable(value) and not isinstance(value, type) else value
 
-    cupy, cupyx = Namespace("cupy", np), ModuleType("cupyx")
+    cupy = Namespace("cupy", np)
     runtime = SimpleNamespace(getDeviceCount=lambda: 2)
     memory = SimpleNamespace(OutOfMemoryError=MemoryError)
     cupy.cuda = SimpleNamespace(  # type: ignore[attr-defined]  # a replacement of the module
@@ -96,9 +98,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
         using_allocator=machine.allocating,
     )
     cupy.ndarray, cupy.asnumpy = DeviceArray, np.array  # type: ignore[attr-defined]
-    cupyx.scatter_add = np.add.at  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setitem(sys.modules, "cupyx", cupyx)
+    monkeypatch.setitem(sys.modules, "cupyx", ModuleType("cupyx"))
     monkeypatch.setattr(Gpu, "base", staticmethod(CPU.base))  # NumPy's arrays lie in no block of a pool
     return machine
 
