@@ -151,7 +151,6 @@ def test_a_process_that_dies_twice_at_one_record_leaves_a_damaged_session(lastin
     lasting.create()
     lasting.kill()
     until(lambda: lasting.entry.host is not None)
-    lasting.entry._died_at = lasting.entry.host.facts().written  # the record of its new epoch is one more
     lasting.kill()
     described = lasting.described()
     assert described["state"] == "damaged"
@@ -159,6 +158,16 @@ def test_a_process_that_dies_twice_at_one_record_leaves_a_damaged_session(lastin
     problem(lasting.http.get(f"{PATH}/variables/w"), 409, "session_damaged")
     assert described["disk_bytes"] > 0
     ok(lasting.http.post("/v1/sessions", json={"id": "another"}))
+
+
+def test_a_process_that_dies_at_one_record_after_another_is_started_again(lasting: Lasting) -> None:
+    program = lasting.create()
+    for number in range(1, 4):
+        program.run(Assign("w", X, "add"))
+        lasting.kill()
+        until(lambda: lasting.entry.host is not None)
+        assert lasting.described()["state"] == "live", number
+    assert fetched(program.run(Fetch("w"))) == [4.0, 8.0]
 
 
 # ------------------------------------------------------------------------------------------------ the end of the server

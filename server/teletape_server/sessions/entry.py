@@ -65,7 +65,7 @@ class SessionEntry:
         self.waking: asyncio.Task[Host] | None = None
         self.parking: asyncio.Task[None] | None = None
         self.recovered: Mapping[str, Any] | None = None
-        self._deaths, self._died_at, self._next_try = 0, -1, 0.0
+        self._deaths, self._began_at, self._next_try = 0, 0, 0.0
         self._stopped: Problem | None = None
         self.lease = Lease(record.terms, clock())
         self._answers = 0
@@ -98,16 +98,19 @@ class SessionEntry:
         finally:
             self.waking = None
 
-    def begin(self, beginning: Beginning) -> None:
-        """Notes what a new host had when it was open."""
+    def begin(self, beginning: Beginning, written: int) -> None:
+        """Notes what a new host had when it was open, and the last record of its log."""
+        self._began_at = written
         self.recovered = beginning.recovered
         if beginning.last_client:
             self.client_numbers = itertools.count(beginning.last_client + 2, 2)
 
     def note_death(self, written: int) -> int:
-        """Notes that a host died after a record of the log; returns how many have died there, one after the other."""
-        self._deaths = self._deaths + 1 if written == self._died_at else 1
-        self._died_at = written
+        """Notes that a host died after a record of the log; returns how many have died there, one after the other.
+
+        A host that has written nothing since it began died where the one before it did.
+        """
+        self._deaths = self._deaths + 1 if written == self._began_at else 1
         return self._deaths
 
     def may_try(self, now: float) -> bool:

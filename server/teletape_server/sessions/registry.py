@@ -241,7 +241,7 @@ class Registry:
         finally:
             self._starting.pop(key, None)
         entry.host, entry.log = host, opened
-        entry.begin(host.beginning)
+        entry.begin(host.beginning, host.facts().written)
         if is_new:
             self._live[key] = entry
             self._created += not entry.record.is_run
