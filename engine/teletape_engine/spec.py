@@ -24,7 +24,7 @@ Number: TypeAlias = bool | int | float | complex
 def _bfloat16() -> DType | None:
     try:
         import ml_dtypes
-    except ImportError:  # the engine runs with numpy alone; bfloat16 then does not exist
+    except ImportError:  # the engine runs without it; bfloat16 then does not exist
         return None
     dtype: DType = np.dtype(ml_dtypes.bfloat16)
     return dtype

@@ -266,8 +266,8 @@ test("a published function is called by its name", async () => {
   const { values, derivatives } = await cube.valueAndGradient({ inputs });
   assert.deepEqual(values.y, new Tensor([1, 8]));
   assert.deepEqual(derivatives[0].value, new Tensor([3, 12]));
-  const one = server.published(`javascript-cube@${facts.aliases.latest}`);
-  assert.deepEqual((await one.gradient({ inputs })).derivatives[0].value, new Tensor([3, 12]));
+  const latest = server.published(`javascript-cube@${facts.aliases.latest}`);
+  assert.deepEqual((await latest.gradient({ inputs })).derivatives[0].value, new Tensor([3, 12]));
   assert.deepEqual((await cube.vjp({ inputs, output_gradients: [[1, 0]] })).derivatives[0].value, new Tensor([3, 0]));
   assert.deepEqual((await cube.jvp({ inputs, tangents: [[1, 1]] })).derivatives[0].value, new Tensor([3, 12]));
   assert.deepEqual((await cube.jacobian({ inputs })).derivatives[0].value.shape, [2, 2]);

@@ -1,4 +1,4 @@
-"""Special functions: SciPy's on the CPU, CuPy's on a GPU. Loaded when first called, since NumPy alone must suffice."""
+"""Special functions: SciPy's on the CPU, CuPy's on a GPU. Loaded when first called: to import them takes long."""
 
 from __future__ import annotations
 

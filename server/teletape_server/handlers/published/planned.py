@@ -118,9 +118,9 @@ class Planned:
         inputs = (*[id for item in commands for id in created_ids(item)], *self.form.weights)
         commands.append(CallFunction(self.id, inputs, tuple(names)))
         created = tuple([id for item in commands for id in created_ids(item)])
-        wanted = [*[f"out {name}" for name in fetch], *names[len(self.form.outputs) :]]
+        fetched = [*[f"out {name}" for name in fetch], *names[len(self.form.outputs) :]]
         batch = Batch(
-            (*commands, *[Fetch(name) for name in wanted]), temporaries=created, on_failure=OnFailure.ROLLBACK
+            (*commands, *[Fetch(name) for name in fetched]), temporaries=created, on_failure=OnFailure.ROLLBACK
         )
         results = run_question(session, request, batch).results
         arrays_of: dict[Any, Any] = {result.id: result.array for result in results if isinstance(result, Fetched)}
