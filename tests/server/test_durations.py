@@ -50,9 +50,9 @@ def test_the_page_counts_as_an_object_does(page: Page) -> None:
         page.end_request(took / 2, 1.0 + number, took, is_frame=number % 2 == 0)
         expected[0].note(took)
         if number % 3:
-            page.note_lent(2, took)
+            page.slot(2).note_lent(took)
             expected[1].note(took)
-    for durations, other in zip((page.durations, page.lent(2)), expected, strict=True):
+    for durations, other in zip((page.durations, page.slot(2).lent), expected, strict=True):
         assert durations.counts == other.counts
         assert durations.seconds == pytest.approx(other.seconds)
     assert page.durations.total == len(seconds)
@@ -65,21 +65,21 @@ def test_the_page_counts_as_an_object_does(page: Page) -> None:
 def test_what_the_page_has_of_the_session_and_of_each_slot_is_apart(page: Page) -> None:
     page.begin_request()
     page.end_request(1.0, 1.0, 1000.0, is_frame=True)
-    page.note_lent(4, 1000.0)
-    facts = page.durations.counts, page.lent(4).counts
+    page.slot(4).note_lent(1000.0)
+    facts = page.durations.counts, page.slot(4).lent.counts
     assert facts[0][-1] == facts[1][-1] == 1
     assert len(facts[0]) == BUCKETS
     for slot in range(SLOTS):
-        assert (page.number(slot), page.count(slot), page.worked(slot)) == (0, 0, 0.0)
-        page.begin(slot, slot + 1, 0.5 + slot, bytes([slot + 1]) * 64)
-    page.clear(3)
+        assert (page.slot(slot).number, page.slot(slot).count, page.slot(slot).worked) == (0, 0, 0.0)
+        page.slot(slot).begin(slot + 1, 0.5 + slot, bytes([slot + 1]) * 64)
+    page.slot(3).clear()
     for slot in range(SLOTS):
-        running = page.running(slot)
+        running = page.slot(slot).running
         if slot == 3:
             assert running is None
         else:
             assert running == (slot + 1, bytes([slot + 1]) * 64)
-            assert page.worked(slot) == 0.5 + slot
-    assert (page.durations.counts, page.lent(4).counts) == facts
-    page.clear(4)
-    assert page.lent(4).total == 0
+            assert page.slot(slot).worked == 0.5 + slot
+    assert (page.durations.counts, page.slot(4).lent.counts) == facts
+    page.slot(4).clear()
+    assert page.slot(4).lent.total == 0

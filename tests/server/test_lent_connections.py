@@ -473,7 +473,7 @@ def test_a_caller_that_leaves_in_its_frame_leaves_nothing(direct: Server, http: 
         caller.sock.sendall(caller.request(caller.program.batch(Constant(1, np.ones(2))))[:part])
     until(lambda: not lent(direct))
     until(lambda: len(direct.app.state.connections.open) < open_before)
-    assert page_of(direct).number(0) == 0
+    assert page_of(direct).slot(0).number == 0
 
 
 def test_a_caller_that_leaves_before_its_answer_leaves_the_batch_running(direct: Server, http: httpx.Client) -> None:
@@ -616,9 +616,11 @@ def test_a_process_that_dies_is_reported(direct: Server, http: httpx.Client, whe
             caller.send()
         else:
             page = page_of(direct)
-            until(lambda: not page.number(0))  # the frame before is answered
+            until(lambda: not page.slot(0).number)  # the frame before is answered
             caller.send(*LONG, Fetch("sum"))
-            until(lambda: bool(host_of(direct).running if when == "running and looked at" else page.is_unanswered(0)))
+            until(
+                lambda: bool(host_of(direct).running if when == "running and looked at" else page.slot(0).is_unanswered)
+            )
             os.kill(direct.worker("demo"), signal.SIGKILL)
         item = caller.answer()
         assert item.status == 410
@@ -628,7 +630,7 @@ def test_a_process_that_dies_is_reported(direct: Server, http: httpx.Client, whe
 @pytest.mark.parametrize("is_running", [False, True])
 def test_a_deleted_session_is_reported(direct: Server, http: httpx.Client, caller: Caller, is_running: bool) -> None:
     page = page_of(direct)
-    until(lambda: not page.number(0))  # a connection of a process that dies as it writes is closed
+    until(lambda: not page.slot(0).number)  # a connection of a process that dies as it writes is closed
     if is_running:
         caller.send(*ENDLESS, Fetch("sum"))
         until(lambda: bool(host_of(direct).running))
@@ -647,9 +649,9 @@ def test_a_frame_that_runs_is_answered_when_the_server_stops() -> None:
         ok(http.post("/v1/sessions", json={"id": "demo"}))
         with Caller(server, http) as caller, Caller(server, http) as late:
             page = page_of(server)
-            until(lambda: not page.number(0))
+            until(lambda: not page.slot(0).number)
             caller.send(*LONG, Fetch("sum"))
-            until(lambda: bool(page.number(0) or host_of(server).running))
+            until(lambda: bool(page.slot(0).number or host_of(server).running))
             server.stop()
             until(lambda: server.app.state.registry.stopping)
             late.send()

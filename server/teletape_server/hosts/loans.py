@@ -19,7 +19,7 @@ from teletape_server.hosts.running import Running
 from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.heads import Approval, Label
 from teletape_server.ipc.leases import Times
-from teletape_server.ipc.page import SLOTS, Page
+from teletape_server.ipc.page import SLOTS, Page, Slot
 from teletape_server.ipc.token import Token
 
 _LOOK_SECONDS: Final = 0.05  # between two looks at the page
@@ -88,7 +88,7 @@ class Loan:
         self,
         loans: Loans,
         id: int,
-        slot: int,
+        slot: Slot,
         token: Token,
         label: Label,
         lender: Lender,
@@ -148,7 +148,7 @@ class Loans:
         Returns:
             The loan; None if there are too many already, or too few file descriptors.
         """
-        used = {loan.slot for loan in (*self._by_id.values(), *self._closed.values())}
+        used = {loan.slot.index for loan in (*self._by_id.values(), *self._closed.values())}
         if self._ended or len(used) >= SLOTS:
             return None
         try:
@@ -164,12 +164,12 @@ class Loans:
                 os.close(file)
             token.close()
             return None
-        slot = min(set(range(SLOTS)) - used)
-        self.page.clear(slot)
+        slot = self.page.slot(min(set(range(SLOTS)) - used))
+        slot.clear()
         self._last_id += 1
         loan = Loan(self, self._last_id, slot, token, approval.label, lender, session, self._loop.time())
         self._by_id[loan.id] = loan
-        self._send(("lend", loan.id, slot, approval, loan.times), files)
+        self._send(("lend", loan.id, slot.index, approval, loan.times), files)
         self._look_later()
         return loan
 
@@ -184,11 +184,11 @@ class Loans:
         """How long the requests took that the process has read and answered itself, by their labels."""
         answered = self._answered.copy()
         for loan in (*self._by_id.values(), *self._closed.values()):
-            answered[loan.label] += self.page.lent(loan.slot)
+            answered[loan.label] += loan.slot.lent
         return answered
 
     def _worked_for(self, loan: Loan) -> float:
-        seconds = self.page.worked(loan.slot)
+        seconds = loan.slot.worked
         return loan.times.now + seconds if seconds else 0.0
 
     def _look_later(self) -> None:
@@ -199,7 +199,7 @@ class Loans:
         self._timer = None
         now = self._loop.time()
         for loan in self._by_id.values():
-            count = self.page.count(loan.slot)
+            count = loan.slot.count
             if count != loan.count:
                 loan.count, loan.since = count, now
         is_busy = self._is_busy(now)
@@ -213,7 +213,7 @@ class Loans:
         began = self._busy_since()
         if began is not None and now - began > _LONG_SECONDS:
             return True
-        return any(self.page.number(loan.slot) and now - loan.since > _LONG_SECONDS for loan in self._by_id.values())
+        return any(loan.slot.number and now - loan.since > _LONG_SECONDS for loan in self._by_id.values())
 
     def _has_other_times(self, loan: Loan, now: float) -> bool:
         """Returns whether the time of day, or the session's end, is not what the process takes it for."""
@@ -232,7 +232,7 @@ class Loans:
     def reclaim_running(self) -> None:
         """Reclaims the connections with a running request, so that others can join or cancel it."""
         for loan in [*self._by_id.values()]:
-            if self.page.number(loan.slot):
+            if loan.slot.number:
                 self._reclaim(loan)
 
     def _reclaim_all(self) -> bool:
@@ -265,7 +265,7 @@ class Loans:
         """Notes that the process has returned a connection."""
         loan = self._by_id.pop(id, None)
         if loan is not None:
-            loan.count = self.page.count(loan.slot)
+            loan.count = loan.slot.count
             self._note_end(loan)
             self._count(loan)
             loan.lender.returned(unsent)
@@ -279,13 +279,13 @@ class Loans:
     def on_reply(self, number: int) -> None:
         """Notes that the process leaves the answer to a request to the server, and so its connection."""
         for loan in [*self._by_id.values()]:
-            if self.page.number(loan.slot) == number:
+            if loan.slot.number == number:
                 loan.token.take()
                 self._reclaimed(loan)
 
     def _reclaimed(self, loan: Loan, *, is_open: bool = True) -> None:
         """Ends a loan whose token the server has."""
-        request, count = self.page.running(loan.slot), self.page.count(loan.slot)
+        request, count = loan.slot.running, loan.slot.count
         seconds = self._loop.time() - loan.since if count == loan.count else 0.0
         loan.count = count
         self._remove(loan)
@@ -308,13 +308,13 @@ class Loans:
 
     def _count(self, loan: Loan) -> None:
         """Counts what the process has answered during a loan; it writes no more into the slot."""
-        self._answered[loan.label] += self.page.lent(loan.slot)
+        self._answered[loan.label] += loan.slot.lent
 
     def end(self) -> None:
         """Reclaims all from a process that has ended; those whose answer may be half written are lost."""
         self._ended = True
         for loan in [*self._by_id.values()]:
-            if loan.token.take() or self.page.is_unanswered(loan.slot):
+            if loan.token.take() or loan.slot.is_unanswered:
                 self._reclaimed(loan)
             else:
                 self._remove(loan)

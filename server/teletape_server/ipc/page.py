@@ -115,7 +115,7 @@ class Page:
     @property
     def durations(self) -> Durations:
         """Of all requests that have run: from when they came to the process, with what they waited."""
-        return self._durations(_ALL)
+        return _durations(self._numbers, self._reals, _ALL)
 
     @property
     def is_running(self) -> bool:
@@ -139,73 +139,12 @@ class Page:
         self._reals[_CPU] = cpu_seconds
         self._reals[_COMPUTE] += seconds
         self._numbers[_FRAMES] += is_frame
-        self._note(_ALL, since)
+        _note(self._numbers, self._reals, _ALL, since)
         self._numbers[_ENDED] += 1
 
-    def _note(self, position: int, seconds: float) -> None:
-        self._reals[position] += seconds
-        self._numbers[position + 1 + bisect_left(BOUNDS, seconds)] += 1
-
-    def _durations(self, position: int) -> Durations:
-        begin = position + 1
-        return Durations(self._numbers[begin : begin + BUCKETS], self._reals[position])
-
-    # --------------------------------------------------------------------------------------------------- of one slot
-    def clear(self, slot: int) -> None:
-        """Prepares a slot for another connection."""
-        begin = _WORD * _first(slot)
-        self._map[begin : begin + _WORD * _SLOT] = bytes(_WORD * _SLOT)
-
-    def begin(self, slot: int, number: int, seconds: float, prefix: bytes | memoryview = b"") -> None:
-        """Notes a request that begins to run, `seconds` after the loan began; of a frame also its first bytes."""
-        first = _first(slot)
-        self._reals[first + _WORKED] = seconds
-        self._numbers[first + _COUNT] += 1
-        self._numbers[first + _ANSWERING] = 0
-        begin = _WORD * (first + _PREFIX)
-        self._map[begin : begin + len(prefix)] = bytes(prefix)
-        self._numbers[first + _RUNNING] = number
-
-    def note_work(self, slot: int, seconds: float) -> None:
-        """Notes that the request has run, `seconds` after the loan began."""
-        self._reals[_first(slot) + _WORKED] = seconds
-
-    def note_lent(self, slot: int, seconds: float) -> None:
-        """Notes a request that the process answers itself, `seconds` after it came."""
-        self._note(_first(slot) + _LENT, seconds)
-
-    def lent(self, slot: int) -> Durations:
-        """Returns how long the requests took that the process has answered itself."""
-        return self._durations(_first(slot) + _LENT)
-
-    def answer(self, slot: int) -> None:
-        """Notes that the answer to the request of this slot is about to be sent."""
-        self._numbers[_first(slot) + _ANSWERING] = 1
-
-    def is_unanswered(self, slot: int) -> bool:
-        """Returns whether a request runs, and nothing of its answer is sent."""
-        return bool(self.number(slot)) and not self._numbers[_first(slot) + _ANSWERING]
-
-    def end(self, slot: int) -> None:
-        """Notes that the request of this slot is answered."""
-        self._numbers[_first(slot) + _RUNNING] = 0
-
-    def number(self, slot: int) -> int:
-        """Returns the number of the request that runs; 0: none."""
-        return self._numbers[_first(slot) + _RUNNING]
-
-    def worked(self, slot: int) -> float:
-        """Returns how long after the beginning of the loan the last work for it was; 0: there was none."""
-        return self._reals[_first(slot) + _WORKED]
-
-    def count(self, slot: int) -> int:
-        """Returns how many requests the process has read from this connection."""
-        return self._numbers[_first(slot) + _COUNT]
-
-    def running(self, slot: int) -> RunningRequest | None:
-        """Returns the request that runs; only who has the connection's token may rely on it."""
-        number, begin = self.number(slot), _WORD * (_first(slot) + _PREFIX)
-        return RunningRequest(number, self._map[begin : begin + PREFIX_LENGTH]) if number else None
+    def slot(self, index: int) -> Slot:
+        """Returns one of the `SLOTS` slots."""
+        return Slot(self._map, self._numbers, self._reals, index)
 
     def close(self) -> None:
         """Unmaps the memory."""
@@ -214,6 +153,91 @@ class Page:
         self._map.close()
 
 
-def _first(slot: int) -> int:
-    """Returns the first word of a slot."""
-    return _FACTS + _SLOT * slot
+class Slot:
+    """The part of a page that belongs to one connection.
+
+    Args:
+        memory, numbers, reals: The page as bytes, and as words of both kinds.
+        index: Which one it is.
+
+    Attributes:
+        index: Which one it is.
+    """
+
+    __slots__ = ("_first", "_map", "_numbers", "_reals", "index")
+
+    def __init__(self, memory: mmap.mmap, numbers: memoryview, reals: memoryview[float], index: int) -> None:
+        self._map, self._numbers, self._reals, self.index = memory, numbers, reals, index
+        self._first = _FACTS + _SLOT * index
+
+    def clear(self) -> None:
+        """Prepares the slot for another connection."""
+        begin = _WORD * self._first
+        self._map[begin : begin + _WORD * _SLOT] = bytes(_WORD * _SLOT)
+
+    def begin(self, number: int, seconds: float, prefix: bytes | memoryview = b"") -> None:
+        """Notes a request that begins to run, `seconds` after the loan began; of a frame also its first bytes."""
+        first, numbers = self._first, self._numbers
+        self._reals[first + _WORKED] = seconds
+        numbers[first + _COUNT] += 1
+        numbers[first + _ANSWERING] = 0
+        begin = _WORD * (first + _PREFIX)
+        self._map[begin : begin + len(prefix)] = bytes(prefix)
+        numbers[first + _RUNNING] = number
+
+    def note_work(self, seconds: float) -> None:
+        """Notes that the request has run, `seconds` after the loan began."""
+        self._reals[self._first + _WORKED] = seconds
+
+    def note_lent(self, seconds: float) -> None:
+        """Notes a request that the process answers itself, `seconds` after it came."""
+        _note(self._numbers, self._reals, self._first + _LENT, seconds)
+
+    @property
+    def lent(self) -> Durations:
+        """How long the requests took that the process has answered itself."""
+        return _durations(self._numbers, self._reals, self._first + _LENT)
+
+    def answer(self) -> None:
+        """Notes that the answer to the request is about to be sent."""
+        self._numbers[self._first + _ANSWERING] = 1
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether a request runs, and nothing of its answer is sent."""
+        return bool(self.number) and not self._numbers[self._first + _ANSWERING]
+
+    def end(self) -> None:
+        """Notes that the request is answered."""
+        self._numbers[self._first + _RUNNING] = 0
+
+    @property
+    def number(self) -> int:
+        """The number of the request that runs; 0: none."""
+        return self._numbers[self._first + _RUNNING]
+
+    @property
+    def worked(self) -> float:
+        """How long after the beginning of the loan the last work for it was; 0: there was none."""
+        return self._reals[self._first + _WORKED]
+
+    @property
+    def count(self) -> int:
+        """How many requests the process has read from this connection."""
+        return self._numbers[self._first + _COUNT]
+
+    @property
+    def running(self) -> RunningRequest | None:
+        """The request that runs; only who has the connection's token may rely on it."""
+        number, begin = self.number, _WORD * (self._first + _PREFIX)
+        return RunningRequest(number, self._map[begin : begin + PREFIX_LENGTH]) if number else None
+
+
+def _note(numbers: memoryview, reals: memoryview[float], position: int, seconds: float) -> None:
+    reals[position] += seconds
+    numbers[position + 1 + bisect_left(BOUNDS, seconds)] += 1
+
+
+def _durations(numbers: memoryview, reals: memoryview[float], position: int) -> Durations:
+    begin = position + 1
+    return Durations(numbers[begin : begin + BUCKETS], reals[position])

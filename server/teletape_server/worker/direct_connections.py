@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 import teletape_wire as wire
 from teletape_server.ipc.heads import FRAME, MOST, AnswerHeads, Approval, HeadBytes
 from teletape_server.ipc.leases import Times
-from teletape_server.ipc.page import Page
+from teletape_server.ipc.page import Page, Slot
 from teletape_server.ipc.token import Token
 from teletape_wire.tensors import Buffer
 
@@ -70,7 +70,9 @@ class _Connection:
 
     __slots__ = ("answers", "approval", "head", "id", "lent", "slot", "sock", "times", "token", "until")
 
-    def __init__(self, id: int, slot: int, approval: Approval, times: Times, sock: socket.socket, token: Token) -> None:
+    def __init__(
+        self, id: int, slot: Slot, approval: Approval, times: Times, sock: socket.socket, token: Token
+    ) -> None:
         self.id, self.slot, self.approval, self.times, self.sock, self.token = id, slot, approval, times, sock, token
         self.lent = time.monotonic()
         self.head = HeadBytes(approval.before, approval.after)
@@ -103,12 +105,12 @@ class DirectConnections:
     def __len__(self) -> int:
         return len(self._by_file)
 
-    def add(self, id: int, slot: int, approval: Approval, times: Times, files: Sequence[int]) -> None:
+    def add(self, id: int, index: int, approval: Approval, times: Times, files: Sequence[int]) -> None:
         """Takes a connection that is lent.
 
         Args:
             id: Its number.
-            slot: Its place in the page.
+            index: Its place in the page.
             approval: What the server has approved.
             times: What answers say of the session's end, now.
             files: The file descriptors of the connection and its token; with fewer it is returned.
@@ -121,7 +123,7 @@ class DirectConnections:
         connection, token = files
         sock = socket.socket(fileno=connection)
         sock.setblocking(False)
-        self._by_file[connection] = _Connection(id, slot, approval, times, sock, Token(token))
+        self._by_file[connection] = _Connection(id, self.page.slot(index), approval, times, sock, Token(token))
         self._poll.register(connection, select.POLLIN)
 
     def drop(self, id: int) -> None:
@@ -178,9 +180,11 @@ class DirectConnections:
 
     def _read(self, connection: _Connection, count: int) -> bool:
         """Reads what was looked at; if that is not what is there any more, ends the connection and returns False."""
-        with contextlib.suppress(OSError):
+        try:
             if connection.sock.recv_into(self._scratch, count) == count:
                 return True
+        except OSError:
+            pass
         with contextlib.suppress(OSError):
             connection.sock.shutdown(socket.SHUT_RDWR)
         return False
@@ -207,20 +211,20 @@ class DirectConnections:
         received, approval = time.monotonic(), connection.approval
         self._number = number = self._number + 1
         prefix = body[: wire.PREFIX_LENGTH] if approval.label == FRAME else b""
-        self.page.begin(connection.slot, number, received - connection.lent, prefix)
+        connection.slot.begin(number, received - connection.lent, prefix)
         connection.token.put()
         now, *terms = connection.times
         params = {**approval.params, "now": now + received - connection.lent, "terms": terms}
         result = self._runner.run_lent(number, approval.method, params, approval.content_type, body, received)
         ended = time.monotonic()
-        self.page.note_work(connection.slot, ended - connection.lent)
+        connection.slot.note_work(ended - connection.lent)
         if result is None:
             self._drop(connection)
         elif not _is_small(result, approval) or not connection.token.take():
             self._runner.pass_on(number, result)
             self._drop(connection)
         else:
-            self.page.note_lent(connection.slot, ended - received)
+            connection.slot.note_lent(ended - received)
             self._answer(connection, result)
 
     def _answer(self, connection: _Connection, result: RequestResult) -> None:
@@ -228,14 +232,14 @@ class DirectConnections:
         length = len(parts[0]) + result.length
         if len(parts) > _FEW:
             parts = [b"".join(parts)]
-        self.page.answer(connection.slot)
+        connection.slot.answer()
         try:
             sent = connection.sock.sendmsg(parts, (), _NOW)
         except BlockingIOError:
             sent = 0
         except OSError:  # the caller has left, which the server will see
             parts, sent = [], -1
-        self.page.end(connection.slot)
+        connection.slot.end()
         if sent == length:
             connection.token.put()
         else:

@@ -56,6 +56,7 @@ _MESSAGE_LENGTH: Final = 4000  # characters of an error's message that are sent
 _TRACEBACK_LENGTH: Final = 16_000  # characters of a defect's traceback that are sent, its end
 _ANSWERS_SECONDS: Final = 600.0  # clients' answers are kept at least this long, and about twice as long at most
 _LOOKS: Final = 10  # in that time at an idle session
+_NO_TURN: Final[AbstractContextManager[None]] = nullcontext()
 
 
 def main(sockets: Sockets, user: User | None = None) -> None:
@@ -100,7 +101,7 @@ class Process:
 
     def turn(self, cancelled: Callable[[], bool]) -> AbstractContextManager[None]:
         """A block in which a request may compute; `cancelled`: whether it need not wait any longer."""
-        return nullcontext()
+        return _NO_TURN
 
     def leave(self) -> NoReturn:
         """Ends the session, since the server has."""
@@ -351,6 +352,8 @@ class Worker:
         """Runs a method; whatever it raises is an error of the engine, which is stored if the request has a key."""
         assert self._session is not None, "a request came before the session was opened"
         try:
+            if request.content_type == wire.FRAME_TYPE:  # its numbers have dtypes
+                return METHODS[method](self._session, request)
             with wire.numbers_alone(request.params.get("alone")):
                 return METHODS[method](self._session, request)
         except TeletapeError as error:
@@ -395,8 +398,11 @@ class Worker:
         self._send(("reply", number, error.code, "", facts))
 
     def _canceller(self, number: int, limits: TimeLimits) -> Callable[[], bool]:
+        _, end = limits.first
+
         def cancelled() -> bool:
-            limits.check()
+            if time.monotonic() > end:
+                limits.check()
             is_cancelled = self._is_cancelled(number)
             if is_cancelled and self._watcher.is_stopping:
                 raise CancelledError(
