@@ -2346,6 +2346,18 @@ class AsyncSession(AsyncContext[models.Session]):
         )
         return answer
 
+    async def park(self) -> models.Session:
+        """Park a session.
+
+        Writes down what the session has, and ends its process; the next request starts another one. Nothing is lost.
+        What runs or waits is finished before; if that takes longer than the server's patience, nothing is done:
+        `busy`. A session without a process, or of which nothing outlives it (durability `none`), stays as it is.
+        """
+        answer: models.Session = await self._send(
+            Call("POST", f"{self._path}/park", models.Session.read, is_work=False)
+        )
+        return answer
+
     async def run_ops(
         self,
         ops: Sequence[params.OpCall],
@@ -2450,6 +2462,7 @@ class AsyncSessionWithRawResponse:
     def __init__(self, resource: AsyncSession) -> None:
         self.extend = raw(resource.extend)
         self.cancel = raw(resource.cancel)
+        self.park = raw(resource.park)
         self.run_ops = raw(resource.run_ops)
         self.run = raw(resource.run)
         self.get = raw(resource.get)

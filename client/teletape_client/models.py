@@ -1553,7 +1553,7 @@ class Session(Model):
         state: Parked: it has no process, and the next request starts one.
         why: Why it recovers or is damaged.
         durability: What outlives its process.
-        disk_bytes: Bytes of its files; in events 0.
+        disk_bytes: Bytes of its files; in events as of the last second.
         recovered: What its process has brought back; null: it is the first one.
     """
 

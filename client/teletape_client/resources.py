@@ -2341,6 +2341,16 @@ class Session(Context[models.Session]):
         )
         return answer
 
+    def park(self) -> models.Session:
+        """Park a session.
+
+        Writes down what the session has, and ends its process; the next request starts another one. Nothing is lost.
+        What runs or waits is finished before; if that takes longer than the server's patience, nothing is done:
+        `busy`. A session without a process, or of which nothing outlives it (durability `none`), stays as it is.
+        """
+        answer: models.Session = self._send(Call("POST", f"{self._path}/park", models.Session.read, is_work=False))
+        return answer
+
     def run_ops(
         self,
         ops: Sequence[params.OpCall],
@@ -2445,6 +2455,7 @@ class SessionWithRawResponse:
     def __init__(self, resource: Session) -> None:
         self.extend = raw(resource.extend)
         self.cancel = raw(resource.cancel)
+        self.park = raw(resource.park)
         self.run_ops = raw(resource.run_ops)
         self.run = raw(resource.run)
         self.get = raw(resource.get)

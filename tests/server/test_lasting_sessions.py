@@ -23,6 +23,18 @@ from teletape_server.settings import Settings
 
 PATH = "/v1/sessions/demo"
 X = np.array([1.0, 2.0], np.float32)
+LOOP = {
+    "commands": [
+        {
+            "do": "function",
+            "id": "step",
+            "inputs": ["x"],
+            "outputs": ["y"],
+            "steps": [{"op": "sin", "inputs": ["x"], "outputs": ["y"]}],
+        },
+        {"do": "scan", "body": "step", "inputs": [2.5], "carried": 1, "length": 1_000_000_000, "outputs": ["last"]},
+    ]
+}
 
 
 class Lasting:
@@ -207,6 +219,31 @@ def test_a_parked_session_has_no_process_and_wakes(lasting: Lasting) -> None:
     assert lasting.described()["state"] == "parked"
     assert fetched(program.run(Fetch("w"))) == X.tolist()
     assert lasting.described()["state"] == "live"
+
+
+def test_a_session_is_parked_by_request_as_often_as_one_likes(lasting: Lasting) -> None:
+    program = lasting.create()
+    host = lasting.entry.host
+    for _ in range(2):
+        parked = ok(lasting.http.post(f"{PATH}/park")).json()
+        assert (parked["state"], parked["bytes_in_use"]) == ("parked", 0)
+        assert parked["disk_bytes"] > 0
+    assert host.ended.done()
+    assert fetched(program.run(Fetch("w"))) == X.tolist()
+    ok(lasting.http.post("/v1/sessions", json={"id": "forgetful", "durability": "none"}))
+    assert ok(lasting.http.post("/v1/sessions/forgetful/park")).json()["state"] == "live"
+
+
+def test_a_session_that_computes_is_parked_when_it_has_done_so(tmp_path: Path) -> None:
+    with Lasting(tmp_path, patience=0.2, max_iterations=1 << 40).running() as lasting:
+        program = lasting.create()
+        ok(lasting.http.post(f"{PATH}/run", json=LOOP, headers={"Prefer": "respond-async"}))
+        problem(lasting.http.post(f"{PATH}/park"), 429, "busy")
+        assert lasting.described()["state"] == "live"
+        ok(lasting.http.post(f"{PATH}/cancel"))
+        until(lambda: lasting.http.post(f"{PATH}/park").is_success)
+        assert lasting.described()["state"] == "parked"
+        assert fetched(program.run(Fetch("w"))) == X.tolist()
 
 
 @pytest.mark.parametrize(("durability", "makes_room"), [("none", True), ("journal", False)])

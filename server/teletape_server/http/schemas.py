@@ -141,7 +141,7 @@ class Session(BaseModel):
     ]
     why: Annotated[str | None, Field(description="Why it recovers or is damaged")]
     durability: Annotated[Literal["none", "journal", "journal-sync"], Field(description="What outlives its process")]
-    disk_bytes: Annotated[int, Field(description="Bytes of its files; in events 0")]
+    disk_bytes: Annotated[int, Field(description="Bytes of its files; in events as of the last second")]
     recovered: Annotated[
         Recovered | None, Field(description="What its process has brought back; null: it is the first one")
     ]

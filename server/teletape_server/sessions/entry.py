@@ -47,6 +47,7 @@ class SessionEntry:
         waking: The start of a host; None: none starts.
         parking: The end of a host whose session is parked; None: none ends so.
         recovered: What the last host has brought back; see `Beginning`.
+        disk_bytes: Of its files, as of the last look.
         problems: Number of requests that were answered with a problem.
         last_problem: The last of these problems.
         receiving: Number of requests whose body is being received.
@@ -65,6 +66,7 @@ class SessionEntry:
         self.waking: asyncio.Task[Host] | None = None
         self.parking: asyncio.Task[None] | None = None
         self.recovered: Mapping[str, Any] | None = None
+        self.disk_bytes = 0
         self._deaths, self._began_at, self._next_try = 0, 0, 0.0
         self._stopped: Problem | None = None
         self.lease = Lease(record.terms, clock())

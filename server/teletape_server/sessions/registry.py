@@ -285,6 +285,7 @@ class Registry:
         self._spent[entry.owner].add(host.facts())
         if entry.log is not None:
             self._store.close_log(entry.log)
+            self.measure(entry)
             entry.log = None
 
     def _recover(self, entry: SessionEntry, host: Host, ending: Ending) -> None:
@@ -388,9 +389,10 @@ class Registry:
             body.submitted(running)
         return running
 
-    def nbytes(self, entry: SessionEntry) -> int:
-        """Returns the bytes that a session takes on a disk."""
-        return self._store.nbytes(entry.record)
+    def measure(self, entry: SessionEntry) -> None:
+        """Notes the bytes that a session takes on a disk; they change while it has a log."""
+        if entry.log is not None or not entry.disk_bytes:
+            entry.disk_bytes = self._store.nbytes(entry.record)
 
     def ended(self, entry: SessionEntry) -> Problem:
         """Returns the problem of a session whose host has ended; another one may go on with it."""
@@ -473,6 +475,7 @@ class Registry:
             await asyncio.sleep(_SWEEP_SECONDS)
             for key, entry in [*self._live.items()]:
                 entry.note_facts()
+                self.measure(entry)
                 self._end_if_expired(key)
                 self._recover_soon(entry)
 

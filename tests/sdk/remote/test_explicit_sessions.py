@@ -132,7 +132,7 @@ def test_the_list_of_sessions(server: Server) -> None:
         assert listing["mine"].device == "cpu"
         text = repr(listing)
         assert text.startswith(f"2 sessions at {server.url}\nsession")
-        assert re.search(r"\nmine \(this program\) +cpu +0\.0 of 64 MiB", text)
+        assert re.search(r"\nmine \(this program\) +cpu +0\.0 of 64 MiB +live", text)
         assert "<td>mine (this program)</td>" in listing._repr_html_()
         with pytest.raises(InvalidArgumentError, match=r"no session 'mnie' at .*did you mean 'mine'\?"):
             listing.end("mine", "mnie")

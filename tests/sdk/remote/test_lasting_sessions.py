@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
+from teletape.extras.terminal.commands import main
 
 
 class Restarted:
@@ -74,3 +75,16 @@ def test_a_training_goes_on_with_the_same_numbers(server: Restarted, capfd: pyte
         undisturbed = trained(server, {})
         assert np.array_equal(trained(server, {7: "kill", 21: "terminate"}), undisturbed)
     assert "trying again" in capfd.readouterr().err
+
+
+def test_the_terminal_parks_a_session_and_its_program_goes_on(
+    server: Restarted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tf.connect(server.url, session="mine"):
+        weights = tf.Variable([1.0, 2.0])
+        tf.sync()
+        assert main(["sessions", server.url, "--park", "mine"]) == 0
+        shown = capsys.readouterr().out
+        assert re.search(r"parked: mine\n.*\nmine \(this program\) .* MiB +\d+\.\d MiB +parked ", shown, re.S)
+        assert weights.assign_add([1.0, 1.0]).numpy().tolist() == [2.0, 3.0]
+        assert tf.sessions()["mine"].state == "live"

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
         ("doctor", "check this environment, and a server if there is an address of one"),
         ("ping", "measure the time of a round trip to a server, and the bytes that pass in a second"),
         ("publish", "publish a function under a name, so that others call it without a session"),
-        ("sessions", "list your sessions on a server, cancel the work of some, or end some"),
+        ("sessions", "list your sessions on a server, cancel the work of some, park or end some"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         if name == "publish":
@@ -43,6 +43,13 @@ def main(arguments: Sequence[str]) -> int:
         if name == "sessions":
             command.add_argument(
                 "--cancel", nargs="+", metavar="ID", default=(), help="stop what these compute; their values stay"
+            )
+            command.add_argument(
+                "--park",
+                nargs="+",
+                metavar="ID",
+                default=(),
+                help="end their processes; the next request starts another",
             )
             command.add_argument("--end", nargs="+", metavar="ID", help="end the sessions with these ids")
             command.add_argument("--end-all", action="store_true", help="end all of them")
@@ -70,6 +77,11 @@ def main(arguments: Sequence[str]) -> int:
         if options.cancel:
             listing.cancel(*options.cancel)
             print(f"cancelled: {', '.join(options.cancel)}")
+        if options.park:
+            listing.park(*options.park)
+            listing = sessions(options.url, options.api_key)
+            parked = [id for id in options.park if listing[id].state == "parked"]
+            print(f"parked: {', '.join(parked) or 'none'}")
         if options.end or options.end_all:
             before = [session.id for session in listing]
             listing.end(*(options.end or before))

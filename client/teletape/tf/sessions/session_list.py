@@ -1,4 +1,4 @@
-"""`tf.sessions`: your live sessions on a server, of this program and of others; cancels their work and ends them."""
+"""`tf.sessions`: your live sessions on a server, of this program and of others: cancels, parks and ends them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # it imports HTTP
 
 __all__ = ["sessions"]
 
-_COLUMNS: Final = ("session", "owner", "device", "memory", "created", "ends when idle", "work")
+_COLUMNS: Final = ("session", "owner", "device", "memory", "disk", "state", "created", "when idle", "work")
 
 
 class SessionFacts:
@@ -33,8 +33,11 @@ class SessionFacts:
         device: The device that it computes on.
         bytes_in_use: The bytes of its arrays.
         memory_limit: The largest number of these bytes.
+        disk_bytes: The bytes of its files on the server; 0: it has none, and ends with its process.
+        state: As in the answers of `GET /v1/sessions`: live, parked, recovering, damaged, and states between them.
+        why: Why it recovers or is damaged; empty: it does neither.
         created_at: The time of its creation.
-        expires_at: The time at which it ends without further requests.
+        expires_at: The time at which it ends, or, with files, is parked, if no further request comes.
         running: The number of requests that it has not answered.
         is_mine: Whether this program has made or joined it.
     """
@@ -45,6 +48,10 @@ class SessionFacts:
         self.device: str = facts["device"]
         self.bytes_in_use: int = facts["bytes_in_use"]
         self.memory_limit: int = facts["memory_limit"]
+        self.disk_bytes: int = facts["disk_bytes"]
+        self.state: str = facts["state"]
+        self.why: str = facts["why"] or ""
+        self._lasts = facts["durability"] != "none"
         self.created_at = _time(facts["created_at"])
         self.expires_at = _time(facts["expires_at"])
         self.running: int = facts["running"]["requests"]
@@ -59,6 +66,10 @@ class SessionFacts:
         """Stops the session's computation before its next step; its values stay."""
         self._listing.cancel(self.id)
 
+    def park(self) -> None:
+        """Ends the session's process; the next request starts another one, which has everything."""
+        self._listing.park(self.id)
+
     def connect(self) -> Session:
         """Joins the session and makes it the program's; `variables()` returns the variables in it."""
         return join(self._listing.options, self.id)
@@ -70,8 +81,10 @@ class SessionFacts:
             self.owner,
             self.device,
             f"{self.bytes_in_use / 2**20:,.1f} of {self.memory_limit / 2**20:,.0f} MiB",
+            f"{self.disk_bytes / 2**20:,.1f} MiB" if self.disk_bytes else "",
+            self.state,
             _ago(self.created_at),
-            _ahead(self.expires_at),
+            f"{'parked' if self._lasts else 'ends'} {_ahead(self.expires_at)}" if self.state == "live" else "",
             f"{self.running} request{'s' if self.running > 1 else ''}" if self.running else "",
         )
 
@@ -134,6 +147,22 @@ class SessionList(Sequence[SessionFacts]):
                 self._check_current(connection, id)
                 connection.control("POST", f"/v1/sessions/{id}/cancel")
 
+    def park(self, *ids: str) -> None:
+        """Ends the processes of the sessions with these ids, which stay: the next request to each starts another one.
+
+        A session of which nothing outlives its process stays as it is. This list shows the states from before.
+
+        Raises:
+            InvalidArgumentError: There is no session of that id, or it is a later one than that of the list.
+            SessionEndedError: It has ended.
+            RequestError: It still computes.
+        """
+        self._check_known(ids)
+        with contextlib.closing(_connection(self.options)) as connection:
+            for id in ids:
+                self._check_current(connection, id)
+                connection.control("POST", f"/v1/sessions/{id}/park")
+
     def _check_known(self, ids: Sequence[str]) -> None:
         known = [session.id for session in self]
         for id in ids:
@@ -179,7 +208,7 @@ class SessionList(Sequence[SessionFacts]):
     def __repr__(self) -> str:
         if not self:
             return f"no sessions at {self.url}"
-        return "\n".join([self._head(), *text_table(self._rows())])
+        return "\n".join([self._head(), *text_table(self._rows()), *self._notes()])
 
     def _rows(self) -> list[tuple[str, ...]]:
         """Returns the table; without the owners if all sessions are this key's."""
@@ -188,12 +217,16 @@ class SessionList(Sequence[SessionFacts]):
             rows = [(name, *others) for name, _, *others in rows]
         return rows
 
+    def _notes(self) -> list[str]:
+        """Returns a line for each session that has to be explained."""
+        return [f"{session.id} is {session.state}: {session.why}" for session in self if session.why]
+
     def _head(self) -> str:
         return f"{len(self)} {'session' if len(self) == 1 else 'sessions'} at {self.url}"
 
     def _repr_html_(self) -> str:
-        table = html_table(self._rows())
-        return f"<p>{html.escape(self._head())}</p>{table}"
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
+        return f"<p>{html.escape(self._head())}</p>{html_table(self._rows())}{notes}"
 
 
 def sessions(url: str | int | None = None, api_key: str | None = None) -> SessionList:

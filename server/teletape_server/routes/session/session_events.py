@@ -30,8 +30,8 @@ MOST_PER_KEY: Final = 32  #: Streams of one key.
 MOST: Final = 512  #: Streams of all keys.
 
 
-def described(entry: SessionEntry, now: float, disk_bytes: int = 0) -> Session:
-    """Returns a session as answers have it, at a time in Unix seconds; `disk_bytes`: of its files."""
+def described(entry: SessionEntry, now: float) -> Session:
+    """Returns a session as answers have it, at a time in Unix seconds."""
     unanswered, facts = entry.running, entry.note_facts()
     current = min(unanswered, key=lambda running: running.total == 0, default=None)
     return Session(
@@ -47,7 +47,7 @@ def described(entry: SessionEntry, now: float, disk_bytes: int = 0) -> Session:
         state=entry.record.state.phase.value,
         why=entry.record.state.why or None,
         durability=entry.record.durability,
-        disk_bytes=disk_bytes,
+        disk_bytes=entry.disk_bytes,
         recovered=None if entry.recovered is None else Recovered(**entry.recovered),
         running=Work(
             requests=len(unanswered),

@@ -1,4 +1,4 @@
-"""/sessions: create, list, get, extend, join, cancel, delete."""
+"""/sessions: create, list, get, extend, join, cancel, park, delete."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyR
 
 def _described(request: Request, entry: SessionEntry) -> Session:
     registry = registry_of(request)
-    return described(entry, registry.clock(), registry.nbytes(entry))
+    registry.measure(entry)
+    return described(entry, registry.clock())
 
 
 @router.post(
@@ -219,6 +220,24 @@ async def cancel(
             session.host.cancel()
         elif batch := session.under_way.batch(client, seq):
             batch.cancel()
+    return _described(request, session)
+
+
+@router.post("/{session}/park", summary="Park a session", responses=refusals(*SESSION[:-1], "busy"))
+async def park(request: Request, session: KnownSession, key: IdempotencyKey = None) -> Session:
+    """Writes down what the session has, and ends its process; the next request starts another one. Nothing is lost.
+
+    What runs or waits is finished before; if that takes longer than the server's patience, nothing is done: `busy`. A
+    session without a process, or of which nothing outlives it (durability `none`), stays as it is.
+    """
+    before = [request.reply for request in session.running]
+    if before and (await asyncio.wait(before, timeout=settings_of(request).patience))[1]:
+        raise Problem(
+            "busy",
+            f"the session {session.id!r} still computes: send the request again later, or POST …/cancel",
+            headers={"Retry-After": "1"},
+        )
+    await registry_of(request).park(session)
     return _described(request, session)
 
 
