@@ -50,8 +50,10 @@ _SMALL: Final = 4096  # bytes of a header from which its unpacker is not used ag
 _SHORT: Final = MAX_ITEMS  # bytes of a header in which no list can be too long: its lists are unpacked whole
 
 
-def _header(frame: memoryview, kind: FrameKind, max_header: int) -> tuple[Prefix, memoryview]:
-    prefix = decode_prefix(frame, max_header=max_header)
+def _header(
+    frame: memoryview, kind: FrameKind, max_header: int, known: Prefix | None = None
+) -> tuple[Prefix, memoryview]:
+    prefix = known or decode_prefix(frame, max_header=max_header)
     if prefix.kind is not kind:
         raise WireError(f"expected a frame of kind {kind.name.lower()}, found {prefix.kind.name.lower()}")
     if prefix.total_length != frame.nbytes:
@@ -209,7 +211,12 @@ def decode_batch(buffer: Buffer, *, copy_below: int = 0, max_header: int = MAX_H
 
 
 def decode_request(
-    buffer: Buffer, structures: Structures, *, copy_below: int = 0, max_header: int = MAX_HEADER
+    buffer: Buffer,
+    structures: Structures,
+    *,
+    copy_below: int = 0,
+    max_header: int = MAX_HEADER,
+    prefix: Prefix | None = None,
 ) -> Batch | Repetition:
     """Decodes the batch in a frame, whole or repeated; the structure of one that is marked so is kept.
 
@@ -218,6 +225,7 @@ def decode_request(
         structures: Those that the receiver keeps.
         copy_below: As of `decode_batch`.
         max_header: As of `decode_batch`.
+        prefix: The frame's, if it was decoded already.
 
     Raises:
         WireError, BadCommandError: As of `decode_batch`; or the contents do not fit the structure.
@@ -225,16 +233,18 @@ def decode_request(
     """
     frame = memoryview(buffer).toreadonly()
     decode = _repeated if _is_repeated(frame) else _batch
-    return _guarded(decode, frame, copy_below, max_header, structures)  # type: ignore[no-any-return]
+    return _guarded(decode, frame, copy_below, max_header, structures, prefix)  # type: ignore[no-any-return]
 
 
 def _is_repeated(frame: memoryview) -> bool:
     return frame.nbytes > _KIND_AT and frame[_KIND_AT] == FrameKind.REPEATED
 
 
-def _open(frame: memoryview, kind: FrameKind, copy_below: int, max_header: int) -> tuple[Prefix, int, _Reader]:
+def _open(
+    frame: memoryview, kind: FrameKind, copy_below: int, max_header: int, known: Prefix | None
+) -> tuple[Prefix, int, _Reader]:
     """The prefix, the number of the header's parts, and a reader of the parts after the table of tensors."""
-    prefix, header = _header(frame, kind, max_header)
+    prefix, header = _header(frame, kind, max_header, known)
     reader = _Reader(header)
     parts = reader.count()
     expected = REPEATED_PARTS if kind is FrameKind.REPEATED else PARTS
@@ -245,8 +255,14 @@ def _open(frame: memoryview, kind: FrameKind, copy_below: int, max_header: int) 
     return prefix, parts, reader
 
 
-def _batch(frame: memoryview, copy_below: int, max_header: int, structures: Structures | None = None) -> Batch:
-    prefix, parts, reader = _open(frame, FrameKind.BATCH, copy_below, max_header)
+def _batch(
+    frame: memoryview,
+    copy_below: int,
+    max_header: int,
+    structures: Structures | None = None,
+    known: Prefix | None = None,
+) -> Batch:
+    prefix, parts, reader = _open(frame, FrameKind.BATCH, copy_below, max_header, known)
     decoded = tuple(commands_of(reader.members()))
     releases = ids_of(reader.members(), "a release")
     temporaries: tuple[Id, ...] = ()
@@ -286,8 +302,10 @@ def _structure_number(value: Any, client: int) -> int:
     return value
 
 
-def _repeated(frame: memoryview, copy_below: int, max_header: int, structures: Structures) -> Repetition:
-    prefix, _, reader = _open(frame, FrameKind.REPEATED, copy_below, max_header)
+def _repeated(
+    frame: memoryview, copy_below: int, max_header: int, structures: Structures, known: Prefix | None
+) -> Repetition:
+    prefix, _, reader = _open(frame, FrameKind.REPEATED, copy_below, max_header, known)
     number = _structure_number(reader.next(), prefix.client)
     taken, created, numbers = [*reader.members()], [*reader.members()], [*reader.members()]
     tensors = [*reader.tensors]

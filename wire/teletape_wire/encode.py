@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -114,10 +114,8 @@ class _Writer:
 
 def _positional(command: Command) -> list[Any]:
     """The command's code and its fields in order; default values at the end are left out."""
-    code, names, of_steps, defaults = _FORMS[command.verb]
-    row: list[Any] = [code]
-    for name in names:
-        row.append(getattr(command, name))
+    code, fields, of_steps, defaults = _FORMS[command.verb]
+    row: list[Any] = [code, *fields(command)]
     for i in of_steps:
         row[i] = [_row(step) for step in row[i]]
     for default in defaults:
@@ -127,12 +125,12 @@ def _positional(command: Command) -> list[Any]:
     return row
 
 
-def _form(verb: str) -> tuple[int, tuple[str, ...], tuple[int, ...], tuple[Any, ...]]:
-    """A command's code, its fields' names, the positions of those of steps, and the last defaults, backwards."""
+def _form(verb: str) -> tuple[int, Callable[[Command], tuple[Any, ...]], tuple[int, ...], tuple[Any, ...]]:
+    """A command's code, what returns its fields, the positions of those of steps, and the last defaults, backwards."""
     fields = tuple(schema.FIELDS[verb].values())
     of_steps = tuple([i for i, field in enumerate(fields, 1) if field.kind is FieldKind.STEP])
     optional = itertools.takewhile(lambda field: not field.required, reversed(fields))
-    return CODES[verb], tuple(schema.FIELDS[verb]), of_steps, tuple([field.default for field in optional])
+    return CODES[verb], schema.getter([*schema.FIELDS[verb]]), of_steps, tuple([field.default for field in optional])
 
 
 _FORMS: Final = {verb: _form(verb) for verb in CODES if verb in schema.FIELDS}

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import COMMANDS, Batch, Call, Command, FieldKind, Id, Input, OnFailure
 from teletape_engine.commands.fields import Field, fields_of
+from teletape_engine.commands.schema import getter
 from teletape_engine.commands.structure import CREATED, NUMBERS, TAKEN, TENSORS, Contents, structure_of
 from teletape_wire.encode import encode_batch, encode_repeated
 from teletape_wire.frame import Frame
@@ -254,25 +255,18 @@ def _picker(places: Sequence[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...
     return lambda members: tuple([members[place] for place in places])
 
 
-def _getter(fields: Sequence[Field]) -> Callable[[Any], tuple[Any, ...]]:
-    """Returns a function that reads these fields of a command."""
-    if len(fields) > 1:
-        return operator.attrgetter(*[field.name for field in fields])
-    return lambda command: tuple([getattr(command, field.name) for field in fields])
-
-
 def _parts(fields: Sequence[Field]) -> Callable[[Any], list[tuple[Any, ...]]]:
     """Returns a function that reads a command's ids, tensors and numbers, as tuples."""
     slotted = [field for field in fields if field.kind in _SLOTS]
-    members = _getter([field for field in slotted if not field.is_list])
-    lists = _getter([field for field in slotted if field.is_list])
+    members = getter([field.name for field in slotted if not field.is_list])
+    lists = getter([field.name for field in slotted if field.is_list])
     return lambda command: [members(command), *[() if value is None else value for value in lists(command)]]
 
 
 def _rest(fields: Sequence[Field]) -> Callable[[Any], Any]:
     """Returns a function that reads a command's other fields, and which lists with slots are null."""
-    plain = _getter([field for field in fields if field.kind not in _SLOTS])
-    nullable = _getter([field for field in fields if field.kind in _SLOTS and field.is_list and field.nullable])
+    plain = getter([field.name for field in fields if field.kind not in _SLOTS])
+    nullable = getter([field.name for field in fields if field.kind in _SLOTS and field.is_list and field.nullable])
     return lambda command: (plain(command), [value is None for value in nullable(command)])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import ModuleType
 from typing import Any, Final
@@ -40,35 +40,34 @@ def _names_of_fields(condition: Callable[[Field], bool]) -> dict[str, tuple[str,
     return {verb: tuple([name for name in fields if condition(fields[name])]) for verb, fields in FIELDS.items()}
 
 
-def _getter(names: tuple[str, ...]) -> Callable[[Command], tuple[Any, ...]]:
+def getter(names: Sequence[str]) -> Callable[[Command], tuple[Any, ...]]:
     """Returns a function that reads these fields of a command."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda command: tuple([getattr(command, name) for name in names])
+    if not names:
+        return lambda _: ()
+    get = attrgetter(*names)
+    return get if len(names) > 1 else lambda command: (get(command),)
 
 
 #: For each command the fields that hold functions.
 FUNCTION_FIELDS: Final = _names_of_fields(lambda field: field.kind is FieldKind.FUNCTION_ID)
 _ID_FIELDS: Final = _names_of_fields(lambda field: field.kind in (FieldKind.ID, FieldKind.FUNCTION_ID, FieldKind.INPUT))
-_ID_VALUES: Final = {verb: _getter(names) for verb, names in _ID_FIELDS.items()}
+_ID_VALUES: Final = {verb: getter(names) for verb, names in _ID_FIELDS.items()}
 _CREATED_FIELDS: Final = _names_of_fields(lambda field: field.created)
 
 
 def mentions(command: Command) -> list[Id]:
     """Every id that the command names, whether it uses or creates it."""
+    members: list[Any] = []
     if command.__class__ is values.Call:
-        fields = (command.inputs, command.outputs)
+        members += command.inputs
+        members += command.outputs
     else:
-        fields = _ID_VALUES[command.verb](command)
-    ids: list[Id] = []
-    if isinstance(command, functions.DefineFunction):
-        for step in command.steps:
-            ids += functions_of(step)
-    for value in fields:
-        for member in value if value.__class__ is tuple else (value,):
-            if member.__class__ is int or member.__class__ is str:
-                ids.append(member)
-    return ids
+        if isinstance(command, functions.DefineFunction):
+            for step in command.steps:
+                members += functions_of(step)
+        for value in _ID_VALUES[command.verb](command):
+            members += value if value.__class__ is tuple else (value,)
+    return [member for member in members if member.__class__ is int or member.__class__ is str]
 
 
 def functions_of(command: Command) -> Iterator[Any]:

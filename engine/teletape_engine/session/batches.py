@@ -57,7 +57,7 @@ def run_batch(
         state.index = monitor.done = index
         if by_strand:
             strand = strand_after(strand, command)
-        failure = failures.get(strand)
+        failure = failures.get(strand) if failures else None
         if failure is None and not (by_strand and command.structural):
             try:
                 if not index % _REPORTED:
@@ -67,7 +67,7 @@ def run_batch(
                     raise CancelledError("the batch was cancelled")
             except Exception as error:
                 failure = failures[strand] = _failure(state, index, command, error)
-        if failure is None and index in recorded:
+        if recorded and failure is None and index in recorded:
             failure = failures[strand] = recorded[index]
         if failure is None or command.structural:
             try:

@@ -135,6 +135,7 @@ class Watcher:
         cancelled_up_to: The number of the last request that a cancel concerns.
         cancelled_lent_up_to: The same of those that the process has read itself.
         cancelled: Numbers of single requests that were cancelled, the last ones; those of the latter are negative.
+        has_cancelled: Whether there was any cancel.
         has_ended: Whether the server has closed its end.
         is_stopping: Whether the server is about to.
     """
@@ -143,7 +144,7 @@ class Watcher:
         self.cancelled_up_to: float = 0
         self.cancelled_lent_up_to: float = 0
         self.cancelled: tuple[int, ...] = ()  # another thread looks at it: it is replaced, never changed
-        self.has_ended = self.is_stopping = False
+        self.has_cancelled = self.has_ended = self.is_stopping = False
         self.on_end = on_end
         self._sock = sock
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())  # of this thread, which computes
@@ -154,7 +155,7 @@ class Watcher:
 
     def cancel_all(self) -> None:
         """Cancels what runs and waits, and everything after it."""
-        self.cancelled_up_to = self.cancelled_lent_up_to = math.inf
+        self.has_cancelled, self.cancelled_up_to, self.cancelled_lent_up_to = True, math.inf, math.inf
 
     def _watch(self) -> None:
         while True:
@@ -169,15 +170,15 @@ class Watcher:
             order, number = _ORDER.unpack(data)
             if order == _CANCEL:
                 self.cancelled_up_to = max(number, self.cancelled_up_to)
-                continue
-            if order == _STOPPING:
+            elif order == _CANCEL_LENT:
+                self.cancelled_lent_up_to = max(number, self.cancelled_lent_up_to)
+            elif order == _CANCEL_ONE:
+                self.cancelled = (*self.cancelled, number)[-_MOST_CANCELLED:]
+            elif order == _STOPPING:
                 self.is_stopping = True
                 continue
-            if order == _CANCEL_LENT:
-                self.cancelled_lent_up_to = max(number, self.cancelled_lent_up_to)
+            else:
+                with contextlib.suppress(OSError):  # the server does not read, or has gone, which the next turn sees
+                    self._sock.send(_SIGN.pack(time.clock_gettime(self._cpu_clock)), socket.MSG_DONTWAIT)
                 continue
-            if order == _CANCEL_ONE:
-                self.cancelled = (*self.cancelled, number)[-_MOST_CANCELLED:]
-                continue
-            with contextlib.suppress(OSError):  # the server does not read, or has gone, which the next turn sees
-                self._sock.send(_SIGN.pack(time.clock_gettime(self._cpu_clock)), socket.MSG_DONTWAIT)
+            self.has_cancelled = True  # last: who sees it finds the number

@@ -275,17 +275,17 @@ class Worker:
         received: float,
         limits: TimeLimits,
     ) -> Request:
-        limits.begin()
+        limit, end = limits.begin()
         return Request(
             params,
             content_type,
             content,
             # A small tensor must not keep a large body alive.
             sys.maxsize if len(content) <= INLINE else max(_VIEW_FROM, len(content) // 8),
-            self._canceller(number, limits),
+            self._canceller(number, limits, end),
             self._reporter(number),
             received,
-            None if self._budgets is None else self._budgets(*limits.first),
+            None if self._budgets is None else self._budgets(limit, end),
             structures=self._structures,
         )
 
@@ -397,14 +397,14 @@ class Worker:
             facts["details"] = {}
         self._send(("reply", number, error.code, "", facts))
 
-    def _canceller(self, number: int, limits: TimeLimits) -> Callable[[], bool]:
-        _, end = limits.first
+    def _canceller(self, number: int, limits: TimeLimits, end: float) -> Callable[[], bool]:
+        watcher = self._watcher
 
         def cancelled() -> bool:
             if time.monotonic() > end:
                 limits.check()
-            is_cancelled = self._is_cancelled(number)
-            if is_cancelled and self._watcher.is_stopping:
+            is_cancelled = watcher.has_cancelled and self._is_cancelled(number)
+            if is_cancelled and watcher.is_stopping:
                 raise CancelledError(
                     "the batch was cancelled, since the server is stopping: its sessions end. Send it again when a "
                     "server answers",

@@ -30,21 +30,19 @@ class TimeLimits:
         self._callers: float = params.get(TIME_LIMIT, math.inf)
         self._callers_end: float = received + self._callers
 
-    def begin(self) -> None:
-        """Notes that it is the request's turn."""
-        self._servers_end = time.monotonic() + self._servers
+    def begin(self) -> tuple[float, float]:
+        """Notes that it is the request's turn.
+
+        Returns:
+            The limit that ends first: its seconds, and when that is, on the monotonic clock.
+        """
+        self._servers_end = end = time.monotonic() + self._servers
+        return (self._callers, self._callers_end) if self._callers_end < end else (self._servers, end)
 
     @property
     def caller_waits_no_longer(self) -> bool:
         """Whether the caller's time is over."""
         return time.monotonic() > self._callers_end
-
-    @property
-    def first(self) -> tuple[float, float]:
-        """The limit that ends first: its seconds, and when that is, on the monotonic clock."""
-        if self._callers_end < self._servers_end:
-            return self._callers, self._callers_end
-        return self._servers, self._servers_end
 
     def check(self) -> None:
         """Raises if the time is over.

@@ -13,6 +13,7 @@ What the program has not computed yet comes too, if it computed and read it next
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 from weakref import ref
 
@@ -92,6 +93,14 @@ class ReadAhead:
             strand: The one that reads.
         """
         chosen: list[Any] = []
+        recent = self._recent.get(strand)
+        if recent and len(values) == 1:
+            with suppress(IndexError):  # a signal handler that reads has taken it
+                last = recent.pop()
+                if last() is not values[0]:  # that one needs not be brought
+                    recent.append(last)
+        if not recent and len(values) == 1 and values[0].siblings is None:
+            return chosen
         candidates = self._candidates(values, strand)
         if candidates:
             room = _TOGETHER - sum([value.spec.nbytes for value in values])

@@ -40,7 +40,7 @@ def batch(session: Session, request: Request) -> Result:
         if answer is None and STORED in request.params:
             raise not_found()
         if answer is None:
-            sent = wire.decode_request(request.body, request.structures, copy_below=request.copy_below)
+            sent = wire.decode_request(request.body, request.structures, copy_below=request.copy_below, prefix=prefix)
         else:
             sent = Batch((), (), prefix.client, prefix.seq, prefix.nonce)
     else:

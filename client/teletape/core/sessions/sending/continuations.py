@@ -77,12 +77,21 @@ class _Reader:
         unread: The numbers of the foreseen reads that the program has not made.
     """
 
-    __slots__ = ("last", "run", "unread")
+    __slots__ = ("_op", "_steps", "last", "run", "unread")
 
     def __init__(self) -> None:
         self.last: _Read | None = None
         self.run: list[_Read] = []
         self.unread: dict[int, int] = {}
+        self._op: Any = None  # of the latest read, if it was one
+        self._steps: tuple[list[_Step], list[int]] = [], []
+
+    def steps(self, before: Sequence[Any]) -> tuple[list[_Step], list[int]]:
+        """Returns the steps of ops, as `_steps`; those of one op again and again are the same."""
+        op = before[0][3:6] if len(before) == 1 else None
+        if op is None or op != self._op:
+            self._op, self._steps = op, _steps(before)
+        return self._steps
 
 
 class Continuations:
@@ -158,7 +167,7 @@ class Continuations:
         before, is_all = _ops_before(channel.buffer.recordings, place, value.name.id)
         if not before:
             return []
-        ops = _steps(before)
+        ops = reader.steps(before)
         if last is not None and is_all and ops == last.ops:
             read = last  # the same once more, which needs no second prediction
         else:
