@@ -5,7 +5,9 @@ from itertools import count
 
 import pytest
 
+from fuzz import written_down
 from fuzz.sequences import Sequences
+from fuzz.sessions import PROGRAM
 from fuzz.target import Finding, bounded, corpus, in_time, run
 from teletape_engine.recording.tape import Tape
 from teletape_engine.session.state import State
@@ -24,6 +26,11 @@ def test_sequences_that_once_broke_a_law():
     with bounded():
         for case in cases:
             in_time(Sequences().check, case)
+
+
+@pytest.mark.parametrize("position", range(1, len(PROGRAM)))
+def test_the_program_of_every_command_goes_on_from_a_file(position):
+    written_down.check_file(PROGRAM, position)
 
 
 def _no_rollback(patch):

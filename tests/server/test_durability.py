@@ -12,15 +12,22 @@ import teletape_wire as wire
 from fuzz.sequences import Sequences
 from fuzz.written_down import numbers
 from teletape_engine.commands import (
+    AccumulatorOpen,
     Assign,
     Batch,
     Call,
     CallFunction,
+    Constant,
     Contents,
     DefineFunction,
     Fetch,
+    Gradient,
+    Jacobian,
+    Jvp,
     MakeVariable,
     TapeOpen,
+    TapePause,
+    TapeWatch,
 )
 from teletape_engine.errors import CancelledError, ResourceExhaustedError, TeletapeError
 from teletape_server import handlers  # noqa: F401  # it registers the methods
@@ -332,11 +339,27 @@ def test_no_other_process_opens_a_log_while_one_has_it(process: Process) -> None
     assert variable(again(process)) == [2.0, 4.0]
 
 
-def test_a_base_waits_for_the_end_of_a_tape(process: Process) -> None:
-    process.frame(TapeOpen("t", persistent=True))
-    assert not process.durability.checkpoint()
-    process.frame(releases=("t",))
+def test_a_base_has_live_tapes_and_a_tangent(process: Process) -> None:
+    """A tape that recorded under another one answers after the death as it would have, and once more by a Jacobian."""
+    process.frame(
+        Constant("x", X),
+        TapeOpen("outer", persistent=True),
+        TapeOpen("t", persistent=True),
+        TapeWatch("t", ("x",)),
+        AccumulatorOpen("acc", ("x",), (X,)),
+        Call("mul", ("x", "w"), ("y",)),
+    )
     assert process.durability.checkpoint()
+    process = again(process, epoch=2)
+    process.frame(
+        Gradient("t", ("y",), ("x", "w"), ("dx", "dw")),
+        TapePause("t"),
+        Gradient("outer", ("dx",), ("w",), ("dxdw",)),
+        Jacobian("t", ("y",), ("w",), ("J",)),
+        Jvp("acc", ("y",), ("dy",)),
+    )
+    assert [variable(process, name) for name in ("dx", "dw", "dxdw", "dy")] == [[1, 2], [1, 2], [1, 1], [1, 4]]
+    assert variable(process, "J") == [[1, 0], [0, 2]]
 
 
 def test_a_base_is_written_when_the_log_is_long(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,7 @@ class Plan(NamedTuple):
 
     Attributes:
         bound: The call.
+        mask: The tracked inputs (bit i: input i); below zero: every input is kept.
         picks: Which of (*inputs, result) are kept, as positions.
         keep: From (*inputs, result) to what is kept.
         unregistered: Whether the op has no gradient registered.
@@ -86,6 +87,7 @@ class Plan(NamedTuple):
     """
 
     bound: Call
+    mask: int
     picks: tuple[int, ...]
     keep: Callable[[tuple[Any, ...]], tuple[Any, ...]]
     unregistered: bool
@@ -97,7 +99,7 @@ class Plan(NamedTuple):
     @classmethod
     def without_rules(cls, call: Call) -> Plan:
         """The plan of a call whose gradient does not come from rules: it keeps nothing of itself."""
-        return cls(call, (), _keeper(()), unregistered=False, sparse=False, passes=False, rules=(), structural=())
+        return cls(call, 0, (), _keeper(()), unregistered=False, sparse=False, passes=False, rules=(), structural=())
 
 
 def _keeper(picks: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
@@ -197,6 +199,7 @@ class Bound(Call):
         slots = {position: slot for slot, position in enumerate(positions)}
         return Plan(
             self,
+            mask,
             positions,
             _keeper(positions),
             unregistered=not op.registered,

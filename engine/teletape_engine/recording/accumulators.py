@@ -7,7 +7,7 @@ accumulators that were opened before it, and by no other: it lies inside them.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Protocol
 
 from teletape_engine.catalogue.binding import Bound
@@ -80,6 +80,21 @@ class Accumulator:
     def tangents(self) -> list[Any]:
         """All that there are."""
         return [tangent for tangent, _ in list(self._tangents.values())]
+
+    def entries(self) -> list[tuple[Uid, Any, Any | None]]:
+        """Each uid, its tangent, and the value whose life that has; None: it is a variable's, and stays."""
+        return [
+            (uid, tangent, None if reference is None else reference())
+            for uid, (tangent, reference) in list(self._tangents.items())
+        ]
+
+    def restore(self, entries: Iterable[tuple[Uid, Any, Any | None]]) -> None:
+        """Takes the `entries` of another one."""
+        for uid, tangent, value in entries:
+            if value is None:
+                self._tangents[uid] = (tangent, None)
+            else:
+                self.follow(value, tangent)
 
     def __repr__(self) -> str:
         return f"<Accumulator, {len(self._tangents)} tangents>"

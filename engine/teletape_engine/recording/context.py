@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +126,18 @@ class Context:
     def opened(self) -> list[Tape | Accumulator]:
         """The active tapes and accumulators, in the order in which they became active."""
         return list(self._opened)
+
+    def restore(self, opened: Sequence[Tape | Accumulator], reads: Iterable[tuple[Uid, int, Any]]) -> None:
+        """Makes a context that has nothing as another one was.
+
+        Args:
+            opened: What was active, in the order in which it became active.
+            reads: The variables' uids, versions and values that were read in its epoch.
+        """
+        self._opened = list(opened)
+        self.tapes = [entry for entry in opened if isinstance(entry, Tape)]
+        self.accumulators = [entry for entry in opened if not isinstance(entry, Tape)]
+        self.by_variable = {uid: (version, value) for uid, version, value in reads}
 
     def outside(self, accumulator: Accumulator) -> tuple[list[Tape], list[Accumulator]]:
         """The tapes and accumulators that became active before it: they record how its tangents are computed."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeAlias
+from zlib import crc32
 
 import numpy as np
 
@@ -114,7 +115,7 @@ class ValueReads:
 
     def __init__(self) -> None:
         self.numbers: dict[Any, ValueRead] = {}
-        self._arrays: dict[Any, ValueRead] = {}
+        self._arrays: dict[tuple[int, int], ValueRead] = {}
         self.log: deque[ValueRead] = deque(maxlen=_READS)
 
     def note(self, uid: Uid, array: np.ndarray[Any, Any], where: Any) -> None:
@@ -130,6 +131,10 @@ class ValueReads:
             for oldest in list(table)[:_SLACK]:  # a copy, made in one step: other threads note reads meanwhile
                 table.pop(oldest, None)
 
+    def tables(self) -> tuple[dict[Any, ValueRead], dict[Any, ValueRead]]:
+        """The reads that are known by their numbers: of one element each, and of more, by size and hash."""
+        return self.numbers, self._arrays
+
     def find(self, array: np.ndarray[Any, Any]) -> ValueRead | None:
         """The latest read of just these numbers, in whatever dtype and shape they come back."""
         if array.dtype == object or array.size == 0:
@@ -139,15 +144,15 @@ class ValueReads:
         return self._arrays.get(fingerprint(array)) if self._arrays else None
 
 
-def fingerprint(array: np.ndarray[Any, Any]) -> Any:
-    """A key of the array's numbers, whatever its dtype and shape: a hash of all of them, or of many a sample."""
+def fingerprint(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """A key of the array's numbers, whatever its dtype and shape: their count, and a CRC32 of all or of a sample."""
     flat = array.reshape(-1)
     if flat.size > _WHOLE:
         flat = flat[:: -(flat.size // 128)]  # from the last on
     kind = array.dtype.kind
     if kind == "V":  # bfloat16, whose direct cast of NaN complains
         flat = flat.astype(np.float32)
-    return array.size, hash(flat.astype(np.complex128 if kind == "c" else np.float64).tobytes())
+    return array.size, crc32(flat.astype(np.complex128 if kind == "c" else np.float64).tobytes())
 
 
 class ProvenanceLog:

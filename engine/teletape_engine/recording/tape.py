@@ -65,7 +65,6 @@ class Tape:
             uid. Of very many the first and the latest.
         logs: Records of the provenance logs of the contexts in which it was open.
         declined: Calls and inputs for which the caller's own gradient function has given None.
-        forgotten: How many calls it has recorded of which nothing is known any more.
         name: Its id on a server, or None.
     """
 
@@ -73,7 +72,6 @@ class Tape:
         "_skeleton",
         "consumed",
         "declined",
-        "forgotten",
         "heavy",
         "leaves",
         "logs",
@@ -94,7 +92,6 @@ class Tape:
         self.sign = -1 if replayable else 1
         self.watch_accessed = watch_accessed
         self.consumed = False
-        self.forgotten = 0
         self.name: Any = None
         self.turns: list[tuple[str, Uid]] = []
         self.logs: list[Records] = []
@@ -131,7 +128,7 @@ class Tape:
     @property
     def length(self) -> int:
         """How many calls it has recorded."""
-        return self.forgotten + len(self._skeleton[0]) if self.consumed else len(self.nodes)
+        return len(self._skeleton[0]) if self.consumed else len(self.nodes)
 
     def __repr__(self) -> str:
         kind = "persistent" if self.persistent else "consumed" if self.consumed else "not persistent"

@@ -150,9 +150,18 @@ class State(Names):
             if len(self._contexts) >= self._most_contexts:
                 self._end_idle_contexts()
             self.memory.note(object_bytes.CONTEXT, "a context")
-            context = self._contexts[key] = Executor(self.backend, self.memory, self.monitor)
-            context.provenance.value_reads = self.value_reads
+            context = self._contexts[key] = self.executor()
         return context
+
+    def executor(self) -> Executor:
+        """A context that has no id."""
+        context = Executor(self.backend, self.memory, self.monitor)
+        context.provenance.value_reads = self.value_reads
+        return context
+
+    def contexts(self) -> dict[Id, Executor]:
+        """The contexts by id, that used last is last."""
+        return self._contexts
 
     def switch(self, key: Id) -> None:
         """The commands that follow belong to that context."""

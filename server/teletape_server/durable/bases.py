@@ -25,7 +25,7 @@ from teletape_wire.safetensors.reader import read_file
 from teletape_wire.safetensors.writer import write_file
 from teletape_wire.tensors import NAMES, Buffer, raw
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _MOST: Final = sys.maxsize  # tensors of a file of our own
 
 

@@ -1,9 +1,9 @@
 """What a session has as plain data, from which an equal session begins: all that follows is answered bit for bit alike.
 
 Buffers are there once, arrays are views of them, so that memory is shared as before and strides, on which the last bits
-of a product may depend, are the same. What only makes work faster (plans, what is known of calls) and the records for
-explanations are left out: explanations reach back to the snapshot. A tape, accumulator or backward pass that can still
-answer keeps a session from being written down (`obstacle`).
+of a product may depend, are the same. Tapes are there with what they keep, and go on to record. What only makes work
+faster (plans, what is known of calls) is left out. A backward pass between two of its stops keeps a session from being
+written down (`obstacle`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ import numpy as np
 from teletape_engine.arrays import HostArray
 from teletape_engine.commands import DefineFunction
 from teletape_engine.commands.results import Answer
-from teletape_engine.recording.values import Value, Variable
-from teletape_engine.session.entries import Entry, TapeEntry
-from teletape_engine.session.handlers.questions import CustomGradientEntry
+from teletape_engine.recording.values import Variable
+from teletape_engine.session.handlers.custom import BackwardPassEntry
 from teletape_engine.session.state import State
 
 
@@ -31,7 +30,7 @@ class Snapshot:
     Attributes:
         buffers: Arrays on the host, row-major. They are the session's own, and change with it.
         functions: The commands that define its functions, each after those that it calls, as f0, f1, ….
-        answers: Clients' last answers, as far as they are kept, by client.
+        answers: Clients' last answers, as far as they are kept, by client; without arrays, which are among the buffers.
         facts: Everything else, JSON-able: rows that name buffers, functions and each other by their positions.
     """
 
@@ -42,17 +41,10 @@ class Snapshot:
 
 
 def obstacle(state: State) -> str:
-    """Why a session cannot be written down now: what is alive in it; empty: it can."""
+    """Why a session cannot be written down now: a backward pass is alive in it; empty: it can."""
     for name, entry in state.entries.items():
-        if isinstance(entry, TapeEntry):
-            if entry.tape.consumed and entry.tape not in entry.context.tapes:
-                continue
-        elif isinstance(entry, CustomGradientEntry):
-            if all(isinstance(other, Value | Variable) for other in entry.others):
-                continue
-        elif not isinstance(entry, Entry):
-            continue
-        return f"{entry.word} {name!r} is alive"
+        if isinstance(entry, BackwardPassEntry):
+            return f"{entry.word} {name!r} is alive"
     return ""
 
 
