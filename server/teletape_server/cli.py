@@ -21,9 +21,12 @@ from teletape_server.settings import Settings, SettingsError, unknown_variables
 
 _END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
 _LATE_STATUS: Final = 70
+_ADMINISTRATION: Final = ("sessions", "backup", "restore")
 _USAGE = (
     "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
-    "       teletape sessions list|show|rescue|end [SESSION] --data-dir PATH [--out PATH]\n"
+    "       teletape sessions list|show|park|rescue|end [SESSION] [--data-dir PATH | --url URL] [--out PATH]\n"
+    "       teletape backup DIR [--data-dir PATH]\n"
+    "       teletape restore DIR [SESSION ...] [--data-dir PATH]\n"
 )
 
 
@@ -37,13 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments[:1] in (["-V"], ["--version"]):
         print(f"teletape {version()}")
         return 0
-    if arguments[:1] == ["sessions"]:
-        from teletape_server.durable import command
+    if arguments[:1] and arguments[0] in _ADMINISTRATION:
+        from teletape_server.administration import command_line
 
-        return command.main(arguments[1:], os.environ.get("TELETAPE_DATA_DIR") or None)
+        return command_line.main(arguments, os.environ)
     if arguments[:1] != ["serve"]:
         print(
-            _USAGE + f"teletape: no such command: {' '.join(arguments[:1]) or '(none)'}; the command is serve "
+            _USAGE + f"teletape: no such command: {' '.join(arguments[:1]) or '(none)'} "
             "(`python -m teletape` has doctor, ping and sessions)",
             file=sys.stderr,
         )
@@ -133,6 +136,7 @@ def _missing_gpu(device: str, all_facts: list[DeviceFacts]) -> str:
 
 
 def _serve(settings: Settings, listener: socket.socket, resources: contextlib.ExitStack) -> int:
+    from teletape_server.administration.running_server import note_address
     from teletape_server.app import create_app
     from teletape_server.server import Server
 
@@ -142,6 +146,8 @@ def _serve(settings: Settings, listener: socket.socket, resources: contextlib.Ex
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             gc.collect()
+            if settings.data_dir is not None:
+                note_address(settings.data_dir, address_of(settings, listener))
             gc.freeze()  # what lives as long as the server: looking through it took 80 ms at each full collection
             print(_greeting(settings, listener), flush=True)
 

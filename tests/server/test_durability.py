@@ -30,8 +30,10 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.errors import CancelledError, ResourceExhaustedError, TeletapeError
-from teletape_server import handlers  # noqa: F401  # it registers the methods
-from teletape_server.durable import command
+from teletape_server import (
+    cli,
+    handlers,  # noqa: F401  # it registers the methods
+)
 from teletape_server.durable.folders import Folder, OpenLog
 from teletape_server.durable.journal import Journal
 from teletape_server.durable.records import SessionDamagedError
@@ -288,7 +290,9 @@ def test_the_last_good_values_can_be_saved(
     process: Process, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From a base and a log that is damaged in the middle."""
-    process.folder.write_manifest({"owner": "local", "id": "demo", "durability": "journal"})
+    process.folder.write_manifest(
+        {"owner": "local", "id": "demo", "durability": "journal", "state": ["live", None, ""]}
+    )
     process.frame(Assign("w", X, "add"))
     assert process.durability.checkpoint()
     process.take_files()
@@ -303,14 +307,14 @@ def test_the_last_good_values_can_be_saved(
     path.write_bytes(data)
     os.renames(process.folder.path, tmp_path / "data" / "sessions" / "u")
     where, out = ["--data-dir", str(tmp_path / "data")], tmp_path / "out"
-    assert command.main(["list", *where], None) == 0
-    assert "local:demo  journal" in capsys.readouterr().out
-    assert command.main(["rescue", "demo", *where, "--out", str(out)], None) == 0
+    assert cli.main(["sessions", "list", *where]) == 0
+    assert "local:demo  parked  journal" in capsys.readouterr().out
+    assert cli.main(["sessions", "rescue", "demo", *where, "--out", str(out)]) == 0
     assert "cannot be read" in capsys.readouterr().out
     saved = read_file(memoryview((out / "values.safetensors").read_bytes()), copy_below=0).tensors
     assert saved["w"].tolist() == [3.0, 6.0]
-    assert command.main(["end", "demo", *where], None) == 0
-    assert command.main(["show", "demo", *where], None) == 1
+    assert cli.main(["sessions", "end", "demo", *where]) == 0
+    assert cli.main(["sessions", "show", "demo", *where]) == 1
 
 
 def test_a_log_of_other_versions_is_not_run_again_but_its_base_is_read(

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from teletape_wire.tensors import Buffer
 
 _NOT_ALLOCATED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)  # a file system that reserves no space
+NEWER: Final = ".new"  #: The end of the name of a file that is being written.
 _MOST_PARTS: Final = 512  # of one call of the system
 
 
@@ -110,7 +111,7 @@ def replace(path: str, data: bytes) -> None:
     Raises:
         OSError: It could not be done; what was there is there.
     """
-    newer = f"{path}.new"
+    newer = f"{path}{NEWER}"
     fd = os.open(newer, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         file = RealFile(fd)

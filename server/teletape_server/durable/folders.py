@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from teletape_server.durable import records
-from teletape_server.durable.disk import replace, sync_folder
+from teletape_server.durable.disk import NEWER, replace, sync_folder
 from teletape_server.ipc.page import Page
 
 SYNC_SECONDS: Final = 0.05  #: Between two times that logs are brought to the disk.
@@ -70,7 +70,7 @@ class Folder:
     def manifest(self) -> dict[str, Any] | None:
         """Returns the manifest; None: there is none that can be read."""
         try:
-            with open(self._at(_MANIFEST), "rb") as file:
+            with open(self.at(_MANIFEST), "rb") as file:
                 manifest = json.load(file)
         except (OSError, ValueError):
             return None
@@ -82,7 +82,7 @@ class Folder:
         Raises:
             OSError: It could not be written; the earlier one is there.
         """
-        replace(self._at(_MANIFEST), json.dumps(facts, indent=1).encode())
+        replace(self.at(_MANIFEST), json.dumps(facts, indent=1).encode())
 
     def remove(self) -> None:
         """Removes the folder; under another name at once, so that nothing half removed is found again."""
@@ -105,8 +105,19 @@ class Folder:
             return max([file.stat().st_mtime for file in files], default=0.0)
         return 0.0
 
-    def _at(self, name: str) -> str:
+    def at(self, name: str) -> str:
+        """Returns the path of a file of the session."""
         return os.path.join(self.path, name)
+
+    def files(self) -> list[str]:
+        """Returns the names of the files that the session is made of, without those of logs before and after its own.
+
+        Raises:
+            OSError: The folder cannot be read.
+        """
+        number, names = self.newest(), sorted(os.listdir(self.path))
+        own = {f"log-{number}.ttj", f"base-{number}.safetensors"}
+        return [name for name in names if name in own or not (_LOG.fullmatch(name) or name.endswith(NEWER))]
 
     def bytes_of_log(self, number: int) -> bytes:
         """Returns all of a log.
@@ -114,7 +125,7 @@ class Folder:
         Raises:
             OSError: It cannot be read.
         """
-        with open(self._at(f"log-{number}.ttj"), "rb") as file:
+        with open(self.at(f"log-{number}.ttj"), "rb") as file:
             return file.read()
 
     def bytes_of_base(self, number: int) -> bytes:
@@ -123,14 +134,14 @@ class Folder:
         Raises:
             OSError: It cannot be read.
         """
-        with open(self._at(f"base-{number}.safetensors"), "rb") as file:
+        with open(self.at(f"base-{number}.safetensors"), "rb") as file:
             return file.read()
 
     # ----------------------------------------------------------------------------------------------------------- logs
     def newest(self) -> int:
         """Returns the number of the session's log; 1: also if there is none yet."""
         for number in sorted(self._numbers(), reverse=True):
-            with contextlib.suppress(OSError), open(self._at(f"log-{number}.ttj"), "rb") as file:
+            with contextlib.suppress(OSError), open(self.at(f"log-{number}.ttj"), "rb") as file:
                 if records.has_head(file.read(_HEAD)):
                     return number
         return 1
@@ -148,7 +159,7 @@ class Folder:
         Raises:
             OSError: It cannot be opened, or another process has it.
         """
-        file = os.open(self._at(f"log-{number}.ttj"), _FLAGS, 0o600)
+        file = os.open(self.at(f"log-{number}.ttj"), _FLAGS, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if is_new:
@@ -164,7 +175,7 @@ class Folder:
         Raises:
             OSError: It cannot be opened.
         """
-        path = self._at(f"base-{number}.safetensors")
+        path = self.at(f"base-{number}.safetensors")
         if not is_new and not os.path.exists(path):
             return None
         return os.open(path, _FLAGS | (os.O_TRUNC if is_new else 0), 0o600)
@@ -178,7 +189,7 @@ class Folder:
         for number in self._numbers() - {*numbers}:
             for name in (f"log-{number}.ttj", f"base-{number}.safetensors"):
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(self._at(name))
+                    os.unlink(self.at(name))
 
 
 class OpenLog:

@@ -1,0 +1,1 @@
+"""The operator's commands: look at sessions and end them, back up and restore what outlives the server."""

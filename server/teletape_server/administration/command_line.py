@@ -1,0 +1,64 @@
+"""The command line of the operator's commands: sessions, backup, restore."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from teletape_server.administration import backups, sessions
+from teletape_server.administration.running_server import CommandError
+
+_ABOUT: Final = {
+    "sessions": "Lists, shows, parks and ends sessions, and saves their values; on a running server or files.",
+    "backup": "Copies sessions and published functions, also while a server runs; each session as of one request.",
+    "restore": "Puts what a backup has into a folder that no server has.",
+}
+
+
+def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Runs a command; returns the exit status (1: it could not be done, or something is wrong; 2: wrong arguments).
+
+    Args:
+        arguments: Those after `teletape`.
+        environment: Has TELETAPE_DATA_DIR and TELETAPE_API_KEY, for what the arguments do not name.
+    """
+    command = arguments[0]
+    parser = argparse.ArgumentParser(f"teletape {command}", description=_ABOUT[command])
+    data_dir = environment.get("TELETAPE_DATA_DIR") or None
+    parser.add_argument("--data-dir", default=data_dir, metavar="PATH", help="the server's folder (TELETAPE_DATA_DIR)")
+    if command in ("backup", "restore"):
+        parser.add_argument("backup", metavar="DIR", help="the backup")
+    if command == "restore":
+        parser.add_argument("sessions", nargs="*", metavar="SESSION", help="ID or OWNER:ID; without any, everything")
+    if command == "sessions":
+        sessions.add_arguments(parser)
+        key = environment.get("TELETAPE_API_KEY") or None
+        parser.add_argument("--api-key", default=key, metavar="KEY", help="for the server (TELETAPE_API_KEY)")
+    options = parser.parse_args(arguments[1:])
+    try:
+        if command == "sessions":
+            return sessions.run(options)
+        if options.data_dir is None:
+            raise CommandError("name the server's folder for data: --data-dir, or TELETAPE_DATA_DIR")
+        if command == "backup":
+            done = backups.back_up(options.data_dir, options.backup)
+            return _report(done, options.backup)
+        done = backups.restore(options.backup, options.data_dir, options.sessions)
+        return _report(done, options.data_dir)
+    except (CommandError, OSError) as error:
+        sys.stderr.write(f"teletape: {error}\n")
+        return 1
+
+
+def _report(done: backups.Done, where: str) -> int:
+    counts = f"{_count(done.sessions, 'session')} and {_count(done.functions, 'published function')}"
+    sys.stdout.write(f"{counts}, {done.nbytes:,} bytes, are in {where}\n")
+    for name, why in done.damaged.items():
+        sys.stderr.write(f"teletape: {name} is damaged: {why}\n")
+    return 1 if done.damaged else 0
+
+
+def _count(names: Sequence[str], what: str) -> str:
+    return f"{len(names)} {what}{'' if len(names) == 1 else 's'}"

@@ -1,0 +1,47 @@
+"""Sessions in a folder for data that no server has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from teletape_server.durable.folders import FOLDER, Folder
+
+
+class StoredSession:
+    """A session in a folder for data.
+
+    Args:
+        folder: Its own folder.
+        manifest: What is known of it; see `SessionRecord`.
+
+    Attributes:
+        name: OWNER:ID.
+    """
+
+    def __init__(self, folder: Folder, manifest: dict[str, Any]) -> None:
+        self.folder, self.manifest = folder, manifest
+        self.name = f"{manifest['owner']}:{manifest['id']}"
+
+    @property
+    def uid(self) -> str:
+        """The name of its folder."""
+        return os.path.basename(self.folder.path)
+
+    def facts(self) -> dict[str, Any]:
+        """Returns its manifest, with members as GET /v1/sessions has them."""
+        phase, _, why = self.manifest["state"]
+        state = "damaged" if phase == "damaged" else "parked"  # whatever it was: now it has no process
+        more = {"folder": self.folder.path, "disk_bytes": self.folder.nbytes(), "bytes_in_use": 0}
+        return {**self.manifest, "state": state, "why": why or None, **more}
+
+
+def stored_sessions(data_dir: str) -> Iterator[StoredSession]:
+    """Yields the sessions in a folder for data, also while a server has it."""
+    path = os.path.join(data_dir, FOLDER)
+    for uid in sorted(os.listdir(path)) if os.path.isdir(path) else []:
+        folder = Folder(os.path.join(path, uid))
+        manifest = folder.manifest()
+        if manifest is not None:
+            yield StoredSession(folder, manifest)

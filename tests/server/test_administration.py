@@ -1,0 +1,160 @@
+"""What an operator does: looks at sessions, parks and ends them; backs up, also while programs train, and restores."""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lasting import PATH, Lasting, X, fetched
+from test_published_store import filled
+
+from serving import KEYS, Program, Server, ok, until
+from teletape_engine.commands import Assign, Fetch, MakeVariable
+from teletape_server import cli
+from teletape_server.administration.running_server import note_address
+from teletape_server.settings import Settings
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command that must end with a status; returns what it printed."""
+
+    def run(*arguments: Any, status: int = 0) -> str:
+        done, printed = cli.main([*map(str, arguments)]), capsys.readouterr()
+        assert done == status, printed.err
+        return printed.out + printed.err
+
+    return run
+
+
+def with_values(folder: Path, **values: Any) -> None:
+    """Leaves sessions with a variable `w` each in a folder for data."""
+    with Lasting(folder).running() as lasting:
+        for name, value in values.items():
+            ok(lasting.http.post("/v1/sessions", json={"id": name}))
+            Program(lasting.http, name).run(MakeVariable("w", value))
+
+
+def value(lasting: Lasting, session: str) -> list[float]:
+    return fetched(Program(lasting.http, session).run(Fetch("w")))
+
+
+# ----------------------------------------------------------------------------------------------------------- sessions
+def test_the_command_finds_the_server_that_has_the_folder(tmp_path: Path, run: Run) -> None:
+    where = ("--data-dir", tmp_path)
+    with Lasting(tmp_path).running() as lasting:
+        lasting.create()
+        ok(lasting.http.post("/v1/sessions", json={"id": "forgetful", "durability": "none"}))
+        assert "is starting or stopping" in run("sessions", "list", *where, status=1)
+        note_address(str(tmp_path), lasting.server.url)
+        live, forgetful = run("sessions", "list", *where).splitlines()
+        assert live.startswith("local:demo  live  journal  ")
+        assert forgetful.startswith("local:forgetful  live  none  ")
+        for _ in range(2):
+            assert run("sessions", "park", "demo", *where) == ""
+        assert json.loads(run("sessions", "show", "demo", *where))["state"] == "parked"
+        assert "local:forgetful is live, of durability none" in run("sessions", "park", "forgetful", *where, status=1)
+        assert "name one session: local:demo" in run("sessions", "park", "dmeo", *where, status=1)
+        run("sessions", "rescue", "demo", *where, "--out", tmp_path / "out")
+        assert (tmp_path / "out" / "values.safetensors").exists()
+        run("sessions", "end", "local:forgetful", *where)
+        assert len(ok(lasting.http.get("/v1/sessions")).json()["sessions"]) == 1
+    assert "local:demo  parked  journal" in run("sessions", "list", *where)
+    assert run("sessions", "park", "demo", *where) == ""
+    run("sessions", "end", "demo", *where)
+    assert run("sessions", "list", *where) == ""
+
+
+def test_an_admin_s_key_sees_the_sessions_of_all(tmp_path: Path, run: Run) -> None:
+    settings = Settings(data_dir=str(tmp_path), api_keys=KEYS, admins=frozenset({"ann"}), shutdown_grace=0.1)
+    with Server(settings).running() as server, server.client("bob") as bob:
+        ok(bob.post("/v1/sessions", json={"id": "his"}))
+        assert "(--api-key, or TELETAPE_API_KEY)" in run("sessions", "list", "--url", server.url, status=1)
+        where = ("--url", server.url, "--api-key", KEYS["ann"])
+        assert "bob:his  live" in run("sessions", "list", *where)
+        run("sessions", "park", "bob:his", *where)
+        run("sessions", "end", "bob:his", *where)
+        assert ok(bob.get("/v1/sessions")).json()["sessions"] == []
+    assert "does not answer" in run("sessions", "list", *where, status=1)
+    assert "--data-dir" in run("sessions", "list", status=1)
+
+
+# ------------------------------------------------------------------------------------------------ backing up, restoring
+def test_a_backup_while_a_program_trains_has_the_values_of_one_of_its_steps(tmp_path: Path, run: Run) -> None:
+    data, backup, other = (tmp_path / name for name in ("data", "backup", "other"))
+    with Lasting(data).running() as lasting:
+        program = lasting.create()
+        filled(data)  # as if it had been published
+        done, stop = [0], threading.Event()
+
+        def train() -> None:
+            while not stop.is_set():
+                program.run(Assign("w", X, "add"))
+                done[0] += 1
+                if done[0] % 50 == 0:
+                    ok(lasting.http.post(f"{PATH}/park"))  # other files from then on
+
+        thread = threading.Thread(target=train)
+        thread.start()
+        try:
+            until(lambda: done[0] >= 20)
+            before = done[0]
+            run("backup", backup, "--data-dir", data)
+            after = done[0] + 1  # one may be written and not answered
+        finally:
+            stop.set()
+            thread.join()
+        assert "local:demo  parked" in run("sessions", "list", "--data-dir", backup)
+        assert "a server has" in run("restore", backup, "--data-dir", data, status=1)
+    printed = run("restore", backup, "--data-dir", other)
+    assert printed.startswith("1 session and 1 published function, ")
+    with Lasting(other).running() as lasting:
+        assert lasting.described()["state"] == "parked"
+        steps = [(X + X * np.float32(step)).tolist() for step in range(before, after + 1)]
+        assert value(lasting, "demo") in steps
+        assert lasting.described()["recovered"]["cut_bytes"] == 0
+        assert ok(lasting.http.get("/v1/published/line")).json()["name"] == "line"
+
+
+def test_what_is_damaged_in_a_backup_is_not_restored_and_named(tmp_path: Path, run: Run) -> None:
+    data, backup, other = (tmp_path / name for name in ("data", "backup", "other"))
+    with_values(data, good=X, bad=X)
+    assert run("backup", backup, "--data-dir", data).startswith("2 sessions and 0 published functions, ")
+    assert "is there already" in run("backup", backup, "--data-dir", data, status=1)
+    [bad] = [path.parent for path in (backup / "sessions").glob("*/manifest.json") if b'"bad"' in path.read_bytes()]
+    [log] = bad.glob("log-*")
+    log.write_bytes(log.read_bytes() + b"\1")
+    printed = run("restore", backup, "--data-dir", other, status=1)
+    assert f"local:bad is damaged: sessions/{bad.name}/{log.name} has changed since the backup" in printed
+    assert "local:bad" not in run("sessions", "list", "--data-dir", other)
+    assert "other is not empty" in run("restore", backup, "--data-dir", other, status=1)
+    assert "has local:good already" in run("restore", backup, "good", "--data-dir", other, status=1)
+    assert "none names 0 sessions" in run("restore", backup, "none", "--data-dir", other, status=1)
+    run("sessions", "end", "good", "--data-dir", other)
+    run("restore", backup, "local:good", "--data-dir", other)
+    with Lasting(other).running() as lasting:
+        assert value(lasting, "good") == X.tolist()
+
+
+def test_a_damaged_session_is_backed_up_as_it_is_and_named(tmp_path: Path, run: Run) -> None:
+    data, backup = tmp_path / "data", tmp_path / "backup"
+    with_values(data, good=X, bad=X)
+    [folder] = [path.parent for path in (data / "sessions").glob("*/manifest.json") if b'"bad"' in path.read_bytes()]
+    [base] = [path for path in folder.glob("base-*") if path.stat().st_size]
+    changed = bytearray(base.read_bytes())
+    changed[-1] ^= 1
+    base.write_bytes(changed)
+    assert "local:bad is damaged: base 2 has" in run("backup", backup, "--data-dir", data, status=1)
+    assert (backup / base.relative_to(data)).read_bytes() == changed
+    assert "local:bad is damaged: base 2 has" in run("restore", backup, "--data-dir", tmp_path / "other", status=1)
+
+
+def test_what_is_no_whole_backup_is_refused(tmp_path: Path, run: Run) -> None:
+    with_values(tmp_path, good=X)
+    assert "is no whole backup" in run("restore", tmp_path, "--data-dir", tmp_path / "other", status=1)
+    assert "there is no folder" in run("backup", tmp_path / "backup", "--data-dir", tmp_path / "nothing", status=1)
