@@ -51,9 +51,9 @@ def test_from_the_middle_on(parts_of):
     assert parts_of(pieces)[0] == 0
 
 
-def test_large_ones_come_one_by_one(parts_of):
-    pieces = tf.split(tf.ones([3, 1 << 17], tf.float64), 3)  # of 1 MiB
-    assert parts_of(pieces)[0] == 3
+def test_a_large_one_comes_if_the_line_has_read_the_one_after_its_last(parts_of):
+    pieces = tf.split(tf.ones([4, 1 << 17], tf.float64), 4)  # of 1 MiB
+    assert parts_of(pieces)[0] == 3  # the first, the second with the third, the fourth
 
 
 def test_what_is_gone_is_left_out(parts_of):
@@ -202,6 +202,26 @@ def test_what_a_program_reads_late_comes_the_next_time(cost, step):
 
     assert [cost(lambda: read(late=False)) for _ in range(4)] == [1] * 4  # brings the norm in vain
     assert [cost(lambda: read(late=True)) for _ in range(4)] == [2, 1, 1, 1]
+
+
+def test_large_gradients_come_together_once_a_program_has_read_them(loopback, cost):
+    weights = [tf.Variable(tf.ones([1024, 600])) for _ in range(3)]  # 2.4 MB each
+
+    def step(wanted):
+        with tf.GradientTape() as tape:
+            loss = tf.add_n([tf.reduce_sum(weight * weight) for weight in weights])
+        values = loss, *tape.gradient(loss, weights)
+        return [value.numpy() for value in values[:wanted]]
+
+    costs = [cost(lambda: step(4)) for _ in range(6)]
+    assert costs[0] > 2
+    assert costs[-2:] == [1, 1]
+    before = len(loopback.commands(Fetch))
+    assert cost(lambda: step(1)) == 1
+    assert len(loopback.commands(Fetch)) - before == 4  # in vain, which happens once
+    before = len(loopback.commands(Fetch))
+    step(1)
+    assert len(loopback.commands(Fetch)) - before == 1
 
 
 def test_a_large_value_of_another_call_does_not_come_along(cost):

@@ -7,7 +7,8 @@ from typing import Final, TypeAlias
 
 from teletape.core.program.call_site import CallSite, call_site_text, line_of
 
-#: How often a line's reads brought their first, second, … candidate in vain, since the program has last read that one.
+#: How often a line's reads brought their first, second, … candidate in vain, since the program has last read that one;
+#: without those that it has never brought, and that the program has never read.
 InVain: TypeAlias = dict[int, int]
 
 _SITES: Final = 1024  #: Call sites whose reads are counted without their text.

@@ -5,7 +5,7 @@ following values of the same call (the parts of `tf.split`, the gradients of one
 function), and the latest small values and variables of the same strand (sending/strands.py). Values of another strand
 are left out, because its failures do not concern this read. Each value costs its bytes in the answer and some
 microseconds. After a line of the program has brought a value twice in vain, it does not bring it again until the
-program reads that value.
+program reads that value. What the program has read the last time comes also if it is large.
 
 What the program has not computed yet comes too, if it computed and read it next the last time (`Continuations`).
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 from weakref import ref
 
@@ -23,7 +24,8 @@ from teletape_engine.commands import Id
 from teletape_engine.recording.values import Variable
 
 SMALL: Final = 16 << 10  #: The largest number of bytes of a value of another call.
-_TOGETHER: Final = 1 << 20  #: The largest number of bytes of all values that a read brings along.
+_TOGETHER: Final = 1 << 20  #: The largest number of bytes of a read with all values that it brings along.
+_KNOWN_TOGETHER: Final = 64 << 20  #: The same if the program has read the value in question the last time.
 _MOST_SIBLINGS: Final = 4096  #: The largest number of values of the same call in a read.
 _MOST_RECENT: Final = 64  #: The largest number of other values.
 REMEMBERED: Final = 2048  #: The largest number of references to a strand's latest values; most are gone soon.
@@ -49,15 +51,18 @@ class ReadAhead:
         self.continuations = Continuations()
         self._recent: dict[int, list[ref[Any]]] = {}  # by strand
 
-    def note(self, value: Any, strand: int, reference: ref[Any] | None = None) -> None:
+    def note(self, value: Any, strand: int) -> None:
         """Notes a value, or the variable that was assigned to, after the command that makes it was recorded."""
         if value.spec.nbytes <= SMALL:
-            recent = self._recent.get(strand)
-            if recent is None:
-                recent = self.recent(strand)
-            recent.append(ref(value) if reference is None else reference)
-            if len(recent) >= REMEMBERED:
-                self.shorten(recent)
+            self._note(ref(value), strand)
+
+    def _note(self, reference: ref[Any], strand: int) -> None:
+        recent = self._recent.get(strand)
+        if recent is None:
+            recent = self.recent(strand)
+        recent.append(reference)
+        if len(recent) >= REMEMBERED:
+            self.shorten(recent)
 
     def shorten(self, recent: list[ref[Any]]) -> None:
         """Drops references to values that are gone or known from a list of `recent`, and the first of many others."""
@@ -80,7 +85,7 @@ class ReadAhead:
         references = list(map(ref, values))
         for i, value in enumerate(values):
             value.siblings = references, i
-            self.note(value, strand, references[i])
+            self._note(references[i], strand)
             if value.name is not None:
                 self.continuations.note(value.name.id, references[i])
 
@@ -103,13 +108,19 @@ class ReadAhead:
             return chosen
         candidates = self._candidates(values, strand)
         if candidates:
-            room = _TOGETHER - sum([value.spec.nbytes for value in values])
+            count = sum([value.spec.nbytes for value in values])
+            siblings = values[0].siblings
             for i, value in enumerate(candidates):
-                value.ahead = in_vain, i
-                times = in_vain.get(i, 0)
-                if times < _IN_VAIN and value.spec.nbytes <= room and not self._failed(value.name.id):
-                    in_vain[i] = times + 1  # `used` takes it back
-                    room -= value.spec.nbytes
+                value.ahead = partial(in_vain.__setitem__, i, 0)
+                times, nbytes = in_vain.get(i), value.spec.nbytes
+                if times == 0:  # it was read the last time
+                    fits = count + nbytes <= _KNOWN_TOGETHER
+                else:
+                    is_close = nbytes <= SMALL or (siblings and value.siblings and value.siblings[0] is siblings[0])
+                    fits = count + nbytes <= _TOGETHER and is_close and (times or 0) < _IN_VAIN
+                if fits and not self._failed(value.name.id):
+                    in_vain[i] = (times or 0) + 1  # `used` takes it back
+                    count += nbytes
                     chosen.append(value)
         return chosen
 
@@ -164,6 +175,5 @@ def used(value: Any) -> None:
     """Notes that the program reads a value: the line whose read could bring it along brings it the next time."""
     ahead = getattr(value, "ahead", None)  # a number has none
     if ahead is not None:
-        in_vain, i = ahead
-        in_vain.pop(i, None)
+        ahead()
         value.ahead = None

@@ -56,11 +56,11 @@ class Handle(SpecValue):
         host: Its elements, if they are known here.
         uid: Identifies the value to tapes.
         siblings: References to the values of the same call, and its index among them; None: there are none.
-        ahead: The line whose read could bring it along, as `ReadAhead` notes it; None: there is none.
+        ahead: Called when the program reads it, because a line's read could bring it along; None: there is none.
     """
 
     __slots__ = ("ahead", "host", "name", "siblings")
-    ahead: tuple[dict[int, int], int] | None
+    ahead: Callable[[], Any] | None
     siblings: tuple[list[ref[Handle]], int] | None
 
     def __init__(self, spec: Spec, name: Name | None = None, host: HostArray | None = None) -> None:

@@ -214,7 +214,7 @@ class Continuations:
         by_key: dict[Any, Any] = {}
         for following, inputs, bounds in self._following(latest):
             outputs = record(following.steps, inputs, bounds)
-            outputs[-1][1].ahead = reader.unread, len(reader.run)
+            outputs[-1][1].ahead = partial(reader.unread.pop, len(reader.run), None)
             reader.unread[len(reader.run)] = 1
             reader.run.append(_Read(following.point, list(map(ref, inputs))))
             values.append(outputs[-1][1])
