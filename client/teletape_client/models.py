@@ -1551,7 +1551,7 @@ class Session(Model):
             parked.
         ends_at: RFC 3339: when it ends in any case.
         state: Parked: it has no process, and the next request starts one.
-        why: Why it recovers or is damaged.
+        why: Why it recovers, is damaged, or takes no changes.
         durability: What outlives its process.
         disk_bytes: Bytes of its files; in events as of the last second.
         recovered: What its process has brought back; null: it is the first one.

@@ -1,7 +1,9 @@
 """A session's process writes down what requests do: whoever opens its files goes on, wherever the first one ended."""
 
+import errno
 import os
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import teletape_wire as wire
 from fuzz.sequences import Sequences
 from fuzz.written_down import numbers
+from serving import until
 from teletape_engine.commands import (
     AccumulatorOpen,
     Assign,
@@ -34,13 +37,14 @@ from teletape_server import (
     cli,
     handlers,  # noqa: F401  # it registers the methods
 )
+from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import Folder, OpenLog
 from teletape_server.durable.journal import Journal
-from teletape_server.durable.records import SessionDamagedError
+from teletape_server.durable.records import Kind, SessionDamagedError
 from teletape_server.handlers.idempotency import Once, Refusal
 from teletape_server.handlers.methods import METHODS, Request, Result
 from teletape_server.ipc.page import Page
-from teletape_server.worker import durability
+from teletape_server.worker import durability, recovery
 from teletape_server.worker.durability import Durability, RecordedSession
 from teletape_wire.safetensors.reader import read_file
 
@@ -50,21 +54,29 @@ DEFAULTS = {"accept": wire.JSON_TYPE, "encoding": None, "full": True, "now": 100
 class Process:
     """What a session's process does with its log, and what the server does."""
 
-    def __init__(self, folder: Path, epoch: int = 1, level: str = "journal") -> None:
+    def __init__(self, folder: Path, epoch: int = 1, level: str = "journal", synced: int | None = None) -> None:
         self.folder = Folder(str(folder))
         self.folder.create()
-        self.log = OpenLog(self.folder, {"uid": "u", "epoch": epoch, "level": level})
+        self.log = OpenLog(self.folder, {"uid": "u", "epoch": epoch, "level": level, "synced": synced})
         self.page, page = Page.new()
         self.files = files = self.log.files(page)
         os.close(page)
         self.session, self.once = RecordedSession(memory_limit=16 << 20, max_iterations=1000), Once(100.0)
         self.messages: list[Any] = []
+        self.failures: list[str] = []
+        self.takes_files = True
         try:
             self.durability = Durability(
-                self.session, self.once, self.log.facts, files, self.page, self.messages.append
+                self.session,
+                self.once,
+                self.log.facts,
+                files,
+                self.page,
+                self.messages.append,
+                self.failures.append,
             )
-        except SessionDamagedError:
-            self.die()
+        except (SessionDamagedError, OSError):
+            self.log.close()
             raise
 
     def request(self, method: str, params: dict[str, Any], body: bytes = b"", content_type: str = "") -> Any:
@@ -81,7 +93,8 @@ class Process:
             return Refusal(type(error), error.message, error.details)
         finally:
             self.durability.commit(request, is_frame=content_type == wire.FRAME_TYPE)
-            self.take_files()
+            if self.takes_files:
+                self.take_files()
 
     def take_files(self) -> None:
         """Passes the files of the next log, if the process has begun a new one."""
@@ -97,8 +110,7 @@ class Process:
     def die(self) -> None:
         """Ends without a word: what was written is what there is."""
         self.log.close()
-        for file in self.files:
-            os.close(file)
+        self.durability.close()
 
 
 def again(process: Process, **how: Any) -> Process:
@@ -322,15 +334,15 @@ def test_a_log_of_other_versions_is_not_run_again_but_its_base_is_read(
 ) -> None:
     process.frame(Assign("w", X, "add"))
     process.die()
-    own = durability.versions()
-    monkeypatch.setattr(durability, "versions", lambda: {**own, "numpy": "9.9"})
+    own = recovery.versions()
+    monkeypatch.setattr(recovery, "versions", lambda: {**own, "numpy": "9.9"})
     with pytest.raises(SessionDamagedError, match=r"numpy '2\..*now '9.9'"):
         Process(Path(process.folder.path))
-    monkeypatch.setattr(durability, "versions", lambda: own)
+    monkeypatch.setattr(recovery, "versions", lambda: own)
     process = Process(Path(process.folder.path))
     assert process.durability.checkpoint()
     process.die()
-    monkeypatch.setattr(durability, "versions", lambda: {**own, "numpy": "9.9"})
+    monkeypatch.setattr(recovery, "versions", lambda: {**own, "numpy": "9.9"})
     assert variable(Process(Path(process.folder.path))) == [2.0, 4.0]
 
 
@@ -390,13 +402,152 @@ def test_without_space_nothing_runs_and_reading_goes_on(process: Process, monkey
     assert variable(again(process)) == [2.0, 4.0]
 
 
-def test_the_answer_of_the_strictest_level_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class Disk:
+    """A disk of which a sync fails, or a write to a log, or both; the system then forgets what it could not write."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.fails, self.refuses = True, True
+        sync, fdatasync, append = RealFile.sync, os.fdatasync, Journal.append
+
+        def failing_sync(file: RealFile) -> None:
+            self.check(is_sync=True)
+            sync(file)
+
+        def failing_fdatasync(file: int) -> None:
+            self.check(is_sync=True)
+            fdatasync(file)
+
+        def failing_append(journal: Journal, kind: Kind, payload: bytes) -> int:
+            self.check(is_sync=False)
+            return append(journal, kind, payload)
+
+        monkeypatch.setattr(RealFile, "sync", failing_sync)
+        monkeypatch.setattr(os, "fdatasync", failing_fdatasync)
+        monkeypatch.setattr(Journal, "append", failing_append)
+        monkeypatch.setattr(durability, "_TRY_SECONDS", 0.0)
+
+    def check(self, *, is_sync: bool) -> None:
+        if self.fails if is_sync else self.refuses:
+            raise OSError(errno.EIO, "the disk has failed")
+
+
+def test_after_a_failed_sync_nothing_is_changed_until_another_log_is_there(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That the next sync of the same log succeeds says nothing: what it could not write is forgotten."""
+    disk = Disk(monkeypatch)
+    disk.refuses = False
+    process.frame(Assign("w", X, "add"))
+    with pytest.raises(OSError, match="has failed"):
+        process.log.sync()
+    assert "has failed" in process.log.trouble
+    with pytest.raises(ResourceExhaustedError, match="takes nothing more"):
+        process.frame(Assign("w", X, "add"))
+    assert process.request("variables-get", {"id": "w", "accept": wire.JSON_TYPE, "if_none_match": None}).buffers
+    assert variable(process) == [2.0, 4.0]
+    disk.fails = False
+    process.log.sync()
+    assert process.page.synced < process.page.written
+    process.frame(Assign("w", X, "add"))
+    assert process.folder.newest() == 2
+    assert process.log.trouble == ""
+    assert variable(again(process)) == [3.0, 6.0]
+
+
+def test_a_log_that_cannot_be_written_is_replaced(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    disk.fails = False
+    process.frame(Assign("w", X, "add"))  # its record could not be written: what the session has is
+    assert process.folder.newest() == 2
+    disk.fails = True
+    with pytest.raises(OSError, match="has failed"):
+        process.frame(Assign("w", X, "add"))
+    monkeypatch.undo()
+    assert variable(again(process)) == [2.0, 4.0]
+
+
+def test_a_session_whose_disk_fails_is_brought_back_to_be_read(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.frame(Assign("w", X, "add"))
+    disk = Disk(monkeypatch)
+    process = again(process)
+    assert variable(process) == [2.0, 4.0]
+    assert process.log.trouble
+    with pytest.raises(ResourceExhaustedError, match="takes nothing more"):
+        process.frame(Assign("w", X, "add"))
+    disk.fails = disk.refuses = False
+    process.frame(Assign("w", X, "add"))
+    assert not process.log.trouble
+    assert variable(again(process)) == [3.0, 6.0]
+
+
+def test_what_may_not_be_on_the_disk_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session whose answers wait goes on from the last record whose answer may have left."""
     process = Process(tmp_path / "session", level="journal-sync")
-    synced: list[int] = []
-    sync = Journal.sync
-    monkeypatch.setattr(Journal, "sync", lambda self: (sync(self), synced.append(self.number - 1)))
+    left = threading.Event()
     process.frame(MakeVariable("w", X))
-    assert synced == [process.page.written] == [process.page.synced]
+    process.durability.answer(left.set)
+    assert left.wait(60)
+    synced = process.log.synced
+    disk = Disk(monkeypatch)
+    disk.refuses = False
+    process.frame(Assign("w", X, "add"))
+    process.durability.answer(lambda: pytest.fail("an answer left"))
+    until(lambda: bool(process.failures))
+    with pytest.raises(OSError, match="has failed"):
+        again(process, level="journal-sync")
+    process = Process(tmp_path / "session", level="journal-sync", synced=synced)
+    assert variable(process) == X.tolist()
+    assert process.durability.may_answer()
+    with pytest.raises(ResourceExhaustedError, match="takes nothing more"):
+        process.frame(Assign("w", X, "add"))
+    disk.fails = disk.refuses = False
+    process.frame(Assign("w", X, "add"))
+    left.clear()
+    process.durability.answer(left.set)
+    assert left.wait(60)
+    assert variable(again(process, level="journal-sync")) == [2.0, 4.0]
+
+
+def test_a_head_that_may_be_on_the_disk_ends_the_log_before_it(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A base is there and its log cannot be begun: whoever comes next would go on from there."""
+    begin = Journal.begin
+
+    def failing(file: RealFile, *how: Any) -> Journal:
+        begin(file, *how)
+        disk.fails = True
+        raise OSError(errno.EIO, "the disk has failed")
+
+    monkeypatch.setattr(Journal, "begin", failing)
+    disk = Disk(monkeypatch)
+    disk.fails = disk.refuses = False
+    assert not process.durability.checkpoint()
+    with pytest.raises(ResourceExhaustedError, match="could not be begun"):
+        process.frame(Assign("w", X, "add"))
+    monkeypatch.undo()
+    assert variable(again(process)) == [1.0, 2.0]
+
+
+def test_the_log_that_a_process_goes_on_with_is_synced_before_the_server_knows(process: Process) -> None:
+    """Records of it are not taken for synced because the log before it is."""
+    assert process.durability.checkpoint()
+    synced: list[str] = []
+    process.takes_files = False  # the server has not heard of it
+    process.frame(Assign("w", X, "add"))
+    fdatasync = os.fdatasync
+
+    def noted(file: int) -> None:
+        synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{file}")))
+        fdatasync(file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fdatasync", noted)
+        process.log.sync()
+    assert synced == ["log-2.ttj"]
+    assert process.page.synced == process.page.written
 
 
 def test_a_long_request_is_written_in_parts(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:

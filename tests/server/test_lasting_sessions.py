@@ -97,6 +97,23 @@ def test_a_session_names_its_own_level(tmp_path: Path) -> None:
         assert fetched(program.run(Fetch("w"))) == [2.0, 4.0]
 
 
+def test_a_disk_that_fails_is_seen_and_another_log_begun(lasting: Lasting, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = lasting.create()
+
+    def failing(file: int) -> None:
+        raise OSError(5, "the disk has failed")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fdatasync", failing)  # in the server's process
+        program.run(Assign("w", X, "add"))
+        until(lambda: "the disk has failed" in (lasting.described()["why"] or ""))
+    assert lasting.described()["state"] == "live"
+    assert fetched(program.run(Assign("w", X, "add"), Fetch("w"))) == [3.0, 6.0]
+    until(lambda: lasting.described()["why"] is None)
+    lasting.kill()
+    assert fetched(program.run(Fetch("w"))) == [3.0, 6.0]
+
+
 def test_two_servers_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_LOCK_SECONDS", 0.0)
     with Lasting(tmp_path).running(), pytest.raises(OSError, match="another server has the folder"):

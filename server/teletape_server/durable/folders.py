@@ -26,6 +26,7 @@ from teletape_server.ipc.page import Page
 
 SYNC_SECONDS: Final = 0.05  #: Between two times that logs are brought to the disk.
 FOLDER: Final = "sessions"  #: Of all sessions, in a server's folder for data.
+JOURNAL_SYNC: Final = "journal-sync"  #: The level whose answers wait for the disk.
 LOCK: Final = "lock"  #: The file there that one server at a time has.
 _MANIFEST: Final = "manifest.json"
 _LOG: Final = re.compile(r"(?:log-(\d+)\.ttj|base-(\d+)\.safetensors)")
@@ -197,10 +198,13 @@ class OpenLog:
 
     Args:
         folder: The session's.
-        facts: Of the session, for the host: uid, epoch, level.
+        facts: Of the session, for the host: uid, epoch, level, and `synced`, the number of the last record that is
+            surely on the disk; None: it is not known.
 
     Attributes:
         facts: With the numbers of the logs.
+        why_failed: Why the log could not be brought to the disk; empty: it could. What the system has then lost of it
+            would not be found by another try, so there is none: the host goes on with another log.
 
     Raises:
         OSError: They cannot be opened.
@@ -218,7 +222,8 @@ class OpenLog:
         self._base = folder.open_base(self._number, is_new=False)
         self._next_log: int | None = None
         self._page: Page | None = None
-        self.facts = {**facts, "base": self._base is not None, "next": self._number + 1}
+        self.why_failed = ""
+        self.facts = {**facts, "log": self._number, "base": self._base is not None}
 
     def files(self, page: int) -> list[int]:
         """Returns the descriptors that the host gets at its beginning: the log, the next base and log, and the base.
@@ -253,22 +258,48 @@ class OpenLog:
         with self._lock:
             self._close(self._log)
             self._log, self._next_log, self._number = self._next_log, None, number
+            if self._page is None or self._page.failed_log != number:
+                self.why_failed = ""
         self._folder.keep_only(number)
         return self._next_files()
+
+    @property
+    def trouble(self) -> str:
+        """Why the session takes no changes now; empty: it does."""
+        if self.why_failed:
+            return f"its log could not be brought to the disk ({self.why_failed}): it takes no changes until it can"
+        if self._page is not None and self._page.refuses:
+            return "its disk takes nothing more: it takes no changes until there is space"
+        return ""
 
     def sync(self) -> None:
         """Brings to the disk what the host has written since the last call; any thread calls it.
 
+        Of a session whose answers wait for the disk the host does that itself.
+
         Raises:
-            OSError: The disk has failed.
+            OSError: The disk has failed. It is raised once for a log.
         """
         with self._lock:
             page = self._page
-            if page is None or self._log is None or page.written == page.synced:
+            if page is None or self.facts["level"] == JOURNAL_SYNC:
                 return
-            written = page.written
-            os.fdatasync(self._log)
+            written = page.written  # read first: if its log is another one by then, it is in that one or before it
+            number = page.log
+            log = self._log if number == self._number else self._next_log  # its host's message has not come yet
+            if log is None or written == page.synced or number == page.failed_log:
+                return
+            try:
+                os.fdatasync(log)
+            except OSError as error:
+                self.why_failed, page.failed_log = str(error), number
+                raise
             page.synced = written
+
+    @property
+    def synced(self) -> int | None:
+        """The number of the last record that is surely on the disk; None: it is not known."""
+        return None if self._page is None else self._page.synced
 
     def close(self) -> None:
         """Closes what is open here."""

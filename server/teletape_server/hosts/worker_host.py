@@ -410,8 +410,8 @@ class WorkerHost:
 
     def _death(self, status: int | None) -> Ending:
         if self._broken:
-            text = f"{self._broken}: all sessions on it have ended, and a new one starts a new process"
-            return Ending(Reason.WORKER_DIED, text)
+            others = ": all sessions on it have ended, and a new one starts a new process" if self._is_shared else ""
+            return Ending(Reason.WORKER_DIED, f"{self._broken}{others}")
         if self._is_shared:
             text = "the process of its GPU has ended: one of the sessions that shared it did not stop, or crashed it"
             return Ending(Reason.WORKER_DIED, text)

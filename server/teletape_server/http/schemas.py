@@ -139,7 +139,7 @@ class Session(BaseModel):
         Literal["starting", "live", "parking", "parked", "waking", "recovering", "damaged", "ended"],
         Field(description="parked: it has no process, and the next request starts one"),
     ]
-    why: Annotated[str | None, Field(description="Why it recovers or is damaged")]
+    why: Annotated[str | None, Field(description="Why it recovers, is damaged, or takes no changes")]
     durability: Annotated[Literal["none", "journal", "journal-sync"], Field(description="What outlives its process")]
     disk_bytes: Annotated[int, Field(description="Bytes of its files; in events as of the last second")]
     recovered: Annotated[

@@ -162,6 +162,11 @@ class Channel:
             raise ValueError(f"a message of {len(data)} bytes")
         return data, fds
 
+    @staticmethod
+    def encode_small(head: Any, content: bytes | None = None) -> tuple[bytes, list[int]]:
+        """Returns a message as `encode` does, with a body of at most `INLINE` bytes; in any thread."""
+        return msgpack.packb((head, content, (), ()), default=str), []
+
     def transmit(self, data: bytes, fds: list[int]) -> None:
         """Sends an encoded message; its file descriptors are closed here, unless it can be sent again.
 

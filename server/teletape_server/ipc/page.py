@@ -21,7 +21,7 @@ _WORD: Final = 8  # bytes of a number, in the system's form and aligned: each is
 _DURATIONS: Final = 1 + BUCKETS  # words of durations: the sum, and the counts
 
 #: Words of the page; the last begins durations.
-_BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _WRITTEN, _SYNCED, _ALL = range(9)
+_BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _LOG, _WRITTEN, _SYNCED, _FAILED, _REFUSES, _ALL = range(12)
 _FACTS: Final = _ALL + _DURATIONS  # words before the first slot
 _RUNNING, _COUNT, _ANSWERING, _WORKED, _PREFIX = range(5)  # words of a slot; the last begins the request's first bytes
 _LENT: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
@@ -95,6 +95,15 @@ class Page:
         return self._numbers[_FRAMES]
 
     @property
+    def log(self) -> int:
+        """The number of the session's log, in which the next record will be."""
+        return self._numbers[_LOG]
+
+    @log.setter
+    def log(self, number: int) -> None:
+        self._numbers[_LOG] = number
+
+    @property
     def written(self) -> int:
         """The number of the last record of the session's log."""
         return self._numbers[_WRITTEN]
@@ -111,6 +120,24 @@ class Page:
     @synced.setter
     def synced(self, number: int) -> None:
         self._numbers[_SYNCED] = max(number, self._numbers[_SYNCED])
+
+    @property
+    def failed_log(self) -> int:
+        """The number of a log of which the server could not bring all to the disk; 0: there is none."""
+        return self._numbers[_FAILED]
+
+    @failed_log.setter
+    def failed_log(self, number: int) -> None:
+        self._numbers[_FAILED] = number
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the session takes no changes, since they cannot be written down."""
+        return bool(self._numbers[_REFUSES])
+
+    @refuses.setter
+    def refuses(self, refuses: bool) -> None:
+        self._numbers[_REFUSES] = refuses
 
     @property
     def durations(self) -> Durations:

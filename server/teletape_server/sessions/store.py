@@ -102,6 +102,7 @@ class DiskStore:
         _wait_for(lock, folder)
         self._lock: int | None = lock
         self._syncer = Syncer(self._failed)
+        self._synced: dict[str, int | None] = {}  # by uid, of sessions whose hosts have ended: their last sure records
 
     def _failed(self, opened: OpenLog, error: OSError) -> None:
         log.error("the disk of the session %s has failed: %s", opened.facts["uid"], error)
@@ -115,6 +116,7 @@ class DiskStore:
             return
         folder = self._folder(record)
         if record.state.phase is Phase.ENDED:
+            self._synced.pop(record.uid, None)
             folder.remove()
             return
         try:
@@ -145,7 +147,8 @@ class DiskStore:
         folder = self._folder(record)
         try:
             folder.create()
-            opened = OpenLog(folder, {"uid": record.uid, "epoch": record.epoch, "level": record.durability})
+            facts = {"uid": record.uid, "epoch": record.epoch, "level": record.durability}
+            opened = OpenLog(folder, {**facts, "synced": self._synced.get(record.uid)})
         except OSError as error:
             raise overloaded(f"the session's files could not be opened ({error})") from error
         self._syncer.add(opened)
@@ -153,6 +156,7 @@ class DiskStore:
 
     def close_log(self, opened: OpenLog) -> None:
         """As `Store.close_log`."""
+        self._synced[opened.facts["uid"]] = opened.synced
         self._syncer.drop(opened)
 
     def nbytes(self, record: SessionRecord) -> int:

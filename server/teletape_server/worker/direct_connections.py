@@ -9,11 +9,13 @@ waits for a caller.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import select
 import socket
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import teletape_wire as wire
@@ -58,17 +60,37 @@ class Runner(Protocol):
     ) -> Any:
         """Runs a request, and returns its result; returns None if it is refused, and the server answers."""
 
+    def may_answer(self) -> bool:
+        """Returns whether the answer to what has run may leave now."""
+
+    def answer_later(self, send: Callable[[], None]) -> None:
+        """Calls a function as soon as that is so; in another thread."""
+
     def pass_on(self, number: int, result: Any) -> None:
-        """Gives the result of a request to the server, which answers."""
+        """Gives the result of a request to the server, which answers; a small one in any thread."""
 
     def return_loan(self, id: int, unsent: bytes) -> None:
-        """Returns a connection to the server, with the rest of an answer that the caller has not taken yet."""
+        """Returns a connection to the server, with what the caller has not taken yet of an answer; in any thread."""
 
 
 class _Connection:
     """A connection that is lent."""
 
-    __slots__ = ("answers", "approval", "head", "id", "lent", "slot", "sock", "times", "token", "until")
+    __slots__ = (
+        "answers",
+        "approval",
+        "head",
+        "id",
+        "is_gone",
+        "is_polled",
+        "is_withheld",
+        "lent",
+        "slot",
+        "sock",
+        "times",
+        "token",
+        "until",
+    )
 
     def __init__(
         self, id: int, slot: Slot, approval: Approval, times: Times, sock: socket.socket, token: Token
@@ -78,6 +100,8 @@ class _Connection:
         self.head = HeadBytes(approval.before, approval.after)
         self.answers = AnswerHeads(approval.pattern, approval.request_id)
         self.until: float | None = None  # when the rest of a request has to be there
+        self.is_polled = True
+        self.is_withheld = self.is_gone = False  # whether its answer waits; whether the server has let go of it then
 
 
 class DirectConnections:
@@ -95,8 +119,9 @@ class DirectConnections:
         self.page: Page
         self._runner = runner
         self._requests = requests.fileno()
-        self._poll = select.poll()
-        self._poll.register(self._requests, select.POLLIN)
+        self._poll = select.epoll()  # another thread may add to it
+        self._poll.register(self._requests, select.EPOLLIN)
+        self._withheld = threading.Lock()  # held while a connection whose answer waits is answered or let go of
         self._by_file: dict[int, _Connection] = {}
         self._incomplete: set[_Connection] = set()
         self._number = 0
@@ -124,25 +149,28 @@ class DirectConnections:
         sock = socket.socket(fileno=connection)
         sock.setblocking(False)
         self._by_file[connection] = _Connection(id, self.page.slot(index), approval, times, sock, Token(token))
-        self._poll.register(connection, select.POLLIN)
+        self._poll.register(connection, select.EPOLLIN)
 
     def drop(self, id: int) -> None:
         """Closes a connection that the server has reclaimed."""
-        for connection in [*self._by_file.values()]:
-            if connection.id == id:
-                self._drop(connection)
+        with self._withheld:
+            for connection in [*self._by_file.values()]:
+                if connection.id == id and connection.is_withheld:
+                    connection.is_gone = True
+                elif connection.id == id:
+                    self._drop(connection)
 
     def serve(self, seconds: float) -> bool:
         """Serves requests until the server sends a message; returns False if there was none for some `seconds`."""
         until = time.monotonic() + seconds
         has_message = False
         while not has_message and time.monotonic() < until:
-            events = self._poll.poll(1000 * (_AGAIN if self._incomplete else seconds))
+            events = self._poll.poll(_AGAIN if self._incomplete else seconds)
             for file, _ in events:
                 if file == self._requests:
                     has_message = True
-                elif file in self._by_file:
-                    self._serve(self._by_file[file])
+                elif (connection := self._by_file.get(file)) is not None:
+                    self._serve(connection)
             for connection in [*self._incomplete]:
                 self._serve(connection)
         return has_message
@@ -199,13 +227,22 @@ class DirectConnections:
         if connection.until is None:
             connection.until = now + _INCOMPLETE
             self._incomplete.add(connection)
-            self._poll.unregister(connection.sock)  # it can be read all the time
+            self._stop_polling(connection)  # it can be read all the time
         return now < connection.until
 
     def _complete(self, connection: _Connection) -> None:
         connection.until = None
         self._incomplete.discard(connection)
-        self._poll.register(connection.sock, select.POLLIN)
+        self._go_on_polling(connection)
+
+    def _stop_polling(self, connection: _Connection) -> None:
+        if connection.is_polled:
+            self._poll.unregister(connection.sock)
+        connection.is_polled = False
+
+    def _go_on_polling(self, connection: _Connection) -> None:
+        connection.is_polled = True
+        self._poll.register(connection.sock, select.EPOLLIN)
 
     def _run(self, connection: _Connection, body: memoryview) -> None:
         received, approval = time.monotonic(), connection.approval
@@ -216,15 +253,33 @@ class DirectConnections:
         now, *terms = connection.times
         params = {**approval.params, "now": now + received - connection.lent, "terms": terms}
         result = self._runner.run_lent(number, approval.method, params, approval.content_type, body, received)
-        ended = time.monotonic()
-        connection.slot.note_work(ended - connection.lent)
+        connection.slot.note_work(time.monotonic() - connection.lent)
         if result is None:
             self._drop(connection)
-        elif not _is_small(result, approval) or not connection.token.take():
+        elif not _is_small(result, approval):
+            self._runner.pass_on(number, result)
+            self._drop(connection)
+        elif self._runner.may_answer():
+            self._finish(connection, number, received, result)
+        else:
+            self._stop_polling(connection)  # one request at a time
+            connection.is_withheld = True
+            self._runner.answer_later(functools.partial(self._release, connection, number, received, result))
+
+    def _release(self, connection: _Connection, number: int, received: float, result: RequestResult) -> None:
+        """Answers a request whose answer had to wait, in the thread that knows that it may leave."""
+        with self._withheld:
+            connection.is_withheld = False
+            self._finish(connection, number, received, result)
+            if connection.sock.fileno() >= 0:
+                self._go_on_polling(connection)
+
+    def _finish(self, connection: _Connection, number: int, received: float, result: RequestResult) -> None:
+        if connection.is_gone or not connection.token.take():
             self._runner.pass_on(number, result)
             self._drop(connection)
         else:
-            connection.slot.note_lent(ended - received)
+            connection.slot.note_lent(time.monotonic() - received)
             self._answer(connection, result)
 
     def _answer(self, connection: _Connection, result: RequestResult) -> None:
@@ -252,8 +307,7 @@ class DirectConnections:
 
     def _drop(self, connection: _Connection) -> None:
         del self._by_file[connection.sock.fileno()]
-        if connection.until is None:
-            self._poll.unregister(connection.sock)
+        self._stop_polling(connection)
         self._incomplete.discard(connection)
         connection.sock.close()
         connection.token.close()

@@ -73,6 +73,7 @@ class SharedProcess(Process):
                 worker.serve()
         finally:
             self._workers.discard(worker)
+            worker.close()
             channel.close()
             del worker, channel  # its arrays are freed before the server learns of its end
             gc.collect()

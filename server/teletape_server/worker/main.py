@@ -9,6 +9,7 @@ process starts from a forkserver that has loaded this module.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import gc
 import os
@@ -216,7 +217,9 @@ class Worker:
             self._once = Once(start["idempotency_window"])
             if durable is not None:
                 assert isinstance(self._session, RecordedSession)
-                self._durability = Durability(self._session, self._once, durable, files, self._page, self._send)
+                self._durability = Durability(
+                    self._session, self._once, durable, files, self._page, self._send, self._lose_disk
+                )
                 self._page.bytes_in_use = self._session.bytes_in_use()
                 name_session(self._session, durable["uid"])
             self._opening = time.thread_time()
@@ -307,6 +310,10 @@ class Worker:
             self._refuse(-number, error)
             return None
         self._note_bytes(result)
+        if (
+            result.length <= INLINE and not self.may_answer()
+        ):  # its parts are views of arrays, which the next one changes
+            result = dataclasses.replace(result, buffers=[b"".join(result.buffers)])
         return result
 
     def _begin(self, method: str, request: Request) -> None:
@@ -325,15 +332,33 @@ class Worker:
             try:
                 self._durability.commit(request, is_frame=is_frame)
             except OSError as error:
-                why = f"its disk failed ({error})"
-                self.say_broken(why)
-                self._process.break_down(why)
+                self._lose_disk(f"its disk failed ({error})")
+                self._process.leave()
         now = time.monotonic()
         cpu_seconds = time.thread_time() - self._opening
         self._page.end_request(now - began, cpu_seconds, now - request.received, is_frame=is_frame)
 
+    def _lose_disk(self, why: str) -> None:
+        """Ends the connection to the server, and with it soon the session here; in any thread."""
+        self.say_broken(why)
+        self._channel.sock.shutdown(socket.SHUT_RDWR)
+
+    def may_answer(self) -> bool:
+        """Returns whether the answer to what has run may leave now; see `Runner`."""
+        return self._durability is None or self._durability.may_answer()
+
+    def answer_later(self, send: Callable[[], None]) -> None:
+        """Calls a function as soon as that is so; see `Runner`."""
+        assert self._durability is not None
+        self._durability.answer(send)
+
     def pass_on(self, number: int, result: Result) -> None:
         """Gives a request's result to the server; see `Runner`."""
+        if result.length <= INLINE:
+            body = b"".join(result.buffers)
+            message = ("reply", -number, None, result.content_type, result.facts)
+            self._send_encoded(self._channel.encode_small(message, body))
+            return
         try:
             self._reply(-number, result)
         except TeletapeError as error:
@@ -341,7 +366,7 @@ class Worker:
 
     def return_loan(self, id: int, unsent: bytes) -> None:
         """Returns a connection to the server; see `Runner`."""
-        self._send(("returned", id, unsent))
+        self._send_encoded(self._channel.encode_small(("returned", id, unsent)))
 
     def _note_bytes(self, result: Result) -> None:
         bytes_in_use = result.facts.get("bytes_in_use")
@@ -378,6 +403,11 @@ class Worker:
         if why:
             self.say_broken(why)
             self._process.break_down(why)
+
+    def close(self) -> None:
+        """Lets go of the session's files, in a process that goes on."""
+        if self._durability is not None:
+            self._durability.close()
 
     def say_broken(self, why: str) -> None:
         """Says to the server why the process is about to end."""
@@ -442,7 +472,19 @@ class Worker:
         return report
 
     def _send(self, head: Any, body: MessageBody | None = None) -> None:
-        try:
-            self._channel.transmit(*self._channel.encode(head, body))
-        except (BrokenPipeError, ConnectionResetError):
-            self._process.leave()
+        self._send_encoded(self._channel.encode(head, body))
+
+    def _send_encoded(self, message: tuple[bytes, list[int]]) -> None:
+        """Sends a message, once all that it may tell of is as safe as the session's level says; in any thread."""
+        if self._durability is None or self._durability.gate is None:
+            try:
+                self._channel.transmit(*message)
+            except (BrokenPipeError, ConnectionResetError):
+                self._process.leave()
+        else:
+            self._durability.answer(functools.partial(self._transmit, *message))
+
+    def _transmit(self, data: bytes, files: list[int]) -> None:
+        """Sends a message in any thread; that the server has gone is seen by the one that reads."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._channel.transmit(data, files)

@@ -45,7 +45,7 @@ def described(entry: SessionEntry, now: float) -> Session:
         expires_at=timestamp(entry.lease.expires_at(now)),
         ends_at=timestamp(entry.lease.terms.ends),
         state=entry.record.state.phase.value,
-        why=entry.record.state.why or None,
+        why=entry.record.state.why or (entry.log and entry.log.trouble) or None,
         durability=entry.record.durability,
         disk_bytes=entry.disk_bytes,
         recovered=None if entry.recovered is None else Recovered(**entry.recovered),

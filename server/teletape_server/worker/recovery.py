@@ -1,0 +1,112 @@
+"""Brings a session back: reads its base, and runs its log again on the same versions of everything."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+
+import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest is written down
+from teletape_engine.catalogue import describe
+from teletape_engine.session.session import Session
+from teletape_server import version
+from teletape_server.durable import bases
+from teletape_server.durable.batches import BatchReader
+from teletape_server.durable.records import DamagedError, Kind, Log, unpacked
+from teletape_server.handlers.idempotency import Once
+
+FORMAT: Final = 1  #: Of logs.
+DIGEST_BYTES: Final = 16 << 20  #: Of the variables, of which a checksum is made.
+
+
+def versions() -> dict[str, Any]:
+    """Returns what the last bits of a result may depend on: a log is run again with the same alone."""
+    config = np.show_config(mode="dicts")
+    blas, simd = config["Build Dependencies"]["blas"], config["SIMD Extensions"]
+    return {
+        "teletape": version(),
+        "catalogue": describe.digest(),
+        "numpy": np.__version__,
+        "blas": f"{blas.get('name')} {blas.get('version')}",
+        "cpu": " ".join(simd.get("found", [])),
+    }
+
+
+def check_is(log: Log, uid: str) -> None:
+    """Returns if a log is of this format and of that session.
+
+    Raises:
+        DamagedError: It is not.
+    """
+    if log.head["format"] != FORMAT or log.head["uid"] != uid:
+        raise DamagedError(f"the log is of format {log.head['format']} and of the session {log.head['uid']}")
+
+
+def bring_back(session: Session, once: Once, log: Log, last: int, base: int | None) -> float:
+    """Gives a session what it had at a record; returns the seconds that the log has taken when it was written.
+
+    Args:
+        session: The session, which has nothing.
+        once: The answers to its requests with a key, likewise.
+        log: Its log.
+        last: The record's number.
+        base: The descriptor of the log's base, which is closed here; None: it has none.
+
+    Raises:
+        DamagedError: The files are not as they were, or the log gives other values.
+        WireError, TeletapeError: A record cannot be run again.
+    """
+    if log.head["base"] is not None:
+        _restore(session, once, base, *log.head["base"])
+    with session.without_limit():
+        return _replay(session, once, log, last)
+
+
+def _restore(session: Session, once: Once, base: int | None, length: int, checksum: int) -> None:
+    data = memoryview(b"")
+    if base is not None:
+        data = memoryview(mmap.mmap(base, 0, prot=mmap.PROT_READ)) if os.fstat(base).st_size else data
+        os.close(base)
+    if len(data) != length or crc32(data) != checksum:
+        raise DamagedError(f"the base of the log has {len(data)} bytes, which are not the {length} that were written")
+    snapshot, more = bases.read(data)
+    session.restore(snapshot)
+    once.read(more["replies"])
+
+
+def _replay(session: Session, once: Once, log: Log, last: int) -> float:
+    reader, own, written_by, seconds = BatchReader(), versions(), log.head["versions"], 0.0
+    for record in log.records[: last + 1 - log.head["first"]]:
+        if record.kind is Kind.EPOCH:
+            _, written_by = unpacked(record.payload)
+        elif record.kind is Kind.STRUCTURE:
+            reader.add_structure(record.payload)
+        elif record.kind is Kind.DIGEST:
+            if session.digest(DIGEST_BYTES) != unpacked(record.payload):
+                raise DamagedError(
+                    f"the variables are not those that the session had at record {record.number}: it was run with "
+                    f"{written_by}, and now with {own}"
+                )
+        else:
+            _check_versions(written_by, own, record.number)
+            rows, reply, took = unpacked(record.payload)
+            for row in rows:
+                reader.read(row).run_again(session)
+            if reply is not None:
+                once.read([reply])
+            seconds += took
+    return seconds
+
+
+def _check_versions(written_by: Mapping[str, Any], own: Mapping[str, Any], number: int) -> None:
+    other = [name for name, value in own.items() if written_by.get(name) != value]
+    if other:
+        pairs = ", ".join(f"{name} {written_by.get(name)!r:.80} (now {own[name]!r:.80})" for name in other)
+        raise DamagedError(
+            f"record {number} was written with {pairs}, and may give other numbers now. Start it with those once: an "
+            "orderly end writes a base, which every version reads"
+        )
