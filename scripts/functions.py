@@ -18,7 +18,7 @@ import numpy as np
 
 from teletape_engine import ops as engine_ops
 from teletape_engine.catalogue.op import CATALOGUE, Op
-from teletape_engine.catalogue.signature import INPUTS, REQUIRED, Argument, Conversion, Function, filled
+from teletape_engine.catalogue.signature import INPUTS, REQUIRED, Argument, Conversion, PublicFunction, filled
 from teletape_engine.ops import FAMILIES
 
 FOLDER = Path(__file__).resolve().parent.parent / "client" / "teletape" / "_generated"
@@ -82,9 +82,9 @@ def files() -> dict[Path, str]:
     return {path: formatted(text, path, "F401,I") for path, text in texts.items()}
 
 
-def _modules() -> dict[str, list[tuple[Op, Function]]]:
+def _modules() -> dict[str, list[tuple[Op, PublicFunction]]]:
     """The records of functions that are generated, by the module of their ops."""
-    modules: dict[str, list[tuple[Op, Function]]] = {}
+    modules: dict[str, list[tuple[Op, PublicFunction]]] = {}
     for family in FAMILIES:
         records = [
             (op, record)
@@ -133,7 +133,7 @@ def _place(module: str) -> list[str]:
     return module.removeprefix(f"{engine_ops.__name__}.").split(".")
 
 
-def _module(module: str, records: list[tuple[Op, Function]]) -> str:
+def _module(module: str, records: list[tuple[Op, PublicFunction]]) -> str:
     constants = {op.name: f"{_constant(op)} = ops.{op.name}" for op, _ in records}
     functions = [_function(op, record) for op, record in records]
     return "\n\n".join([HEAD.format(module=module), IMPORTS, "\n".join(constants.values()), *functions])
@@ -144,7 +144,7 @@ def _constant(op: Op) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------- functions
-def _function(op: Op, record: Function) -> str:
+def _function(op: Op, record: PublicFunction) -> str:
     """One function: its arguments, documentation, conversions, check, shortcut and call."""
     documentation = record.doc or op.doc
     if "\n" in documentation:
@@ -182,7 +182,7 @@ def _parameter(argument: Argument) -> str:
     )
 
 
-def _refusals(record: Function) -> list[str]:
+def _refusals(record: PublicFunction) -> list[str]:
     """Checks of arguments that reach no op."""
     calls = {
         Conversion.NOT_OFFERED: "to.not_offered({name}, {function!r}, {name!r})",
@@ -194,7 +194,7 @@ def _refusals(record: Function) -> list[str]:
     ]
 
 
-def _in_order(record: Function) -> list[Argument]:
+def _in_order(record: PublicFunction) -> list[Argument]:
     """The arguments, with those that another's conversion reads before it."""
     read_by = {argument.name: argument.of for argument in record.arguments}
     return sorted(record.arguments, key=lambda argument: bool(argument.of) and not read_by.get(argument.of))
@@ -207,7 +207,7 @@ def _input(argument: Argument) -> str:
     return f"to.{argument.conversion.value}({', '.join(filter(None, (argument.name, argument.of)))})"
 
 
-def _dtype_checks(record: Function) -> list[str]:
+def _dtype_checks(record: PublicFunction) -> list[str]:
     function = _last(record.names[0])
     return [
         f"if {argument.name} is not None:\n"
@@ -217,7 +217,7 @@ def _dtype_checks(record: Function) -> list[str]:
     ]
 
 
-def _checks(record: Function) -> list[str]:
+def _checks(record: PublicFunction) -> list[str]:
     """The check and the shortcut, which read the inputs and some other arguments, in the function's order."""
     conversions = {*INPUTS, Conversion.CHECKED, Conversion.AS_IS, Conversion.REAL, Conversion.DTYPE}
     read = ", ".join(argument.name for argument in record.arguments if argument.conversion in conversions)
@@ -228,7 +228,7 @@ def _checks(record: Function) -> list[str]:
 
 
 # ---------------------------------------------------------------------------------------------------------------- call
-def _call(op: Op, record: Function) -> list[str]:
+def _call(op: Op, record: PublicFunction) -> list[str]:
     """The call of the op. Attributes that most calls leave out are added only if they are not at their default."""
     targets = filled(record, op.inputs)
     usual = {attr.name: attr.default for attr in op.schema.attrs}

@@ -105,7 +105,7 @@ def test_rectifiers(level, dtype):
         np.testing.assert_array_equal(*both(lambda: CATALOGUE["relu_grad"](grad, x)))
     by_kernel = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels.Kernel, "on_any", lambda self, *arrays: by_kernel.append(self.__name__))
+        patch.setattr(kernels.LibraryKernel, "on_any", lambda self, *arrays: by_kernel.append(self.__name__))
         CATALOGUE["relu"](x)
         CATALOGUE["relu_grad"](grad, x)
         CATALOGUE["relu_grad"](np.zeros_like(grad), x[:1])
@@ -134,7 +134,7 @@ def test_recurrences(level, shape, dtype, how):
 
 def test_running_products_and_sums_are_one_call_a_line(monkeypatch):
     by_kernel = []
-    monkeypatch.setattr(kernels.Kernel, "on_any", lambda self, *arrays: by_kernel.append(self.__name__))
+    monkeypatch.setattr(kernels.LibraryKernel, "on_any", lambda self, *arrays: by_kernel.append(self.__name__))
     x = np.ones(1000, "f4")
     CATALOGUE["recurrence"](x, x)
     CATALOGUE["decayed_cumsum"](x, x)
@@ -217,7 +217,7 @@ def test_no_memory_is_an_error():
 
     call = kernels.ctypes.CFUNCTYPE(kernels.ctypes.c_int, *(kernels.ctypes.c_void_p,) * 5)(fails)
     with pytest.raises(MemoryError, match="kernel"):
-        kernels.Kernel("convolve", call, geometry)(np.ones(1), np.ones(1), np.ones(1))
+        kernels.LibraryKernel("convolve", call, geometry)(np.ones(1), np.ones(1), np.ones(1))
 
 
 def test_a_border_that_an_image_does_not_fit_into_is_for_numpy():

@@ -8,7 +8,7 @@ from driving import run, value
 
 from teletape_engine import commands
 from teletape_engine.catalogue.binding import bind
-from teletape_engine.catalogue.op import CATALOGUE, Kernel, Work
+from teletape_engine.catalogue.op import CATALOGUE, Work, WorkKind
 from teletape_engine.commands import (
     Batch,
     Call,
@@ -145,52 +145,52 @@ def spec(dtype: str, *shape: int) -> Spec:
 
 
 #: Calls that take long, with their multiply-adds.
-HEAVY: list[tuple[str, tuple[Spec, ...], dict[str, Any], Kernel, int]] = [
-    ("matmul", (spec("float32", 1000, 2000), spec("float32", 2000, 3000)), {}, Kernel.PRODUCTS, 6 * 10**9),
-    ("matmul", (spec("int32", 1700, 1700), spec("int32", 1700, 1700)), {}, Kernel.LOOPS, 1700**3),
+HEAVY: list[tuple[str, tuple[Spec, ...], dict[str, Any], WorkKind, int]] = [
+    ("matmul", (spec("float32", 1000, 2000), spec("float32", 2000, 3000)), {}, WorkKind.PRODUCTS, 6 * 10**9),
+    ("matmul", (spec("int32", 1700, 1700), spec("int32", 1700, 1700)), {}, WorkKind.LOOPS, 1700**3),
     (
         "matmul",
         (spec("float64", 5, 400, 100), spec("float64", 300, 400)),
         {"transpose_a": True, "transpose_b": True},
-        Kernel.PRODUCTS,
+        WorkKind.PRODUCTS,
         5 * 100 * 400 * 300,
     ),
     (
         "conv2d",
         (spec("float32", 8, 34, 34, 16), spec("float32", 3, 3, 16, 32)),
         {},
-        Kernel.PRODUCTS,
+        WorkKind.PRODUCTS,
         8 * 32 * 32 * 32 * 3 * 3 * 16,
     ),
     (
         "conv2d_backprop_filter",
         (spec("float32", 8, 34, 34, 16), spec("float32", 8, 32, 32, 32)),
         {"shape": (3, 3, 16, 32)},
-        Kernel.PRODUCTS,
+        WorkKind.PRODUCTS,
         8 * 32 * 32 * 32 * 3 * 3 * 16,
     ),
     (
         "conv2d_backprop_input",
         (spec("float32", 8, 32, 32, 32), spec("float32", 3, 3, 16, 32)),
         {"shape": (8, 34, 34, 16)},
-        Kernel.PRODUCTS,
+        WorkKind.PRODUCTS,
         8 * 32 * 32 * 32 * 3 * 3 * 16,
     ),
-    ("inv", (spec("float64", 2, 600, 600),), {}, Kernel.PRODUCTS, 2 * 600**3),
-    ("det", (spec("float64", 900, 900),), {}, Kernel.PRODUCTS, 900**3 // 3),
-    ("log_abs_det", (spec("float64", 900, 900),), {}, Kernel.PRODUCTS, 900**3 // 3),
-    ("det_sign", (spec("float64", 900, 900),), {}, Kernel.PRODUCTS, 900**3 // 3),
-    ("solve", (spec("float64", 900, 900), spec("float64", 900, 9)), {}, Kernel.PRODUCTS, 900**3 // 3 + 900 * 900 * 9),
-    ("cholesky", (spec("float64", 900, 900),), {}, Kernel.PRODUCTS, 900**3 // 6),
-    ("triangular_solve", (spec("float64", 900, 900),) * 2, {}, Kernel.PRODUCTS, 900**3 // 2),
-    ("tanh", (spec("float16", 10**7),), {}, Kernel.ELEMENTS, 10**7),
-    ("fill", (spec("float32"),), {"shape": (10**7,)}, Kernel.ELEMENTS, 10**7),
+    ("inv", (spec("float64", 2, 600, 600),), {}, WorkKind.PRODUCTS, 2 * 600**3),
+    ("det", (spec("float64", 900, 900),), {}, WorkKind.PRODUCTS, 900**3 // 3),
+    ("log_abs_det", (spec("float64", 900, 900),), {}, WorkKind.PRODUCTS, 900**3 // 3),
+    ("det_sign", (spec("float64", 900, 900),), {}, WorkKind.PRODUCTS, 900**3 // 3),
+    ("solve", (spec("float64", 900, 900), spec("float64", 900, 9)), {}, WorkKind.PRODUCTS, 900**3 // 3 + 900 * 900 * 9),
+    ("cholesky", (spec("float64", 900, 900),), {}, WorkKind.PRODUCTS, 900**3 // 6),
+    ("triangular_solve", (spec("float64", 900, 900),) * 2, {}, WorkKind.PRODUCTS, 900**3 // 2),
+    ("tanh", (spec("float16", 10**7),), {}, WorkKind.ELEMENTS, 10**7),
+    ("fill", (spec("float32"),), {"shape": (10**7,)}, WorkKind.ELEMENTS, 10**7),
 ]
 
 
 @pytest.mark.parametrize(("name", "specs", "attrs", "kernel", "amount"), HEAVY)
 def test_the_work_of_a_call_is_known_before_it_runs(
-    name: str, specs: tuple[Spec, ...], attrs: dict[str, Any], kernel: Kernel, amount: int
+    name: str, specs: tuple[Spec, ...], attrs: dict[str, Any], kernel: WorkKind, amount: int
 ) -> None:
     op = CATALOGUE[name]
     assert bind(op, specs, op.attrs(attrs)).work == Work(kernel, amount)
@@ -221,7 +221,7 @@ def test_an_op_that_cannot_end_in_time_is_refused_with_the_numbers_before_it_beg
     run(session, Constant("a", A))
     product = Call("matmul", ("a", "a"), ("b",))
     failure, budget = within(session, 0.001, product)
-    assert budget.works == [Work(Kernel.LOOPS, 120**3)]
+    assert budget.works == [Work(WorkKind.LOOPS, 120**3)]
     assert (failure.code, failure.op) == ("deadline_exceeded", "matmul")
     assert failure.details == {"seconds": 120**3 / 1e9, "left": 0.001, "limit": 0.002}
     for words in ("int32[120, 120]", "0.0017 s", "0.001 s are left", "0.002 s that a request has", "split it"):
@@ -278,7 +278,7 @@ def test_a_rule_counts_the_work_of_its_op_for_each_input_and_row() -> None:
     for seconds, code in ((1.9 * once, "deadline_exceeded"), (2.1 * once, None)):
         failure, budget = within(session, seconds, Gradient("t", ("sums",), ("a",), ("g",)))
         assert (failure and failure.code) == code
-        assert budget.works == [Work(Kernel.PRODUCTS, 400**3)]
+        assert budget.works == [Work(WorkKind.PRODUCTS, 400**3)]
     for rows, seconds, code in ((4, 7.9 * once, "deadline_exceeded"), (2, 4.1 * once, None)):
         command = commands.Jacobian("t", ("sums",), ("a",), ("j",), chunk_size=rows)
         failure, _ = within(session, seconds, command)
@@ -319,7 +319,7 @@ def test_a_long_op_in_blocks_has_the_same_result_and_can_be_cancelled_between_th
     whole = value(session, "whole")
 
     for constant in ("_HEAVY", "_BLOCK"):
-        monkeypatch.setattr(f"teletape_engine.catalogue.binding.{constant}", dict.fromkeys(Kernel, 500))
+        monkeypatch.setattr(f"teletape_engine.catalogue.binding.{constant}", dict.fromkeys(WorkKind, 500))
     monkeypatch.setattr("teletape_engine.catalogue.binding._FEWEST", 1)
     CATALOGUE[name].bound.clear()
     try:

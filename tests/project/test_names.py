@@ -167,3 +167,12 @@ def test_every_way_to_bind_a_name_is_seen() -> None:
 def test_phrases_are_seen_in_first_paragraphs_and_comments() -> None:
     source = '"""Tells it.\n\nAn example stands behind."""\n\n# beside the other\nx = "told"\n'
     assert phrases(source, ast.parse(source)) == ["tells", "beside"]
+
+
+def test_each_class_of_the_engine_has_a_name_of_its_own():
+    places: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "engine").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from teletape.extras import raw_calls
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.catalogue.signature import REQUIRED, Function
+from teletape_engine.catalogue.signature import REQUIRED, PublicFunction
 
 __all__ = ["NAMES", "function"]
 
@@ -364,7 +364,7 @@ def function(name: str, public: Callable[[str], Any]) -> Callable[..., Any]:
 
 
 @functools.cache
-def _records() -> dict[str, Function]:
+def _records() -> dict[str, PublicFunction]:
     """Returns the first record of a function of each op, by TensorFlow's type of the op."""
     return {op.op_type: op.functions[0] for op in reversed(CATALOGUE.values()) if op.functions}
 

@@ -120,7 +120,7 @@ class Lines(NamedTuple):
         return self.outer * self.length * self.inner
 
 
-class Kernel:
+class LibraryKernel:
     """A function of the library for one geometry, one number of elements or one form of lines.
 
     Attributes:
@@ -148,14 +148,14 @@ class Kernel:
         self(*[array if _is_plain(array) else _plain(array) for array in arrays[:-1]], arrays[-1])
 
 
-def kernel(xp: Any, name: str, dtype: Any, context: Geometry | Count | Lines) -> Kernel | None:
+def kernel(xp: Any, name: str, dtype: Any, context: Geometry | Count | Lines) -> LibraryKernel | None:
     """The function of that name in `kernels.c` without its suffix; None if there is none for these arrays."""
     if LIBRARY_LOADED is None or dtype not in _SUFFIXES or not (xp is np or hasattr(type(xp), "noted")):
         return None
     return _kernel(name, dtype, context)
 
 
-def applied(xp: Any, kernel: Kernel, inputs: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+def applied(xp: Any, kernel: LibraryKernel, inputs: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """The result of a kernel, of that shape and of the dtype of its first input."""
     dtype = inputs[0].dtype
     if xp is not np:
@@ -174,9 +174,9 @@ def _plain(array: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _kernel(name: str, dtype: Any, context: Geometry | Count | Lines) -> Kernel | None:
+def _kernel(name: str, dtype: Any, context: Geometry | Count | Lines) -> LibraryKernel | None:
     call = getattr(LIBRARY_LOADED, f"{name}_{_SUFFIXES[dtype]}")
-    return Kernel(name, call, context) if context.fits else None
+    return LibraryKernel(name, call, context) if context.fits else None
 
 
 def _most_level(disabled: str) -> int:

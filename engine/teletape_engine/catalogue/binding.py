@@ -1,8 +1,8 @@
 """Binding: what is decided once for an op on inputs of certain specs and with certain attributes.
 
-`bind` gives a `Bound`: the result's spec, the price, and for each set of tracked inputs a `Plan` that says what a tape
-keeps and which rules run. `trace_spec` follows a function of operands by specs alone. Long because
-calls, their plans and their rules refer to each other.
+`bind` gives a `Bound`: the result's spec, the price, and for each set of tracked inputs a `CallPlan` that says what a
+tape keeps and which rules run. `trace_spec` follows a function of operands by specs alone. Long because calls, their
+plans and their rules refer to each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from teletape_engine.arrays import checks
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs, keep
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import CATALOGUE, Cut, Kernel, Op, Reach, Trait, Work
+from teletape_engine.catalogue.op import CATALOGUE, Cut, Op, Reach, Trait, Work, WorkKind
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
@@ -26,7 +26,7 @@ from teletape_engine.errors import TeletapeError, UnimplementedError
 from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, STRING, WEAK, DType, Spec, Weak
 
 #: Counts of a millisecond or more: only such work is estimated before it begins.
-_HEAVY: Final = {Kernel.PRODUCTS: 1 << 25, Kernel.LOOPS: 1 << 20, Kernel.ELEMENTS: 1 << 22}
+_HEAVY: Final = {WorkKind.PRODUCTS: 1 << 25, WorkKind.LOOPS: 1 << 20, WorkKind.ELEMENTS: 1 << 22}
 _MAX_BOUND: Final = 1024  # bound calls of one op; past that a part of its table is emptied
 _MAX_PLANS: Final = 64  # plans of one bound call, likewise
 _MAX_RULES: Final = 1 << 17  # in the plans of all bound calls, of 800 bytes each; past that half of the calls go
@@ -34,11 +34,11 @@ _rules = 0  # at least that many
 
 
 #: Counts of up to a second: longer work is computed in blocks of about this size, if the op can be cut. That costs 5 %.
-_BLOCK: Final = {Kernel.PRODUCTS: 1 << 35, Kernel.LOOPS: 1 << 28, Kernel.ELEMENTS: 1 << 31}
+_BLOCK: Final = {WorkKind.PRODUCTS: 1 << 35, WorkKind.LOOPS: 1 << 28, WorkKind.ELEMENTS: 1 << 31}
 _FEWEST: Final = 1024  # entries of the axis that a block has: BLAS is slow with fewer rows
 
 
-class Call:
+class TapeCall:
     """A call on a tape: a bound op, or a call that is in no catalogue.
 
     Attributes:
@@ -71,7 +71,7 @@ class Call:
         return f"xs[{i}]"
 
 
-class Plan(NamedTuple):
+class CallPlan(NamedTuple):
     """What a tape keeps of one call when the inputs in a mask are tracked, and how a gradient passes back through it.
 
     Attributes:
@@ -86,7 +86,7 @@ class Plan(NamedTuple):
         structural: The same without arrays: from GradientKind.DENSE or a SparseGradient of specs to one of those.
     """
 
-    bound: Call
+    bound: TapeCall
     mask: int
     picks: tuple[int, ...]
     keep: Callable[[tuple[Any, ...]], tuple[Any, ...]]
@@ -97,7 +97,7 @@ class Plan(NamedTuple):
     structural: tuple[tuple[int, BoundRule], ...]
 
     @classmethod
-    def without_rules(cls, call: Call) -> Plan:
+    def without_rules(cls, call: TapeCall) -> CallPlan:
         """The plan of a call whose gradient does not come from rules: it keeps nothing of itself."""
         return cls(call, 0, (), _keeper(()), unregistered=False, sparse=False, passes=False, rules=(), structural=())
 
@@ -111,10 +111,10 @@ def _keeper(picks: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ..
     return itemgetter(*picks)
 
 
-class Bound(Call):
+class Bound(TapeCall):
     """An op bound to the specs and attributes of a call.
 
-    In addition to the fields of `Call`:
+    In addition to the fields of `TapeCall`:
 
     Attributes:
         op: The op.
@@ -154,7 +154,7 @@ class Bound(Call):
         self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
         self.blocks = _blocks(op, self) if self.work is not None and op.cut is not None else None
         self.plain = not (op.views or op.dynamic or op.expand or self.work)
-        self.plans: dict[int, Plan] = {}
+        self.plans: dict[int, CallPlan] = {}
         self.lowered: dict[Any, Any] | None = None
         self._jvp_rules: dict[int, tuple[tuple[int, BoundRule], ...]] = {}
 
@@ -178,7 +178,7 @@ class Bound(Call):
             )
         return rules
 
-    def plan(self, mask: int) -> Plan:
+    def plan(self, mask: int) -> CallPlan:
         """The plan for the tracked inputs in `mask` (bit i: input i); below zero: one that keeps every input."""
         plan = self.plans.get(mask)
         if plan is None:
@@ -187,7 +187,7 @@ class Bound(Call):
             _count_rules(1 + len(plan.rules))
         return plan
 
-    def _plan(self, mask: int) -> Plan:
+    def _plan(self, mask: int) -> CallPlan:
         op, n = self.op, len(self.specs)
         chosen = list(self._rules(op.vjp, abs(mask)))
         picks = {position for _, rule in chosen for position in self._residuals(rule)}
@@ -197,7 +197,7 @@ class Bound(Call):
             picks.update(range(n))
         positions = tuple(sorted(picks))
         slots = {position: slot for slot, position in enumerate(positions)}
-        return Plan(
+        return CallPlan(
             self,
             mask,
             positions,
@@ -270,9 +270,9 @@ class Bound(Call):
 def work_of(op: Op, specs: tuple[Spec, ...], result: Spec, attrs: Attrs) -> Work:
     """About what a call computes."""
     if op.work is None:
-        return Work(Kernel.ELEMENTS, 0 if op.views else result.size)
+        return Work(WorkKind.ELEMENTS, 0 if op.views else result.size)
     floating = any(spec.dtype in FLOATING | COMPLEX for spec in specs[:1])
-    return Work(Kernel.PRODUCTS if floating else Kernel.LOOPS, op.work(*specs, **attrs))
+    return Work(WorkKind.PRODUCTS if floating else WorkKind.LOOPS, op.work(*specs, **attrs))
 
 
 def _heavy_work(op: Op, specs: tuple[Spec, ...], result: Spec, attrs: Attrs) -> Work | None:
@@ -289,7 +289,7 @@ def _blocks(op: Op, bound: Bound) -> tuple[Cut, int] | None:
         return None
     length = bound.spec.shape[cut.axis]
     entries = max(length * _BLOCK[bound.work.kernel] // bound.work.amount, 1)
-    if bound.work.kernel is Kernel.PRODUCTS and cut.axis == -2:
+    if bound.work.kernel is WorkKind.PRODUCTS and cut.axis == -2:
         entries = max(entries, _FEWEST)
     return (cut, entries) if entries < length else None
 

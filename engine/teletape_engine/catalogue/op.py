@@ -23,7 +23,7 @@ from teletape_engine.catalogue.attributes import Attrs, Schema
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NOT_REGISTERED, NoGradient, Rule
-from teletape_engine.catalogue.signature import NUMPY_NAMES, Function, synonyms
+from teletape_engine.catalogue.signature import NUMPY_NAMES, PublicFunction, synonyms
 from teletape_engine.errors import InvalidArgumentError, UnknownOpError
 from teletape_engine.spec import DType, Spec, Weak, weak_dtype
 
@@ -76,7 +76,7 @@ class Reach(enum.Enum):
     PRODUCTS = "products"  #: As the product of two matrices: on a row of the first input and a column of the second.
 
 
-class Kernel(enum.Enum):
+class WorkKind(enum.Enum):
     """What a forward spends its time with; a host that has a clock knows how fast each is."""
 
     PRODUCTS = "products"  #: Multiply-adds of floating-point matrices, by BLAS and LAPACK.
@@ -87,7 +87,7 @@ class Kernel(enum.Enum):
 class Work(NamedTuple):
     """About what a call computes; never more than it does."""
 
-    kernel: Kernel
+    kernel: WorkKind
     amount: int
 
 
@@ -194,7 +194,7 @@ class Op:
 
     name: str
     op_type: str
-    functions: tuple[Function, ...]
+    functions: tuple[PublicFunction, ...]
     inputs: tuple[str, ...]
     variadic: bool
     forward: Callable[..., Any]

@@ -157,7 +157,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Function:
+class PublicFunction:
     """A public TensorFlow function that is one call of the op.
 
     Attributes:
@@ -182,7 +182,7 @@ class Function:
 
 
 #: What the definition of an op says: names separated by spaces, of a function with the op's own arguments, or records.
-Functions: TypeAlias = str | Sequence[str | Function]
+Functions: TypeAlias = str | Sequence[str | PublicFunction]
 
 _NAME: Final = Argument("name", Conversion.IGNORED, None)
 
@@ -194,25 +194,25 @@ def function(
     shortcut: str = "",
     synonym: bool = True,
     doc: str = "",
-) -> Function:
-    """A Function from names separated by spaces; a string among the arguments is an OPERAND of that name.
+) -> PublicFunction:
+    """A public function from names separated by spaces; a string among the arguments is an OPERAND of that name.
 
     TensorFlow's `name` is added as the last argument, unless it is among them.
     """
     records = tuple(Argument(entry) if isinstance(entry, str) else entry for entry in arguments)
     if not any(entry.name == "name" for entry in records):
         records = (*records, _NAME)
-    return Function(tuple(names.split()), records, check, shortcut, synonym, doc)
+    return PublicFunction(tuple(names.split()), records, check, shortcut, synonym, doc)
 
 
-def by_hand(names: str, why: str) -> Function:
-    """A Function that the SDK has written by hand, because its behaviour is more than one call of the op."""
-    return Function(tuple(names.split()), by_hand=why)
+def by_hand(names: str, why: str) -> PublicFunction:
+    """A public function that the SDK has written by hand, because its behaviour is more than one call of the op."""
+    return PublicFunction(tuple(names.split()), by_hand=why)
 
 
 def functions_of(
     tf: Functions, argument_names: Sequence[str], inputs: tuple[str, ...], variadic: bool, schema: Schema
-) -> tuple[Function, ...]:
+) -> tuple[PublicFunction, ...]:
     """The records for what the definition of an op says under `tf`.
 
     Raises:
@@ -220,7 +220,7 @@ def functions_of(
     """
     own_names = argument_names or [*inputs, *(attr.name for attr in schema.attrs)]
     functions = tuple(
-        entry if isinstance(entry, Function) else plain_function(entry.split(), own_names, len(inputs), schema)
+        entry if isinstance(entry, PublicFunction) else plain_function(entry.split(), own_names, len(inputs), schema)
         for entry in ([tf] if isinstance(tf, str) else tf)
         if entry
     )
@@ -228,18 +228,18 @@ def functions_of(
     return functions
 
 
-def plain_function(names: Sequence[str], argument_names: Sequence[str], inputs: int, schema: Schema) -> Function:
-    """The Function whose arguments are the op's inputs and then its attributes, under these names."""
+def plain_function(names: Sequence[str], argument_names: Sequence[str], inputs: int, schema: Schema) -> PublicFunction:
+    """The public function whose arguments are the op's inputs and then its attributes, under these names."""
     arguments = [Argument(name) for name in argument_names[:inputs]]
     for name, attr in zip(argument_names[inputs:], schema.attrs, strict=True):
         if attr.kind not in BY_KIND:
             raise TypeError(f"{names[0]}: no conversion for attribute {attr.name!r} of kind {attr.kind}")
         arguments.append(Argument(name, BY_KIND[attr.kind], attr.default, to=attr.name))
     arguments.sort(key=lambda argument: argument.default is not REQUIRED)
-    return Function(tuple(names), (*arguments, _NAME))
+    return PublicFunction(tuple(names), (*arguments, _NAME))
 
 
-def checked(functions: Sequence[Function], inputs: tuple[str, ...], variadic: bool, schema: Schema) -> None:
+def checked(functions: Sequence[PublicFunction], inputs: tuple[str, ...], variadic: bool, schema: Schema) -> None:
     """TypeError unless each function fills every input once, in some order, and names only attributes of the op."""
     attrs = {attr.name: attr for attr in schema.attrs}
     for entry in functions:
@@ -253,7 +253,7 @@ def checked(functions: Sequence[Function], inputs: tuple[str, ...], variadic: bo
             raise TypeError(f"tf.{entry.names[0]}: fills {extra or 'nothing'} in vain and does not fill {missing}")
 
 
-def filled(entry: Function, inputs: tuple[str, ...]) -> dict[str, str]:
+def filled(entry: PublicFunction, inputs: tuple[str, ...]) -> dict[str, str]:
     """The op's input or attribute that each argument of a function fills, by the argument's name."""
     rest = iter(inputs)
     return {

@@ -15,7 +15,7 @@ from teletape_engine.derivatives.query import Declarations, GradientQuery
 from teletape_engine.derivatives.reports.check_report import Report
 from teletape_engine.errors import InvalidArgumentError, TapeStateError, TeletapeError
 from teletape_engine.functions.function import Function
-from teletape_engine.recording.custom import CustomCall, CustomOutput
+from teletape_engine.recording.custom import CustomOutput, CustomTapeCall
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.tape import Tape
@@ -280,7 +280,7 @@ def check_tape(
         )
     if tape.consumed:
         raise TapeStateError(CONSUMED)
-    custom = next((node for node in tape.nodes if isinstance(node[0].bound, CustomCall | CustomOutput)), None)
+    custom = next((node for node in tape.nodes if isinstance(node[0].bound, CustomTapeCall | CustomOutput)), None)
     if custom is not None:
         name = getattr(custom[0].bound, "label", "custom_gradient")
         raise InvalidArgumentError(

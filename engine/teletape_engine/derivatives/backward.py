@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Protocol
 
-from teletape_engine.catalogue.binding import Bound, Call
-from teletape_engine.catalogue.op import Kernel
+from teletape_engine.catalogue.binding import Bound, TapeCall
+from teletape_engine.catalogue.op import WorkKind
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, InputCotangents, Stop
 from teletape_engine.derivatives.walks import check_registered, in_tensorflow_order, leading_to
@@ -43,7 +43,7 @@ def backward(
     release: bool = False,
     at_stop: GradientFunction | None = None,
     check_cancelled: Callable[[], None] = never_cancelled,
-    admit_work: Callable[[Call, int], None] | None = None,
+    admit_work: Callable[[TapeCall, int], None] | None = None,
 ) -> dict[Uid, Ct]:
     """Runs a `backward_pass` to its end.
 
@@ -101,7 +101,7 @@ def backward_pass(
     release: bool = False,
     observer: Observer | None = None,
     check_cancelled: Callable[[], None] = never_cancelled,
-    admit_work: Callable[[Call, int], None] | None = None,
+    admit_work: Callable[[TapeCall, int], None] | None = None,
 ) -> Generator[Stop, InputCotangents, dict[Uid, Ct]]:
     """A backward pass that stops where the caller's own functions compute the cotangents.
 
@@ -203,7 +203,7 @@ def _admitted(
     take: Callable[[], NodeTuple],
     cts: Mapping[Uid | None, Ct],
     needed: Collection[Uid | None] | None,
-    admit_work: Callable[[Call, int], None],
+    admit_work: Callable[[TapeCall, int], None],
 ) -> Callable[[], NodeTuple]:
     """`take` with a check before each node that takes long and has a cotangent."""
 
@@ -213,7 +213,7 @@ def _admitted(
         work = plan.bound.work
         if work is not None and output in cts:
             # A rule of an op with multiply-adds has as many; that of another op may be a view.
-            counted = () if work.kernel is Kernel.ELEMENTS else plan.rules
+            counted = () if work.kernel is WorkKind.ELEMENTS else plan.rules
             admit_work(plan.bound, sum([needed is None or inputs[i] in needed for i, _ in counted]))
         return node
 

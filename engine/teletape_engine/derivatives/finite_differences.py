@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from teletape_engine.derivatives.reports.check_report import Entry, Report
+from teletape_engine.derivatives.reports.check_report import CheckedElement, Report
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DType
 
@@ -154,12 +154,12 @@ class _Check:
                 chosen = np.sort(draw.choice(size, settings.entries, replace=False)).tolist()
             places += [(i, at) for at in chosen]
         entries = sum(subject.values[i].size for i in self.free)
-        worst: Entry | None = None
+        worst: CheckedElement | None = None
         if places and self.cts:
             with np.errstate(**self.errors):
                 automatic = subject.gradients(self.cts)
             base = self._base()
-            todo, compared = places, dict[tuple[int, int, int], Entry]()
+            todo, compared = places, dict[tuple[int, int, int], CheckedElement]()
             for times in _LARGER:
                 for key, entry in self._compared(todo, automatic, base, times):
                     if key not in compared or _share(entry) < _share(compared[key]):
@@ -188,7 +188,7 @@ class _Check:
 
     def _compared(
         self, places: Sequence[tuple[int, int]], automatic: Sequence[Sequence[Any]], base: Any, times: int
-    ) -> list[tuple[tuple[int, int, int], Entry]]:
+    ) -> list[tuple[tuple[int, int, int], CheckedElement]]:
         points, moves = [], []
         for i, at in places:
             value = self.subject.values[i]
@@ -229,7 +229,7 @@ class _Check:
         base: float,
         values: Any,
         moves: Sequence[tuple[float, complex]],
-    ) -> Entry:
+    ) -> CheckedElement:
         value = self.subject.values[i]
         kind = complex if value.dtype in COMPLEX else float
         numerical, sides, noise = kind(0), [kind(0), kind(0)], 0.0
@@ -244,7 +244,7 @@ class _Check:
         automatic = None if gradient is None else kind(gradient.reshape(-1)[at])
         size = max(abs(numerical), abs(automatic or 0))
         tolerance = atol + noise + (rtol * size if math.isfinite(size) else 0.0)
-        entry = Entry(
+        entry = CheckedElement(
             output, i, tuple(int(k) for k in np.unravel_index(at, value.shape)), automatic, numerical, tolerance
         )
         bent = abs(sides[0] - sides[1])
@@ -253,7 +253,7 @@ class _Check:
         return entry
 
 
-def _share(entry: Entry) -> float:
+def _share(entry: CheckedElement) -> float:
     """How much of its tolerance an entry uses up."""
     return entry.error / entry.tolerance if entry.tolerance else (math.inf if entry.error else 0.0)
 

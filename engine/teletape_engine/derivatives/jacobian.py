@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from teletape_engine.catalogue.binding import Call
+from teletape_engine.catalogue.binding import TapeCall
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import GradientKind, densify
@@ -221,7 +221,7 @@ def _backward(
     release: bool,
     rows: int,
 ) -> dict[Uid, Ct]:
-    def admit_work(call: Call, rules: int) -> None:
+    def admit_work(call: TapeCall, rules: int) -> None:
         recorder.admit_work(call, rules * rows)
 
     return backward(

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from teletape_engine.catalogue.binding import Call, Plan
+from teletape_engine.catalogue.binding import CallPlan, TapeCall
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import GradientRegisteredError, InvalidArgumentError, UnimplementedError
 from teletape_engine.recording.cotangents import Ct
-from teletape_engine.recording.custom import CustomCall
+from teletape_engine.recording.custom import CustomTapeCall
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Recorded, Uid
 from teletape_engine.spec import Spec
@@ -23,7 +23,7 @@ class Stop(NamedTuple):
     """A node whose gradient is the caller's own function: a custom call, or an op type that the caller registered.
 
     Attributes:
-        bound: The call: a `CustomCall`, or an op's.
+        bound: The call: a `CustomTapeCall`, or an op's.
         inputs: Uids of its inputs.
         cts: The cotangent of each result; None if none reached it.
         residuals: The inputs and the result of an op; of a custom call its `Function`, if that is in this process.
@@ -31,7 +31,7 @@ class Stop(NamedTuple):
         pending: The cotangents that the pass has not used yet, by uid.
     """
 
-    bound: Call
+    bound: TapeCall
     inputs: tuple[Uid | None, ...]
     cts: list[Ct | None]
     residuals: tuple[Any, ...]
@@ -41,12 +41,12 @@ class Stop(NamedTuple):
     @property
     def results(self) -> tuple[Spec, ...]:
         """Specs of the results, one for each ct."""
-        return self.bound.outputs if isinstance(self.bound, CustomCall) else (self.bound.spec,)
+        return self.bound.outputs if isinstance(self.bound, CustomTapeCall) else (self.bound.spec,)
 
     @property
     def label(self) -> str:
         """The name of the call in messages."""
-        return f"{self.bound.label!r}" if isinstance(self.bound, CustomCall) else f"op {self.bound.name!r}"
+        return f"{self.bound.label!r}" if isinstance(self.bound, CustomTapeCall) else f"op {self.bound.name!r}"
 
     def unanswered(self, *, replaceable: bool = False) -> UnimplementedError:
         """The error of a pass that is not continued here; `replaceable`: a custom.function would continue it."""
@@ -102,9 +102,9 @@ class Declarations:
         if registered or op_type in self.no_gradient or op_type in self.gradients:
             raise GradientRegisteredError(f"Registering two gradient with name '{op_type}'!", op_type=op_type)
 
-    def stops_at(self, plan: Plan) -> bool:
+    def stops_at(self, plan: CallPlan) -> bool:
         """Whether the gradient of a recorded call is the caller's own function."""
-        return plan.bound.__class__ is CustomCall or (plan.unregistered and plan.bound.op_type in self.gradients)
+        return plan.bound.__class__ is CustomTapeCall or (plan.unregistered and plan.bound.op_type in self.gradients)
 
     def gradient_at(self, stop: Stop) -> InputCotangents:
         """Calls the caller's own function.
@@ -112,7 +112,7 @@ class Declarations:
         Raises:
             UnimplementedError: The function is in another process.
         """
-        if isinstance(stop.bound, CustomCall):
+        if isinstance(stop.bound, CustomTapeCall):
             if stop.residuals:
                 return stop.residuals[0].function(stop.cts)  # type: ignore[no-any-return]  # the caller's
         elif (function := self.gradients[stop.bound.op_type]) is not None:

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from teletape_engine.catalogue.binding import Plan
+from teletape_engine.catalogue.binding import CallPlan
 from teletape_engine.diagram.folding import Segment, fold
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Reason
-from teletape_engine.recording.custom import CustomCall, CustomOutput
+from teletape_engine.recording.custom import CustomOutput, CustomTapeCall
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid, Unrecorded
 from teletape_engine.spec import Spec
@@ -338,9 +338,9 @@ def leaves_of(tape: Tape) -> tuple[dict[Uid, str], dict[Uid, Spec]]:
     return leaves, specs
 
 
-def passing_inputs(plan: Plan) -> Collection[int]:
+def passing_inputs(plan: CallPlan) -> Collection[int]:
     """Numbers of the inputs that a gradient passes to; all of a custom call's, whose function decides."""
-    if isinstance(plan.bound, CustomCall | CustomOutput):
+    if isinstance(plan.bound, CustomTapeCall | CustomOutput):
         return range(len(plan.bound.specs))
     return [index for index, _ in plan.rules]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Final, NamedTuple
 
-from teletape_engine.catalogue.binding import Bound, Call, Plan
+from teletape_engine.catalogue.binding import Bound, CallPlan, TapeCall
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NOT_REGISTERED, NoGradient
 from teletape_engine.catalogue.slices import GradientKind
@@ -14,7 +14,7 @@ from teletape_engine.derivatives.query import Declarations
 from teletape_engine.explain.provenance_graph import Edge, Origin, ProvenanceGraph
 from teletape_engine.explain.reasons import Reason
 from teletape_engine.recording.cotangents import Presence
-from teletape_engine.recording.custom import CustomCall, CustomOutput
+from teletape_engine.recording.custom import CustomOutput, CustomTapeCall
 from teletape_engine.recording.progress import never_cancelled
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.tape import NodeTuple, Tape
@@ -70,9 +70,9 @@ class Cuts:
             passing = self._passing[id(plan)] = self._passing_inputs(plan, len(inputs))
         return passing
 
-    def _passing_inputs(self, plan: Plan, count: int) -> frozenset[int]:
+    def _passing_inputs(self, plan: CallPlan, count: int) -> frozenset[int]:
         bound = plan.bound
-        if isinstance(bound, CustomCall | CustomOutput) or bound.op_type in self.declarations.gradients:
+        if isinstance(bound, CustomTapeCall | CustomOutput) or bound.op_type in self.declarations.gradients:
             return frozenset([index for index in range(count) if (bound, index) not in self.tape.declined])
         return frozenset([index for index, _ in plan.rules])
 
@@ -155,7 +155,7 @@ class Cuts:
     def selects(self, edge: Edge) -> bool:
         """Whether the input gives no number: an index, a condition, a shape alone, or an argument that a call ties."""
         bound = edge.origin.what
-        if isinstance(bound, Event | CustomCall | CustomOutput):
+        if isinstance(bound, Event | CustomTapeCall | CustomOutput):
             return False
         if Trait.EDGES in bound.traits:
             return edge.input_index > 0
@@ -198,12 +198,12 @@ def _structural_copy(tape: Tape, nodes: list[NodeTuple]) -> Tape:
     return copy
 
 
-def zero_everywhere(bound: Call, index: int) -> bool:
+def zero_everywhere(bound: TapeCall, index: int) -> bool:
     """Whether the derivative for an input is zero at every value of it, as that of `sign` is."""
     return isinstance(bound, Bound) and bound.zero_derivative(index)
 
 
-def zero_derivative_text(bound: Call) -> str:
+def zero_derivative_text(bound: TapeCall) -> str:
     """The sentence for a derivative that is zero everywhere."""
     if Trait.EDGES in bound.traits:
         return "the function's result does not depend on that argument: its gradient is zero, not None"

@@ -13,7 +13,7 @@ from teletape_engine.derivatives.query import Declarations
 from teletape_engine.errors import CancelledError, DeadlineExceededError, TeletapeError
 from teletape_engine.explain.cuts import Cuts
 from teletape_engine.explain.explanation import Explanation
-from teletape_engine.explain.numerics import NumericDiagnosis, Untraceable
+from teletape_engine.explain.numerics import CallersGradient, NumericDiagnosis
 from teletape_engine.explain.provenance_graph import ProvenanceGraph
 from teletape_engine.explain.reasons import Outcome, Reason
 from teletape_engine.explain.structural import StructuralExplainer
@@ -114,7 +114,7 @@ def explain_numbers(
 def _diagnosed(diagnosis: NumericDiagnosis, source: Any, explanation: Explanation) -> Explanation:
     try:
         fault = diagnosis.fault(source.uid)
-    except Untraceable:
+    except CallersGradient:
         return explanation.with_note("its numbers are not examined: that would call a gradient function of the program")
     if fault is None:
         return explanation

@@ -18,7 +18,7 @@ _HEADS: Final = {
 }
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """One step of a path from the target back to the source.
 
     Attributes:
@@ -55,7 +55,7 @@ class Explanation:
     message: str
     op: str | None = None
     where: Any = None
-    path: tuple[Step, ...] = ()
+    path: tuple[PathStep, ...] = ()
     length: int = 0
     node: int | None = None
     certain: bool = True
@@ -156,5 +156,5 @@ class Explanation:
     def from_facts(cls, facts: Mapping[str, Any]) -> Explanation:
         """The explanation whose `facts` these are."""
         fields = {name: facts[name] for name in ("message", "op", "where", "length", "node", "certain")}
-        path = tuple([Step(step["op"], step["where"], step["cut"]) for step in facts["path"]])
+        path = tuple([PathStep(step["op"], step["where"], step["cut"]) for step in facts["path"]])
         return cls(Reason(facts["code"]), path=path, notes=tuple(facts["notes"]), **fields)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from teletape_engine.catalogue.binding import Plan
+from teletape_engine.catalogue.binding import CallPlan
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.derivatives.query import Declarations
@@ -49,7 +49,7 @@ class Fault(NamedTuple):
     certain: bool = True
 
 
-class Untraceable(Exception):
+class CallersGradient(Exception):
     """A gradient function of the caller's lies on the path; it is not called for an explanation."""
 
 
@@ -80,7 +80,7 @@ class NumericDiagnosis:
         """Why the gradient for `source` is all zero or not finite; None: it is neither.
 
         Raises:
-            Untraceable: A gradient function of the caller's would have to be called.
+            CallersGradient: A gradient function of the caller's would have to be called.
         """
         with np.errstate(all="ignore"):
             ct = self._pass.cotangents[source]
@@ -101,7 +101,7 @@ class NumericDiagnosis:
         if all(map(is_zero, cotangents.values())) and (ct is None or is_zero(ct)):
             # The caller's function may still make something else of zeros.
             return self._all_zero(next(iter(cotangents)))._replace(certain=False)
-        raise Untraceable
+        raise CallersGradient
 
     # ------------------------------------------------------------------------------------------------------------ zero
     def _all_zero(self, source: Uid) -> Fault:
@@ -244,7 +244,7 @@ class NumericDiagnosis:
 
 
 # ------------------------------------------------------------------------------------------------------------- details
-def _in_double_precision(plan: Plan, ct: Any, residuals: Any, index: int) -> Any:
+def _in_double_precision(plan: CallPlan, ct: Any, residuals: Any, index: int) -> Any:
     """The contribution in twice the precision; if the rule insists on its dtypes, zeros or NaN as it was."""
     residuals = ALGEBRA.open(residuals) if residuals else ()
     rule = dict(plan.rules)[index]
@@ -265,7 +265,7 @@ def _keeps_nan(residuals: Any) -> bool:
     return any(is_inexact(array) and bool(np.isnan(on_host(array)).any()) for array in arrays)
 
 
-def _value_text(plan: Plan, residuals: Any, index: int, position: tuple[int, ...], shape: tuple[int, ...]) -> str:
+def _value_text(plan: CallPlan, residuals: Any, index: int, position: tuple[int, ...], shape: tuple[int, ...]) -> str:
     """The input's number at a position, if the tape kept the input."""
     for place, value in zip(plan.picks, residuals, strict=False):
         if place == index and hasattr(value.array, "shape") and value.array.shape == shape:
@@ -274,7 +274,7 @@ def _value_text(plan: Plan, residuals: Any, index: int, position: tuple[int, ...
     return ""
 
 
-def _range_text(plan: Plan, residuals: Sequence[Any]) -> str:
+def _range_text(plan: CallPlan, residuals: Sequence[Any]) -> str:
     """The range of the first array that the tape kept for the node."""
     for place, value in zip(plan.picks, residuals, strict=False):
         array = on_host(value.array) if hasattr(value.array, "dtype") else None

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.explain.cuts import Cuts
-from teletape_engine.explain.explanation import Step
+from teletape_engine.explain.explanation import PathStep
 from teletape_engine.explain.provenance_graph import Edge, closure
 from teletape_engine.explain.reasons import Reason
-from teletape_engine.recording.custom import CustomCall
+from teletape_engine.recording.custom import CustomTapeCall
 from teletape_engine.recording.provenance import Event, Return
 from teletape_engine.recording.values import Uid
 
@@ -123,21 +123,21 @@ def missing_contribution(cuts: Cuts, targets: Sequence[Uid], source: Uid) -> Edg
 
 
 # --------------------------------------------------------------------------------------------------------- descriptions
-def step(cuts: Cuts, edge: Edge) -> Step:
+def step(cuts: Cuts, edge: Edge) -> PathStep:
     """An edge as a step of an explanation's path."""
     origin, graph = edge.origin, cuts.graph
     what = origin.what
     if isinstance(what, Event):
         where = origin.where
         if what is Event.READ:
-            return Step(f"read {where or 'variable'}", None)
+            return PathStep(f"read {where or 'variable'}", None)
         if isinstance(where, Return):
             where = where.back
-        return Step(EVENT_NAMES[what], where, True)
+        return PathStep(EVENT_NAMES[what], where, True)
     read = origin.inputs[edge.input_index]
     if read is not None and Trait.ALIASES in what.traits and graph.is_variable(read):
-        return Step(f"read {graph.name(read) or 'variable'}", origin.where)
-    return Step(op_name(edge) or what.name, origin.where, cuts.reason(edge) is not None)
+        return PathStep(f"read {graph.name(read) or 'variable'}", origin.where)
+    return PathStep(op_name(edge) or what.name, origin.where, cuts.reason(edge) is not None)
 
 
 def path_fields(cuts: Cuts, path: Sequence[Edge]) -> dict[str, Any]:
@@ -152,4 +152,4 @@ def op_name(edge: Edge) -> str | None:
     what = edge.origin.what
     if isinstance(what, Event):
         return EVENT_NAMES.get(what)
-    return what.label if isinstance(what, CustomCall) else what.name
+    return what.label if isinstance(what, CustomTapeCall) else what.name

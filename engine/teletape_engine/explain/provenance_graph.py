@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from teletape_engine.catalogue.binding import Call
+from teletape_engine.catalogue.binding import TapeCall
 from teletape_engine.explain.log_index import LogIndex
 from teletape_engine.recording.provenance import Event, PlannedCall, PlannedLoop, Records
 from teletape_engine.recording.tape import Tape
@@ -28,7 +28,7 @@ class Origin(NamedTuple):
         same_context: Whether the tape was open in the context that made the value.
     """
 
-    what: Call | Event
+    what: TapeCall | Event
     inputs: tuple[Uid | None, ...]
     output: Uid
     where: Any

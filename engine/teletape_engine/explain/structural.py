@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.explain.cuts import Cuts, zero_derivative_text
-from teletape_engine.explain.explanation import Explanation, Step
+from teletape_engine.explain.explanation import Explanation, PathStep
 from teletape_engine.explain.paths import EVENT_NAMES, FewestCuts, missing_contribution, op_name, path_fields, step
 from teletape_engine.explain.provenance_graph import Edge
 from teletape_engine.explain.reasons import MEANINGS, Reason
@@ -192,7 +192,7 @@ class StructuralExplainer:
         """Nothing cuts the path: the tape does not watch the source, or began to after its use."""
         tape = self.tape
         uses = [use for edge in reversed(path) if (use := step(self.cuts, edge)).where is not None]
-        first = uses[0] if uses else Step("an op", None)
+        first = uses[0] if uses else PathStep("an op", None)
         fields = {"op": first.op if uses else None, "where": first.where, **path_fields(self.cuts, path)}
         late = source.uid in tape.leaves
         if isinstance(source, Variable):

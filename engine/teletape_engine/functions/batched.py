@@ -13,7 +13,7 @@ from teletape_engine.derivatives.batching import Rows
 from teletape_engine.derivatives.query import InputCotangents, Stop
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.functions.function import Function
-from teletape_engine.recording.custom import CustomCall, FunctionGradient
+from teletape_engine.recording.custom import CustomTapeCall, FunctionGradient
 from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal, Recorded, Variable
@@ -106,7 +106,7 @@ def _gradient(replacement: Replacement, stop: Stop) -> tuple[FunctionGradient, S
     first = stop.residuals[0] if stop.residuals else None
     if isinstance(first, FunctionGradient):
         return first, stop.residuals[1:]
-    gradient = replacement(stop) if isinstance(stop.bound, CustomCall) else None
+    gradient = replacement(stop) if isinstance(stop.bound, CustomTapeCall) else None
     if gradient is None:
         raise stop.unanswered(replaceable=True)
     return gradient

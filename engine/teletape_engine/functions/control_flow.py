@@ -14,7 +14,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.batched import map_entries
 from teletape_engine.functions.function import Function, runs
-from teletape_engine.plans.loops.form import Form
+from teletape_engine.plans.loops.form import LoopForm
 from teletape_engine.plans.loops.iterations import Iterations
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.recorder import Mode, Recorder
@@ -50,7 +50,7 @@ def run_while(
         last = [_tied(recorder, [value, *taken]) if value.spec.differentiable else value for value in last]
         return [*last, recorder.full(_COUNT, 0)] if counted else last
     limit, iterations = command.maximum_iterations, 0
-    loop = Iterations.of(recorder, body, cond, Form(len(values)), captured)
+    loop = Iterations.of(recorder, body, cond, LoopForm(len(values)), captured)
     while limit is None or iterations < limit:
         steps = recorder
         if loop is not None:
@@ -141,7 +141,7 @@ def run_scan(
     recorder.expect(length)
     rows = [_Elements(recorder, value, length) for value in elements]
     columns: list[list[Recorded | None]] = []
-    form = Form(len(carry), len(elements), command.reverse)
+    form = LoopForm(len(carry), len(elements), command.reverse)
     loop = Iterations.of(recorder, body, None, form, captured, elements, length)
     stacking, iteration = loop, 0
     while iteration < length:

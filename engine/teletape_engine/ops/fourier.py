@@ -11,7 +11,7 @@ from teletape_engine.catalogue.define import check_dtypes, sample
 from teletape_engine.catalogue.families import composite, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
-from teletape_engine.catalogue.signature import Conversion, Function, by_hand, function
+from teletape_engine.catalogue.signature import Conversion, PublicFunction, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import real
 from teletape_engine.ops.linalg.diagonal import stacked
@@ -157,7 +157,7 @@ def inverse_real_dft(xp: Any, x: Any, *, length: int, rank: int = 1) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------- TensorFlow's functions
-def _transform(name: str) -> tuple[Function]:
+def _transform(name: str) -> tuple[PublicFunction]:
     """TensorFlow's function of complex numbers; real ones become complex unless they are tensors."""
     return (function(name, Conversion.COMPLEX("input")),)
 

@@ -14,7 +14,7 @@ from teletape_engine.catalogue.families import batch_axes, composite, reduced, r
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
-from teletape_engine.catalogue.signature import Conversion, Function, function
+from teletape_engine.catalogue.signature import Conversion, PublicFunction, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, real, sign
 from teletape_engine.ops.elementwise.logic import greater, where
@@ -293,7 +293,7 @@ def reduce_euclidean_norm(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool 
 _STATISTICS = [sample((2, 3, 4)), sample((2, 3, 4), axis=(0, 2), keepdims=True), sample((3, 2), axis=-1, seed=1)]
 
 
-def _statistic(name: str) -> tuple[Function, ...]:
+def _statistic(name: str) -> tuple[PublicFunction, ...]:
     return (
         function(
             name,

@@ -17,7 +17,7 @@ from teletape_engine.plans.native import (
     ROW,
     STAGE,
     Library,
-    Row,
+    LoopRow,
     Uncompiled,
     table_of,
     words,
@@ -113,7 +113,7 @@ class Machine:
     # ----------------------------------------------------------------------------------------------------- compilation
     def _compile(self, instructions: Sequence[Instruction | Group]) -> None:
         block: list[Call] = []
-        rows: list[Row] = []
+        rows: list[LoopRow] = []
         cost, keeps_gil = 0, True
         for instruction in instructions:
             if isinstance(instruction, Group):
@@ -150,7 +150,7 @@ class Machine:
         if block:
             self.blocks.append(block)
 
-    def _rows(self, instruction: Instruction) -> list[Row] | None:
+    def _rows(self, instruction: Instruction) -> list[LoopRow] | None:
         if self._library is None:
             return None
         for view in (*instruction.inputs, instruction.output):
@@ -161,7 +161,7 @@ class Machine:
         except Uncompiled:
             return None
 
-    def _close_rows(self, rows: list[Row], block: list[Call], keeps_gil: bool) -> None:
+    def _close_rows(self, rows: list[LoopRow], block: list[Call], keeps_gil: bool) -> None:
         """Turns the rows so far into one call; a short one keeps the GIL."""
         if not rows:
             return
@@ -170,7 +170,7 @@ class Machine:
         block.append((_checked, (run, *self._table(rows))))
         rows.clear()
 
-    def _table(self, rows: Sequence[Row]) -> tuple[int, int]:
+    def _table(self, rows: Sequence[LoopRow]) -> tuple[int, int]:
         """A table of rows: its address and length."""
         lines: list[tuple[int, ...]] = []
         patches: list[tuple[int, int, int, int]] = []

@@ -149,7 +149,7 @@ class _Take(ctypes.Structure):
     )
 
 
-class Row(NamedTuple):
+class LoopRow(NamedTuple):
     """One loop over memory.
 
     Attributes:
@@ -204,7 +204,7 @@ class Library:
         self._loops: dict[Any, tuple[int, int, int, Any]] = {}
 
     # ------------------------------------------------------------------------------------------------------------ rows
-    def rows(self, instruction: Instruction) -> list[Row]:
+    def rows(self, instruction: Instruction) -> list[LoopRow]:
         """The rows that do an instruction. Copies of one instruction differ in their operands alone.
 
         Raises:
@@ -226,7 +226,7 @@ class Library:
                 origin.rows = places
         return rows
 
-    def _rows(self, instruction: Instruction) -> list[Row]:
+    def _rows(self, instruction: Instruction) -> list[LoopRow]:
         kind, views = instruction.kind, (*instruction.inputs, instruction.output)
         if kind is CHECK:
             return self._check(instruction.inputs)
@@ -249,9 +249,9 @@ class Library:
         if kind is TREE:
             length, most = instruction.extra
             symbol = self.symbol(f"tree_{_CODES[output.layout.dtype.char]}")
-            return [Row(symbol, length, 0, ((views[0], 0), (output, 0)), 1, (most,), None)]
+            return [LoopRow(symbol, length, 0, ((views[0], 0), (output, 0)), 1, (most,), None)]
         if kind is FILL:
-            return [Row(self.symbol("fill"), 0, 0, ((output, 0),), output.layout.size, (1,), None)]
+            return [LoopRow(self.symbol("fill"), 0, 0, ((output, 0),), output.layout.size, (1,), None)]
         if kind is REDUCE:
             return self._reduction(instruction)
         if kind is MATMUL:
@@ -259,14 +259,14 @@ class Library:
         if kind is TAKE:
             take = _Take(*instruction.extra, views[1].layout.itemsize)
             operands = tuple([(view, 0) for view in views])
-            return [Row(self.symbol("take"), ctypes.addressof(take), 0, operands, 1, (0, 0, 0), take)]
+            return [LoopRow(self.symbol("take"), ctypes.addressof(take), 0, operands, 1, (0, 0, 0), take)]
         if kind is KERNEL:
             kernel: Any = instruction.function
             operands = tuple([(view, 0) for view in views])
-            return [Row(kernel.function, kernel.context, 0, operands, 1, (0,) * len(views), kernel)]
+            return [LoopRow(kernel.function, kernel.context, 0, operands, 1, (0,) * len(views), kernel)]
         raise Uncompiled
 
-    def _check(self, views: tuple[View, ...]) -> list[Row]:
+    def _check(self, views: tuple[View, ...]) -> list[LoopRow]:
         (view,) = views
         if not view.layout.size:
             return []
@@ -275,7 +275,7 @@ class Library:
         shape, strides, starts = loops_over([view.layout])
         return [_nested(self, (self.symbol("all_true"), 0, 0, None), views, shape, strides, starts)]
 
-    def _moved(self, kind: str, views: tuple[View, ...]) -> Row:
+    def _moved(self, kind: str, views: tuple[View, ...]) -> LoopRow:
         layouts = [view.layout for view in views]
         if any(layout.shape != layouts[-1].shape for layout in layouts):
             layouts = [np.broadcast_to(layout, layouts[-1].shape) for layout in layouts]
@@ -289,7 +289,7 @@ class Library:
             loop = self.symbol(f"cast_{_CODES.get(source.char)}_{_CODES.get(target.char)}"), 0, 0, None
         return _nested(self, loop, views, shape, strides, starts)
 
-    def _reduction(self, instruction: Instruction) -> list[Row]:
+    def _reduction(self, instruction: Instruction) -> list[LoopRow]:
         (source,), output, ufunc = instruction.inputs, instruction.output, instruction.function
         axes, _ = instruction.extra
         x, y = source.layout, output.layout
@@ -313,7 +313,7 @@ class Library:
         views = (output, source, output)
         return [start, _nested(self, loop, views, shape, [into, over, into], [a, b, a])]
 
-    def _product(self, views: tuple[View, ...]) -> Row:
+    def _product(self, views: tuple[View, ...]) -> LoopRow:
         a, b, y = [view.layout for view in views]
         lead = y.shape[:-2]
         if len(lead) > 1 or 0 in (*a.shape, *b.shape):
@@ -328,7 +328,7 @@ class Library:
             (_WORD * 9)(*[steps[0] if lead else 0 for steps in strides], *[n for steps in strides for n in steps[-2:]]),
         )
         operands = tuple([(view, 0) for view in views])
-        return Row(self.symbol("product"), ctypes.addressof(product), 0, operands, 1, (0, 0, 0), (product, loop[3]))
+        return LoopRow(self.symbol("product"), ctypes.addressof(product), 0, operands, 1, (0, 0, 0), (product, loop[3]))
 
     # ----------------------------------------------------------------------------------------------------------- loops
     def symbol(self, name: str) -> int:
@@ -372,7 +372,7 @@ def _nested(
     shape: tuple[int, ...],
     strides: list[tuple[int, ...]],
     starts: list[int],
-) -> Row:
+) -> LoopRow:
     function, context, auxiliary, owned = loop
     if len(shape) > 1:
         if len(shape) - 1 > _DEPTH:
@@ -384,7 +384,7 @@ def _nested(
                 nest.strides[k][j] = steps[k]
         function, context, auxiliary, owned = library.symbol("nest"), ctypes.addressof(nest), 0, (nest, owned)
     operands = tuple(zip(views, starts, strict=True))
-    return Row(function, context, auxiliary, operands, shape[-1], tuple([steps[-1] for steps in strides]), owned)
+    return LoopRow(function, context, auxiliary, operands, shape[-1], tuple([steps[-1] for steps in strides]), owned)
 
 
 def loops_over(
@@ -483,7 +483,7 @@ def _begins(library: Library) -> bool:
 _NONE: Final = (0, 0, 0, 0)
 
 
-def words(row: Row, data: list[int]) -> tuple[int, ...]:
+def words(row: LoopRow, data: list[int]) -> tuple[int, ...]:
     """A row as it lies in a table: its fields are as wide as an integer each."""
     head = row.function, row.context, row.auxiliary, *data, *_NONE[len(data) :]
     return (*head, row.n, *row.strides, *_NONE[len(row.strides) :])
@@ -494,7 +494,7 @@ def table_of(rows: list[tuple[int, ...]]) -> Any:
     return np.array(rows, np.int64).reshape(-1).view(ROW)
 
 
-def fill(table: Any, number: int, row: Row, data: list[int]) -> None:
+def fill(table: Any, number: int, row: LoopRow, data: list[int]) -> None:
     """Writes one row into a table."""
     table[number : number + 1] = table_of([words(row, data)])
 

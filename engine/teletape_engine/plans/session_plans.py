@@ -12,7 +12,7 @@ from teletape_engine.recording.memory import Memory
 MOST_BYTES: Final = 1 << 28  #: Of the plans of a session, with the arenas that wait for the next calls.
 
 
-class Remembered(Protocol):
+class RememberedPlan(Protocol):
     """A plan of a function or of a loop.
 
     Attributes:
@@ -59,14 +59,14 @@ class SessionPlans:
         """Bytes of all: their instructions and arenas."""
         return sum([nbytes_of(plan) for plan in tuple(self._holders)])
 
-    def add(self, plan: Remembered, holder: Holder) -> None:
+    def add(self, plan: RememberedPlan, holder: Holder) -> None:
         """Notes a new plan of a function, and forgets others if they take too much."""
         with self._lock:
             self._holders[plan] = weakref.ref(holder)
             self._bound += nbytes_of(plan)
         self.trim(plan)
 
-    def trim(self, plan: Remembered, more: int = 0) -> None:
+    def trim(self, plan: RememberedPlan, more: int = 0) -> None:
         """Forgets plans, the least used first, until they take no more than `MOST_BYTES`.
 
         Args:
@@ -88,6 +88,6 @@ class SessionPlans:
             self._bound = MOST_BYTES + excess
 
 
-def nbytes_of(plan: Remembered) -> int:
+def nbytes_of(plan: RememberedPlan) -> int:
     """Bytes of a plan, with its arenas."""
     return plan.nbytes + object_bytes.INSTRUCTION * len(plan.instructions)

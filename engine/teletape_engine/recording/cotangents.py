@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from teletape_engine.catalogue.binding import Plan
+from teletape_engine.catalogue.binding import CallPlan
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient, densify
@@ -21,7 +21,7 @@ from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
 
 #: From the plan of a call to the rules that run in its place.
-RulesOf: TypeAlias = Callable[[Plan], Sequence[tuple[int, BoundRule]]]
+RulesOf: TypeAlias = Callable[[CallPlan], Sequence[tuple[int, BoundRule]]]
 Ct: TypeAlias = Any  # an array, an Operand, SparseGradient of either, or a GradientKind
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from teletape_engine.catalogue.binding import Call, Plan
+from teletape_engine.catalogue.binding import CallPlan, TapeCall
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Recorded, Uid, Unrecorded, Variable, new_uid
 from teletape_engine.spec import Spec
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from teletape_engine.recording.recorder import Recorder
 
 
-class CustomCall(Call):
+class CustomTapeCall(TapeCall):
     """A custom call on a tape. Its node's first residual computes the gradient, if that is in this process.
 
     Attributes:
@@ -34,7 +34,7 @@ class CustomCall(Call):
         self.outputs, self.tag, self.label = tuple(outputs), tag, label
 
 
-class CustomOutput(Call):
+class CustomOutput(TapeCall):
     """One output of a custom call of several.
 
     Attributes:
@@ -112,8 +112,8 @@ def record_custom(
     following = [tape for tape in tapes if not tape.tracked.keys().isdisjoint(uids)]
     if not following or not outputs:
         return False
-    call = CustomCall([value.spec for value in inputs], [value.spec for value in outputs], tag, label)
-    plan, residuals = Plan.without_rules(call), tuple(gradient)
+    call = CustomTapeCall([value.spec for value in inputs], [value.spec for value in outputs], tag, label)
+    plan, residuals = CallPlan.without_rules(call), tuple(gradient)
     if len(outputs) == 1:
         nodes: list[NodeTuple] = [(plan, uids, outputs[0].uid, residuals, where)]
     else:
@@ -121,7 +121,7 @@ def record_custom(
         nodes = [(plan, uids, group, residuals, where)]
         for i, value in enumerate(outputs):
             output = CustomOutput(value.spec, i, len(outputs))
-            nodes.append((Plan.without_rules(output), (group,), value.uid, (), where))
+            nodes.append((CallPlan.without_rules(output), (group,), value.uid, (), where))
     for tape in following:
         for node in nodes:
             tape.note(*node)

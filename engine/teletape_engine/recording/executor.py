@@ -11,7 +11,7 @@ import numpy as np
 from teletape_engine.arrays import Backend, checks, runs_already
 from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.binding import Bound, Call
+from teletape_engine.catalogue.binding import Bound, TapeCall
 from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, TeletapeError
@@ -248,7 +248,7 @@ class Executor(Recorder):
         self._monitor.check_cancelled()
         self.memory.look(len(self.context.tapes))
 
-    def admit_work(self, call: Call, times: int = 1) -> None:
+    def admit_work(self, call: TapeCall, times: int = 1) -> None:
         """As `Monitor.admit_work`."""
         self._monitor.admit_work(call, times)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from teletape_engine.catalogue.binding import Call
+from teletape_engine.catalogue.binding import TapeCall
 from teletape_engine.catalogue.op import Work
 from teletape_engine.errors import CancelledError, DeadlineExceededError, ResourceExhaustedError
 
@@ -96,7 +96,7 @@ class Monitor:
         self._progress(self.done, self._total, *((taken, iterations) if of == self.done else ()))
         self.check_cancelled()
 
-    def admit_work(self, call: Call, times: int = 1) -> None:
+    def admit_work(self, call: TapeCall, times: int = 1) -> None:
         """Reports progress; raises if the batch is to stop, or too little time is left for `times` of a long call.
 
         Raises:

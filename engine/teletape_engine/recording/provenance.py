@@ -16,7 +16,7 @@ from zlib import crc32
 
 import numpy as np
 
-from teletape_engine.catalogue.binding import Call
+from teletape_engine.catalogue.binding import TapeCall
 from teletape_engine.recording.values import Uid, new_uid
 
 LENGTH: Final = 8192  #: Records of a log: 2 MB at the most.
@@ -42,7 +42,7 @@ class Event(enum.Enum):
 
 #: One record: an op's bound call or an event, uids of the inputs (None: a number), the result's, the call site. A
 #: `PlannedCall` or `PlannedLoop` has neither inputs nor a call site: `entries` gives the records that it replaces.
-Record: TypeAlias = tuple["Call | Event | PlannedCall | PlannedLoop", tuple[Uid | None, ...], Uid, Any]
+Record: TypeAlias = tuple["TapeCall | Event | PlannedCall | PlannedLoop", tuple[Uid | None, ...], Uid, Any]
 
 
 class Records(deque[Record]):
@@ -302,7 +302,7 @@ class PlannedLoop(NamedTuple):
     variables: tuple[tuple[Uid, str | None] | None, ...]
     new: tuple[Uid | None, ...]
     iterations: int
-    elements: tuple[tuple[int, Uid, Call], ...]
+    elements: tuple[tuple[int, Uid, TapeCall], ...]
 
     def records(self, at: Uid) -> list[Record]:
         """The records of the latest iterations, which came before the uid `at`."""

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeAlias
 import numpy as np
 
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
-from teletape_engine.catalogue.binding import Bound, Call, bind
+from teletape_engine.catalogue.binding import Bound, TapeCall, bind
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Op
 from teletape_engine.catalogue.operand import Operand, Runtime
@@ -156,7 +156,7 @@ class Recorder(Runtime):
     def check_cancelled(self) -> None:
         """Some steps of a function are done; CancelledError if it is not to go on."""
 
-    def admit_work(self, call: Call, times: int = 1) -> None:
+    def admit_work(self, call: TapeCall, times: int = 1) -> None:
         """A call that takes long is about to run, once or several times; see `Monitor.admit_work`."""
 
     def expect(self, iterations: int) -> None:

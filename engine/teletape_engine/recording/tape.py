@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from teletape_engine.catalogue.binding import Bound, Call, Plan
+from teletape_engine.catalogue.binding import Bound, CallPlan, TapeCall
 from teletape_engine.recording.provenance import Records
 from teletape_engine.recording.values import Trackable, Uid, Variable, new_uid
 
 #: A node as a tape has it. A plain tuple: one is made for every op of every tape, and a class costs four times as much.
-NodeTuple: TypeAlias = tuple[Plan, tuple[Uid | None, ...], Uid, tuple[Any, ...], Any]
+NodeTuple: TypeAlias = tuple[CallPlan, tuple[Uid | None, ...], Uid, tuple[Any, ...], Any]
 
 
 class Node(NamedTuple):
@@ -31,7 +31,7 @@ class Node(NamedTuple):
         where: The call site.
     """
 
-    plan: Plan
+    plan: CallPlan
     inputs: tuple[Uid | None, ...]
     output: Uid
     residuals: tuple[Any, ...]
@@ -95,7 +95,7 @@ class Tape:
         self.name: Any = None
         self.turns: list[tuple[str, Uid]] = []
         self.logs: list[Records] = []
-        self.declined: set[tuple[Call, int]] = set()
+        self.declined: set[tuple[TapeCall, int]] = set()
         self.clear()
 
     def clear(self) -> None:
@@ -146,7 +146,7 @@ class Tape:
         return map(Node._make, self.nodes)
 
     def note(
-        self, plan: Plan, inputs: tuple[Uid | None, ...], output: Uid, residuals: tuple[Any, ...], where: Any
+        self, plan: CallPlan, inputs: tuple[Uid | None, ...], output: Uid, residuals: tuple[Any, ...], where: Any
     ) -> None:
         """Notes a call, and tracks its result from now on. `Executor.apply` has the same lines, for speed."""
         self.nodes.append((plan, inputs, output, residuals, where))

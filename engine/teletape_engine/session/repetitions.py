@@ -33,7 +33,7 @@ from teletape_engine.session.clients import FIRST_CLIENT_ID
 from teletape_engine.session.handlers.values import fetched, note_fetch
 from teletape_engine.session.state import MAIN, State
 from teletape_engine.session.step_needs import Needs, needs_of
-from teletape_engine.session.step_plan import ATTEMPTS, Build, Step, StepPlan, Taken
+from teletape_engine.session.step_plan import ATTEMPTS, Build, KnownStep, StepPlan, Taken
 from teletape_engine.spec import DType, Spec, native
 
 _MOST_STRUCTURES: Final = 128  #: Structures that a session remembers.
@@ -67,7 +67,7 @@ class Repetitions:
     def __init__(self, state: State) -> None:
         self._state = state
         self._sketches: dict[int, _Sketch] = {}
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, KnownStep] = {}
         self._refused: dict[int, None] = {}  # hashes of the texts of structures that never run as plans
         state.repetitions = self
 
@@ -114,7 +114,7 @@ class Repetitions:
             sketch.left += 1
         return answer
 
-    def _step(self, text: str, structure: Callable[[], Structure]) -> Step | None:
+    def _step(self, text: str, structure: Callable[[], Structure]) -> KnownStep | None:
         """What is known of the structure with a text; None: it never runs as a plan."""
         step = self._steps.get(text)
         if step is None and hash(text) not in self._refused:
@@ -123,11 +123,11 @@ class Repetitions:
             if needs is None:
                 keep(self._refused, hash(text), None, _MOST_SKETCHES)
             else:
-                step = Step(whole, needs, object_bytes.STEP * len(whole.commands) + getsizeof(text))
+                step = KnownStep(whole, needs, object_bytes.STEP * len(whole.commands) + getsizeof(text))
                 keep(self._steps, text, step, _MOST_STRUCTURES)
         return step
 
-    def _run(self, step: Step, contents: Contents, cancelled: Callable[[], bool]) -> Answer | None:
+    def _run(self, step: KnownStep, contents: Contents, cancelled: Callable[[], bool]) -> Answer | None:
         needs = step.needs
         taken = self._taken(needs, contents)
         if taken is None:
@@ -177,7 +177,7 @@ class Repetitions:
             return None
         return taken
 
-    def _key(self, step: Step, contents: Contents, taken: Taken, tensors: Sequence[Value]) -> Any:
+    def _key(self, step: KnownStep, contents: Contents, taken: Taken, tensors: Sequence[Value]) -> Any:
         """What a plan depends on. Numbers that have changed since the batch before are free from now on."""
         numbers = contents.numbers
         before = step.numbers
@@ -206,7 +206,7 @@ class Repetitions:
 
     # -------------------------------------------------------------------------------------------------------- planned
     def _planned(
-        self, step: Step, prepared: StepPlan, contents: Contents, taken: Taken, tensors: list[Value], key: Any
+        self, step: KnownStep, prepared: StepPlan, contents: Contents, taken: Taken, tensors: list[Value], key: Any
     ) -> Answer | None:
         state, needs, executor, plan = self._state, step.needs, taken.executor, prepared.plan
         ids, created = contents.taken, contents.created

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.catalogue.binding import Bound, Call, Plan
+from teletape_engine.catalogue.binding import Bound, CallPlan, TapeCall
 from teletape_engine.catalogue.rule import BoundRule
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Contents
@@ -203,7 +203,7 @@ class StepLowering(Lowering):
             self.tracers[value.uid] = Namespace(self.instructions).full(spec.shape, number, spec.dtype)
         return value
 
-    def admit_work(self, call: Call, times: int = 1) -> None:
+    def admit_work(self, call: TapeCall, times: int = 1) -> None:
         """Long work is admitted again before each run of the plan."""
         super().admit_work(call, times)
         self.long_calls += [call] * times  # type: ignore[list-item]  # a node with rules has a Bound
@@ -252,7 +252,7 @@ class StepLowering(Lowering):
         except Exception as error:  # the pass goes on without a plan
             self.obstacle = f"a rule: {type(error).__name__}: {error}"
 
-    def rule(self, plan: Plan, i: int, rule: BoundRule) -> _Rule:
+    def rule(self, plan: CallPlan, i: int, rule: BoundRule) -> _Rule:
         """The rule of an input of a call as what can be lowered."""
         known = self._rules.get((id(plan), i))
         if known is None:
@@ -271,7 +271,7 @@ class _Rule(Bound):
 
     __slots__ = ("origin",)
 
-    def __init__(self, plan: Plan | None, forward: Callable[..., Any], name: str) -> None:
+    def __init__(self, plan: CallPlan | None, forward: Callable[..., Any], name: str) -> None:
         self.origin, self.forward, self.name = plan, forward, name
         self.lowered = {}
         self.op = _NO_OP  # type: ignore[assignment]  # only its `views` is read
@@ -312,10 +312,10 @@ class _Cotangents(Arrays):
             self._lowering.noted(rule, (a, b), result)
         return result
 
-    def _noted_rules(self, plan: Plan) -> Sequence[tuple[int, BoundRule]]:
+    def _noted_rules(self, plan: CallPlan) -> Sequence[tuple[int, BoundRule]]:
         return [(i, partial(self._run, plan, i, rule)) for i, rule in plan.rules]
 
-    def _run(self, plan: Plan, i: int, rule: BoundRule, ct: Ct, residuals: tuple[Any, ...]) -> Ct:
+    def _run(self, plan: CallPlan, i: int, rule: BoundRule, ct: Ct, residuals: tuple[Any, ...]) -> Ct:
         result = rule(ct, super().open(residuals))
         lowering = self._lowering
         lowering.noted(lowering.rule(plan, i, rule), (ct, *residuals), result)

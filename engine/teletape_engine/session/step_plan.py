@@ -31,7 +31,7 @@ _MOST_STEP_PLANS: Final = 8  #: Plans of one structure, by specs and numbers.
 ATTEMPTS: Final = 8  #: So often something is tried that may fail.
 
 
-class Step:
+class KnownStep:
     """What is known of a structure.
 
     Attributes:
@@ -130,7 +130,7 @@ class Build:
         key: What the plan depends on.
     """
 
-    def __init__(self, state: State, step: Step, contents: Contents, taken: Taken, key: Any) -> None:
+    def __init__(self, state: State, step: KnownStep, contents: Contents, taken: Taken, key: Any) -> None:
         self._state, self._step, self._taken, self._key = state, step, taken, key
         # Each place has an object of its own.
         self._contents = contents._replace(

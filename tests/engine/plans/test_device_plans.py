@@ -17,7 +17,7 @@ from teletape_engine.errors import CancelledError, InvalidArgumentError, Teletap
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans.cache import Plans
 from teletape_engine.plans.gpu.launches import Launch
-from teletape_engine.plans.gpu.machine import Segment
+from teletape_engine.plans.gpu.machine import CallSegment
 from teletape_engine.plans.gpu.plan import DevicePlan
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.recording.executor import Executor
@@ -299,7 +299,7 @@ def test_what_cannot_be_captured_is_called_one_by_one(device):
     done = []
     xp = substitute.modules()["cupy"]
     array = xp.asarray(X)
-    segment = Segment(xp, [lambda: done.append(array.copy()), lambda: done.append(float(array[0, 0]))])
+    segment = CallSegment(xp, [lambda: done.append(array.copy()), lambda: done.append(float(array[0, 0]))])
     for _ in range(3):
         segment.run()
     assert segment.graph is None

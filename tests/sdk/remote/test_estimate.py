@@ -12,10 +12,10 @@ from loopback import Loopback
 import teletape as tf
 from teletape.core.sessions.current import use
 from teletape.core.sessions.local import LocalSession
-from teletape_engine.catalogue.op import Kernel
+from teletape_engine.catalogue.op import WorkKind
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.derivatives.reports import estimate as estimates
-from teletape_engine.derivatives.reports.estimate import Estimate
+from teletape_engine.derivatives.reports.estimate import CostEstimate
 from teletape_engine.derivatives.reports.speed import Speed
 
 
@@ -94,7 +94,7 @@ def test_rows_of_slices_are_followed_to_the_second_order() -> None:
 def test_a_jacobian_under_an_outer_tape_goes_in_chunks_too() -> None:
     x = tf.Variable(np.linspace(0.1, 1.0, 50))
 
-    def second(max_bytes: int | None) -> tuple[Estimate, np.ndarray]:
+    def second(max_bytes: int | None) -> tuple[CostEstimate, np.ndarray]:
         with tf.GradientTape() as outer:
             with tf.GradientTape() as inner:
                 y = tf.sin(x) * tf.reduce_sum(x)
@@ -171,8 +171,8 @@ def test_seconds_are_of_products_of_results_and_of_calls() -> None:
         y = x @ w
     query = GradientQuery(tape._tape, [y.operand()], [x.recorded, w.recorded])
     instant = 1e30
-    every = dict.fromkeys(Kernel, instant)
-    products = estimates.estimate(query, speed=Speed(every | {Kernel.PRODUCTS: 1.0}, instant, instant))
+    every = dict.fromkeys(WorkKind, instant)
+    products = estimates.estimate(query, speed=Speed(every | {WorkKind.PRODUCTS: 1.0}, instant, instant))
     results = estimates.estimate(query, speed=Speed(every, 1.0, instant))
     calls = estimates.estimate(query, speed=Speed(every, instant, 1.0))
     assert products.seconds == pytest.approx(2 * 30 * 20 * 5)
@@ -223,8 +223,8 @@ def test_a_server_counts_what_this_process_counts(remote: Loopback) -> None:
 
 
 def test_facts_and_text() -> None:
-    estimate = Estimate("jacobian", 30, 2, 10, 6000, 100, 400, 900, 0, 0.00123)
-    assert Estimate.from_facts(estimate.facts()) == estimate
+    estimate = CostEstimate("jacobian", 30, 2, 10, 6000, 100, 400, 900, 0, 0.00123)
+    assert CostEstimate.from_facts(estimate.facts()) == estimate
     assert str(estimate) == "jacobian: 2 passes of 10 ops in all, 6,000 multiply-adds, 900 bytes, about 0.0012 s"
     assert str(replace(estimate, passes=1, seconds=None)).endswith(
         "1 pass of 10 ops in all, 6,000 multiply-adds, 900 bytes"

@@ -32,7 +32,7 @@ from teletape.core.tensors import nest
 from teletape.core.tensors.indexed_slices import wrap
 from teletape_engine.derivatives import jacobian
 from teletape_engine.derivatives.query import GradientQuery
-from teletape_engine.derivatives.reports.estimate import Estimate
+from teletape_engine.derivatives.reports.estimate import CostEstimate
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.tape import Tape
 
@@ -123,7 +123,7 @@ class Jacobians:
     @reports
     def estimate(
         self, target: Any, sources: Any, question: str = "gradient", *, max_bytes: int | None = None
-    ) -> Estimate:
+    ) -> CostEstimate:
         """Estimates the cost of a derivative without computing it: bytes, ops, seconds. Teletape's own.
 
         The backward passes run on shapes, without values; through a server that is one request. The tape is not used
@@ -136,7 +136,7 @@ class Jacobians:
             max_bytes: As for `jacobian`.
 
         Returns:
-            An `Estimate`; its `seconds` are None inside a traced function, and on a GPU.
+            A `CostEstimate`; its `seconds` are None inside a traced function, and on a GPU.
 
         Raises:
             RuntimeError: As for `gradient`.

@@ -17,7 +17,7 @@ from teletape_engine.derivatives.walks import has_stops
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.functions.batched import check_vectorizes, over_rows, over_values
 from teletape_engine.recording.cotangents import Presence
-from teletape_engine.recording.custom import CustomCall, FunctionGradient
+from teletape_engine.recording.custom import CustomTapeCall, FunctionGradient
 from teletape_engine.recording.values import Literal
 
 
@@ -73,14 +73,14 @@ class TracedGradients:
         return self._traced.get(id(stop.bound))
 
     def _trace(self, stop: Stop) -> InputCotangents:
-        if not isinstance(stop.bound, CustomCall):
+        if not isinstance(stop.bound, CustomTapeCall):
             raise NotBatchable(f"the gradient registered for op type {stop.bound.op_type!r} runs op by op")
         traced = self._traced.get(id(stop.bound))
         if traced is None:
             traced = self._traced[id(stop.bound)] = self._traced_gradient(stop, stop.bound)
         return [GradientKind.DENSE if present else None for present in traced[0].has_gradient]
 
-    def _traced_gradient(self, stop: Stop, bound: CustomCall) -> tuple[FunctionGradient, list[Any]]:
+    def _traced_gradient(self, stop: Stop, bound: CustomTapeCall) -> tuple[FunctionGradient, list[Any]]:
         name = stop.label
         try:
             traced, has_gradient = trace_gradient(stop.residuals[0].function, bound.outputs, bound.specs)

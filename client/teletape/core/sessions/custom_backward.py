@@ -14,7 +14,7 @@ from teletape_engine import commands
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
 from teletape_engine.derivatives.query import GradientQuery, InputCotangents, Stop
-from teletape_engine.recording.custom import CustomCall
+from teletape_engine.recording.custom import CustomTapeCall
 from teletape_engine.recording.values import Literal, Recorded, kind_of
 
 
@@ -38,7 +38,7 @@ def run(
     gradients: list[Recorded | None] = []
     try:
         while current is not None:
-            tag = current.bound.tag if isinstance(current.bound, CustomCall) else None
+            tag = current.bound.tag if isinstance(current.bound, CustomTapeCall) else None
             op_values = () if tag is not None else _new_ids(recorder, current.residuals)
             recorder.emit(commands.BackwardCotangents(name.id, _new_ids(recorder, current.cts), tag, op_values))
             cotangents = query.declarations.gradient_at(current)

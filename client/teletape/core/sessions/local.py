@@ -17,7 +17,7 @@ from teletape_engine.commands import Command
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.derivatives.reports.check_report import Report
-from teletape_engine.derivatives.reports.estimate import Estimate, estimate
+from teletape_engine.derivatives.reports.estimate import CostEstimate, estimate
 from teletape_engine.derivatives.reports.speed import measured
 from teletape_engine.derivatives.reports.statistics import Statistics, statistics_of_recorded
 from teletape_engine.diagram.facts import Size
@@ -163,7 +163,7 @@ class LocalSession(Session):
     def gradient_statistics(self, query: GradientQuery) -> list[Statistics | None]:
         return statistics_of_recorded(self.recorder().backend, self.gradient(query))
 
-    def estimate(self, query: GradientQuery, question: str) -> Estimate:
+    def estimate(self, query: GradientQuery, question: str) -> CostEstimate:
         on_cpu = self.recorder().backend.xp is np  # there is no measured speed of a GPU
         return estimate(query, question, measured(time.perf_counter) if on_cpu else None)
 

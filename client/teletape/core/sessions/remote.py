@@ -44,7 +44,7 @@ from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient_pass
 from teletape_engine.derivatives.query import GradientFunction, GradientQuery, InputCotangents
 from teletape_engine.derivatives.reports.check_report import Report
-from teletape_engine.derivatives.reports.estimate import Estimate
+from teletape_engine.derivatives.reports.estimate import CostEstimate
 from teletape_engine.derivatives.reports.statistics import Statistics, statistics
 from teletape_engine.derivatives.walks import has_stops
 from teletape_engine.errors import DeadlineExceededError, TapeStateError
@@ -310,10 +310,10 @@ class RemoteSession(Session):
         facts = self._facts(commands.GradientStatistics(tape, targets, sources, cotangents))["statistics"]
         return [None if entry["kind"] == "none" else Statistics.from_facts(entry) for entry in facts]
 
-    def estimate(self, query: GradientQuery, question: str) -> Estimate:
+    def estimate(self, query: GradientQuery, question: str) -> CostEstimate:
         tape, targets, sources, _, _, _ = query_fields(query)
         command = commands.Estimate(tape, targets, sources, question, query.max_bytes, query.chunk_size)
-        return Estimate.from_facts(self._facts(command))
+        return CostEstimate.from_facts(self._facts(command))
 
     def _statistics_here(self, gradient: Any) -> Statistics | None:
         """Returns the statistics of a gradient whose elements are fetched."""

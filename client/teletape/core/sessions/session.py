@@ -31,7 +31,7 @@ from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, GradientQuery, InputCotangents
 from teletape_engine.derivatives.reports.check_report import Report
-from teletape_engine.derivatives.reports.estimate import Estimate, estimate
+from teletape_engine.derivatives.reports.estimate import CostEstimate, estimate
 from teletape_engine.derivatives.reports.statistics import Statistics
 from teletape_engine.derivatives.sparsity.sparse import SparseMatrix
 from teletape_engine.diagram.facts import Size, diagram
@@ -355,7 +355,7 @@ class Session(ABC):
         """See `teletape_engine.derivatives.reports.statistics`; None for a gradient that does not exist."""
         raise UnimplementedError("gradient_statistics: a tape inside a traced function has no values")
 
-    def estimate(self, query: GradientQuery, question: str) -> Estimate:
+    def estimate(self, query: GradientQuery, question: str) -> CostEstimate:
         """See `teletape_engine.derivatives.reports.estimate`; without seconds if the host is not known."""
         return estimate(query, question)
 

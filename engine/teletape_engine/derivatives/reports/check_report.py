@@ -12,7 +12,7 @@ from teletape_engine.derivatives.reports.json_numbers import as_json, from_json
 
 
 @dataclass(frozen=True)
-class Entry:
+class CheckedElement:
     """One element of a gradient, both ways.
 
     Attributes:
@@ -74,7 +74,7 @@ class Entry:
         }
 
     @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> Entry:
+    def from_facts(cls, facts: Mapping[str, Any]) -> CheckedElement:
         """The entry that gave these facts."""
         automatic, sides = facts["automatic"], facts["sides"]
         return cls(
@@ -104,7 +104,7 @@ class Report:
     checked: int
     entries: int
     seed: int
-    worst: Entry | None
+    worst: CheckedElement | None
 
     @property
     def agrees(self) -> bool:
@@ -138,4 +138,4 @@ class Report:
         """The report that gave these facts."""
         worst = facts["worst"]
         fields = {name: facts[name] for name in ("dtype", "checked", "entries", "seed")}
-        return cls(**fields, worst=None if worst is None else Entry.from_facts(worst))
+        return cls(**fields, worst=None if worst is None else CheckedElement.from_facts(worst))

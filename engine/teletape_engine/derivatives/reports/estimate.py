@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from teletape_engine.catalogue.binding import bind, work_of
-from teletape_engine.catalogue.op import Kernel, Op
+from teletape_engine.catalogue.op import Op, WorkKind
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.slices import densify
 from teletape_engine.derivatives.backward import backward_pass
@@ -26,7 +26,7 @@ QUESTIONS: Final = ("gradient", "jacobian", "batch_jacobian", "hessian", "hvp") 
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """What a derivative would take.
 
     Attributes:
@@ -59,7 +59,7 @@ class Estimate:
         return asdict(self)
 
     @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> Estimate:
+    def from_facts(cls, facts: Mapping[str, Any]) -> CostEstimate:
         """The estimate that gave these facts."""
         return cls(**{name: facts[name] for name in cls.__dataclass_fields__})
 
@@ -72,7 +72,7 @@ class Estimate:
         return ", ".join(parts + ([] if self.seconds is None else [f"about {self.seconds:.2g} s"]))
 
 
-def estimate(query: GradientQuery, question: str = "gradient", speed: Speed | None = None) -> Estimate:
+def estimate(query: GradientQuery, question: str = "gradient", speed: Speed | None = None) -> CostEstimate:
     """What the answer to a question would take. Nothing is computed, and the tape stays as it is.
 
     Args:
@@ -97,15 +97,15 @@ def estimate(query: GradientQuery, question: str = "gradient", speed: Speed | No
         cost, _ = _first_order(_Counter(), query, question)
     seconds = None
     if speed is not None:
-        heavy = sum(cost.work[kernel] / speed.operations[kernel] for kernel in (Kernel.PRODUCTS, Kernel.LOOPS))
+        heavy = sum(cost.work[kernel] / speed.operations[kernel] for kernel in (WorkKind.PRODUCTS, WorkKind.LOOPS))
         seconds = heavy + cost.written / speed.elements + cost.ops / speed.calls
-    return Estimate(
+    return CostEstimate(
         question,
         cost.rows,
         cost.passes,
         cost.ops,
-        cost.work[Kernel.PRODUCTS] + cost.work[Kernel.LOOPS],
-        cost.work[Kernel.ELEMENTS],
+        cost.work[WorkKind.PRODUCTS] + cost.work[WorkKind.LOOPS],
+        cost.work[WorkKind.ELEMENTS],
         cost.answer_bytes,
         cost.peak_bytes,
         cost.functions,
@@ -115,12 +115,12 @@ def estimate(query: GradientQuery, question: str = "gradient", speed: Speed | No
 
 @dataclass
 class _Cost:
-    """What passes take, as in `Estimate`; `work` is what they compute, by kernel; `written` all elements of results."""
+    """What passes take, as in `CostEstimate`; `work`: what they compute, by kind; `written`: all results' elements."""
 
     rows: int = 0
     passes: int = 0
     ops: int = 0
-    work: dict[Kernel, int] = field(default_factory=lambda: dict.fromkeys(Kernel, 0))
+    work: dict[WorkKind, int] = field(default_factory=lambda: dict.fromkeys(WorkKind, 0))
     written: int = 0
     answer_bytes: int = 0
     peak_bytes: int = 0
@@ -235,7 +235,7 @@ class _Counter(Runtime):
     def __init__(self, tape: Tape | None = None) -> None:
         self._tapes = () if tape is None else (tape,)
         self.ops = self.written = self.live = self.peak = 0
-        self.work = dict.fromkeys(Kernel, 0)
+        self.work = dict.fromkeys(WorkKind, 0)
 
     def value(self, spec: Spec) -> Operand:
         """A new value."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Kernel
+from teletape_engine.catalogue.op import WorkKind
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.recording.executor import Executor
@@ -31,7 +31,7 @@ class Speed(NamedTuple):
         calls: Of ops on a few elements in a backward pass.
     """
 
-    operations: Mapping[Kernel, float]
+    operations: Mapping[WorkKind, float]
     elements: float
     calls: float
 
@@ -47,7 +47,7 @@ def _per_second(clock: Callable[[], float], run: Callable[[], Any], count: int) 
 
 
 @functools.cache
-def operations(clock: Callable[[], float]) -> Mapping[Kernel, float]:
+def operations(clock: Callable[[], float]) -> Mapping[WorkKind, float]:
     """The operations of a second, by a clock that returns seconds: the most that it can be, on arrays in the cache.
 
     The first call for a clock measures, for some milliseconds.
@@ -56,12 +56,12 @@ def operations(clock: Callable[[], float]) -> Mapping[Kernel, float]:
     elements = np.ones(1 << 18, np.float32)
     one_thread = floats[:64, :64].copy()  # BLAS's threads wait for each other for long where cores are busy
     return {
-        Kernel.PRODUCTS: max(
+        WorkKind.PRODUCTS: max(
             _per_second(clock, lambda: floats @ floats, 256**3),
             _per_second(clock, lambda: [one_thread @ one_thread for _ in range(16)], 16 * 64**3),
         ),
-        Kernel.LOOPS: _per_second(clock, lambda: integers @ integers, 96**3),
-        Kernel.ELEMENTS: _per_second(clock, lambda: elements + elements, 1 << 18),
+        WorkKind.LOOPS: _per_second(clock, lambda: integers @ integers, 96**3),
+        WorkKind.ELEMENTS: _per_second(clock, lambda: elements + elements, 1 << 18),
     }
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from teletape_engine.catalogue.binding import Bound, Plan
+from teletape_engine.catalogue.binding import Bound, CallPlan
 from teletape_engine.derivatives.sparsity.pattern import Pattern
 from teletape_engine.derivatives.sparsity.reach import everything, through
 from teletape_engine.derivatives.walks import ancestors
-from teletape_engine.recording.custom import CustomCall
+from teletape_engine.recording.custom import CustomTapeCall
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid
 
@@ -67,12 +67,12 @@ def _path(tape: Tape, target: Uid, source: Uid) -> tuple[list[NodeTuple], dict[U
     return path, last_use
 
 
-def _has_derivative(plan: Plan, i: int) -> bool:
+def _has_derivative(plan: CallPlan, i: int) -> bool:
     return not isinstance(plan.bound, Bound) or any(i == tracked for tracked, _ in plan.rules)
 
 
 def _passed(
-    plan: Plan, patterns: dict[int, Pattern], residuals: tuple[Any, ...], on_host: Callable[[Any], Any]
+    plan: CallPlan, patterns: dict[int, Pattern], residuals: tuple[Any, ...], on_host: Callable[[Any], Any]
 ) -> Pattern:
     """The pattern of a call's result, from those of its inputs."""
     bound = plan.bound
@@ -83,11 +83,11 @@ def _passed(
             return Pattern.empty(width, bound.spec.size)
         return through(plan, patterns, _residual(plan, residuals, on_host))
     # Nothing is known of the caller's function. Between it and its outputs, if it has several, lies one set for all.
-    several = isinstance(bound, CustomCall) and len(bound.outputs) > 1
+    several = isinstance(bound, CustomTapeCall) and len(bound.outputs) > 1
     return everything(patterns, 1 if several else bound.spec.size)
 
 
-def _residual(plan: Plan, residuals: tuple[Any, ...], on_host: Callable[[Any], Any]) -> Callable[[int], Any]:
+def _residual(plan: CallPlan, residuals: tuple[Any, ...], on_host: Callable[[Any], Any]) -> Callable[[int], Any]:
     """A function from a position among a call's inputs and its result to the array that the tape has kept."""
     slots = {position: slot for slot, position in enumerate(plan.picks)}
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.catalogue.binding import Bound, Plan
+from teletape_engine.catalogue.binding import Bound, CallPlan
 from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.rule import NoGradient
 from teletape_engine.derivatives.sparsity.pattern import Ints, Pattern, index_dtype, joined, union
@@ -21,7 +21,7 @@ from teletape_engine.spec import Shape, axes_in
 Residual = Callable[[int], Any]
 
 
-def through(plan: Plan, patterns: Mapping[int, Pattern], residual: Residual) -> Pattern:
+def through(plan: CallPlan, patterns: Mapping[int, Pattern], residual: Residual) -> Pattern:
     """The pattern of a call's result.
 
     Args:
@@ -47,11 +47,11 @@ def everything(patterns: Mapping[int, Pattern], size: int) -> Pattern:
     return union(whole).take(np.zeros(size, np.int32))
 
 
-def _all(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
+def _all(plan: CallPlan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     return everything({i: pattern}, plan.bound.spec.size)
 
 
-def _elements(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
+def _elements(plan: CallPlan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     shape, out = plan.bound.specs[i].shape, plan.bound.spec.shape
     return pattern if shape == out else pattern.take(_numbered(shape, out))
 
@@ -87,7 +87,7 @@ def _moved(bound: Bound, patterns: Mapping[int, Pattern], residual: Residual) ->
 _FILLS: Final = frozenset(["padding_value", "constant_value"])
 
 
-def _sums(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
+def _sums(plan: CallPlan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     bound = plan.bound
     assert isinstance(bound, Bound)
     rule = bound.op.rule(bound.op.vjp, i)
@@ -100,7 +100,7 @@ def _sums(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     return pattern.gather(into.reshape(-1).astype(numbers.dtype, copy=False) - numbers.dtype.type(1), size)
 
 
-def _segments(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
+def _segments(plan: CallPlan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     ids = residual(1)
     if ids is None:
         return _all(plan, i, pattern, residual)
@@ -112,7 +112,7 @@ def _segments(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Patte
 
 
 # ------------------------------------------------------------------------------------------------- axes that are mixed
-def _by_groups(plan: Plan, i: int, pattern: Pattern, mixed: frozenset[int], mixed_out: frozenset[int]) -> Pattern:
+def _by_groups(plan: CallPlan, i: int, pattern: Pattern, mixed: frozenset[int], mixed_out: frozenset[int]) -> Pattern:
     """Each element of the result depends on the elements that agree with it in all axes that are not mixed."""
     shape, out = plan.bound.specs[i].shape, plan.bound.spec.shape
     rest, rest_out = _without(shape, mixed), _without(out, mixed_out)
@@ -127,7 +127,7 @@ def _without(shape: Shape, axes: frozenset[int]) -> Shape:
     return tuple([n for axis, n in enumerate(shape) if axis not in axes])
 
 
-def _lines(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
+def _lines(plan: CallPlan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     shape, out, attrs = plan.bound.specs[i].shape, plan.bound.spec.shape, plan.bound.attrs
     last = tuple(range(-attrs.get("rank", 1), 0))
     mixed = frozenset(axes_in(attrs.get("axis", last), len(shape)))
@@ -136,19 +136,19 @@ def _lines(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     return _by_groups(plan, i, pattern, mixed, frozenset())
 
 
-def _matrices(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
+def _matrices(plan: CallPlan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     shape, out = plan.bound.specs[i].shape, plan.bound.spec.shape
     lead = len(shape) - 2
     return _by_groups(plan, i, pattern, frozenset([lead, lead + 1]), frozenset(range(lead, len(out))))
 
 
-def _images(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
+def _images(plan: CallPlan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     shape, out = plan.bound.specs[i].shape, plan.bound.spec.shape
     lead = len(shape) - 3
     return _by_groups(plan, i, pattern, frozenset(range(lead, lead + 3)), frozenset(range(lead, len(out))))
 
 
-def _windows(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
+def _windows(plan: CallPlan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     """Of a convolution and its transpose: each element of a filter, alone, moves the pixels' numbers."""
     bound = plan.bound
     assert isinstance(bound, Bound)
@@ -183,7 +183,7 @@ def _windows(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Patter
     return union(parts)
 
 
-def _products(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
+def _products(plan: CallPlan, i: int, pattern: Pattern, residual: Residual) -> Pattern:
     """Of a matrix product: input 0 is summed over its columns, input 1 over its rows, unless they are transposed."""
     shape, out, attrs = plan.bound.specs[i].shape, plan.bound.spec.shape, plan.bound.attrs
     which = "ab"[i]
@@ -196,7 +196,7 @@ def _products(plan: Plan, i: int, pattern: Pattern, residual: Residual) -> Patte
     return groups.take(_numbered(placed, out))
 
 
-_RULES: Final[Mapping[Reach, Callable[[Plan, int, Pattern, Residual], Pattern]]] = {
+_RULES: Final[Mapping[Reach, Callable[[CallPlan, int, Pattern, Residual], Pattern]]] = {
     Reach.ALL: _all,
     Reach.ELEMENTS: _elements,
     Reach.SUMS: _sums,

@@ -33,7 +33,7 @@ _FURTHER: Final = {"": ("rows", "columns"), "rows": (None, "both"), "columns": (
 
 
 # -------------------------------------------------------------------------------------------------------------- weights
-class Places(NamedTuple):
+class CropPlaces(NamedTuple):
     """Where crops are read along one axis of images, [n, size] each.
 
     Attributes:
@@ -47,7 +47,7 @@ class Places(NamedTuple):
     inside: Any
 
 
-def _places(xp: Any, start: Any, end: Any, size: int, length: int, method: str, slope: bool) -> Places:
+def _places(xp: Any, start: Any, end: Any, size: int, length: int, method: str, slope: bool) -> CropPlaces:
     """Where boxes from `start` to `end`, fractions of an axis of that length, are read for `size` pixels."""
     dtype = start.dtype
     last = dtype.type(length - 1)
@@ -67,10 +67,10 @@ def _places(xp: Any, start: Any, end: Any, size: int, length: int, method: str, 
     else:
         weights = 1 - (at - below), at - below
     low, high = (xp.where(inside, weight, 0) for weight in weights)
-    return Places((below.astype(np.int64), above.astype(np.int64)), (low, high), inside)
+    return CropPlaces((below.astype(np.int64), above.astype(np.int64)), (low, high), inside)
 
 
-def _both(xp: Any, boxes: Any, size: Ints, lengths: Ints, method: str, slope: str) -> tuple[Places, Places]:
+def _both(xp: Any, boxes: Any, size: Ints, lengths: Ints, method: str, slope: str) -> tuple[CropPlaces, CropPlaces]:
     """The places along the rows and along the columns."""
     boxes = boxes.astype(wide(boxes.dtype), copy=False)
     rows = _places(xp, boxes[:, 0], boxes[:, 2], size[0], lengths[0], method, slope in ("rows", "both"))

@@ -29,7 +29,7 @@ _TABLE: Final = 1 << 10  # offsets for which TensorFlow has cubic weights
 
 
 # ------------------------------------------------------------------------------------------------------------ kernels
-class Kernel(NamedTuple):
+class ResizeKernel(NamedTuple):
     """A weight by distance, which is zero from `radius` on."""
 
     radius: float
@@ -40,13 +40,13 @@ def _triangle(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.where(x < 1, 1 - x, 0)
 
 
-def _lanczos(radius: float) -> Kernel:
+def _lanczos(radius: float) -> ResizeKernel:
     def weight(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
         angle = np.pi * np.maximum(x, 1e-3)
         inner = radius * np.sin(angle) * np.sin(angle / radius) / (angle * angle)
         return np.where(x > radius, 0, np.where(x <= 1e-3, 1, inner))
 
-    return Kernel(radius, weight)
+    return ResizeKernel(radius, weight)
 
 
 def _gaussian(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -63,13 +63,13 @@ def _mitchell(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.where(x >= 2, 0, np.where(x >= 1, far, near))
 
 
-_KERNELS: Final[dict[str, Kernel]] = {
-    "bilinear": Kernel(1.0, _triangle),
+_KERNELS: Final[dict[str, ResizeKernel]] = {
+    "bilinear": ResizeKernel(1.0, _triangle),
     "lanczos3": _lanczos(3.0),
     "lanczos5": _lanczos(5.0),
-    "gaussian": Kernel(1.5, _gaussian),
-    "bicubic": Kernel(2.0, _keys),
-    "mitchellcubic": Kernel(2.0, _mitchell),
+    "gaussian": ResizeKernel(1.5, _gaussian),
+    "bicubic": ResizeKernel(2.0, _keys),
+    "mitchellcubic": ResizeKernel(2.0, _mitchell),
 }
 METHODS: Final = ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic")
 
@@ -135,7 +135,7 @@ def _area(matrix: npt.NDArray[Any]) -> None:
             matrix[row, min(j, length - 1)] += (min(j + 1, end) - max(j, start)) / scale
 
 
-def _sampled(matrix: npt.NDArray[Any], kernel: Kernel, antialias: bool) -> None:
+def _sampled(matrix: npt.NDArray[Any], kernel: ResizeKernel, antialias: bool) -> None:
     length = matrix.shape[1]
     centres = _centres(matrix)[:, None].astype(np.float64)
     stretch = max(length / matrix.shape[0], 1.0) if antialias else 1.0

@@ -37,7 +37,7 @@ _EVERY: Final = (None, None, None)
 
 
 # ------------------------------------------------------------------------------------------------------------- blocks
-class _Block(NamedTuple):
+class _RowBlock(NamedTuple):
     """Some rows of the weights, of some of the stacked matrices.
 
     Attributes:
@@ -68,7 +68,7 @@ class _Block(NamedTuple):
         return x[tuple(i if n > 1 else 0 for i, n in zip(self.lead, x.shape, strict=False))]
 
 
-def blocks(lead: tuple[int, ...], queries: int, keys: int, causal: bool) -> Iterator[_Block]:
+def blocks(lead: tuple[int, ...], queries: int, keys: int, causal: bool) -> Iterator[_RowBlock]:
     """Blocks of at most _BLOCK weights, or of one row."""
     fixed = len(lead)
     while fixed and math.prod(lead[fixed - 1 :]) * queries * keys <= _BLOCK:
@@ -77,10 +77,10 @@ def blocks(lead: tuple[int, ...], queries: int, keys: int, causal: bool) -> Iter
     for index in np.ndindex(lead[:fixed]):
         for first in range(0, queries, step):
             rows = slice(first, min(first + step, queries))
-            yield _Block(index, rows, min(rows.stop, keys) if causal else keys)
+            yield _RowBlock(index, rows, min(rows.stop, keys) if causal else keys)
 
 
-def scores_of(xp: Any, block: _Block, q: Any, k: Any, bias: Any, scale: float, causal: bool) -> Any:
+def scores_of(xp: Any, block: _RowBlock, q: Any, k: Any, bias: Any, scale: float, causal: bool) -> Any:
     """scale · q kᵀ + bias of a block; -inf for keys after their query."""
     scores = xp.matmul(block.of_queries(q) * q.dtype.type(scale), xp.swapaxes(block.of_keys(k), -1, -2))
     scores += block.of_scores(bias)

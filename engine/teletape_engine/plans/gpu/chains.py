@@ -13,7 +13,7 @@ _MOST_VIEWS: Final = 48  #: Of a chain, at the most: of an operand a kernel has 
 _BACK: Final = 64  #: Chains that an instruction may still join.
 
 
-class Form(NamedTuple):
+class ChainMember(NamedTuple):
     """An instruction as a member of a chain.
 
     Attributes:
@@ -39,7 +39,7 @@ class Chain:
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
-        self.members: list[tuple[Instruction, Form]] = []
+        self.members: list[tuple[Instruction, ChainMember]] = []
         self.axes: tuple[int, ...] | None = None
         self.stored: set[Buffer] = set()
         self._views: dict[Buffer, View | None] = {}  # None: it is touched in several ways, or comes last
@@ -51,12 +51,12 @@ class Chain:
         met = self._views[view.buffer]
         return met is not None and same_view(met, view)
 
-    def takes(self, form: Form) -> bool:
+    def takes(self, form: ChainMember) -> bool:
         """Whether it has room for an instruction of this form."""
         fits = form.shape == self.shape and len(self.members) < _MOST_MEMBERS and len(self._views) < _MOST_VIEWS
         return fits and (form.axes is None or self.axes in (None, form.axes))
 
-    def append(self, instruction: Instruction, form: Form) -> None:
+    def append(self, instruction: Instruction, form: ChainMember) -> None:
         """Adds a member."""
         self.members.append((instruction, form))
         for view in instruction.inputs:
@@ -141,7 +141,7 @@ def _first_place(
     return first
 
 
-def _joins(chain: Chain, instruction: Instruction, form: Form) -> bool:
+def _joins(chain: Chain, instruction: Instruction, form: ChainMember) -> bool:
     """Whether the instruction may be a member: what members write is met at the same elements alone."""
     writes = chain.writes
     if any(view.buffer in writes and not chain.meets(view) for view in instruction.inputs):
@@ -170,7 +170,7 @@ def reads_of(node: Node) -> set[Buffer]:
     return node.reads if isinstance(node, Chain) else {view.buffer for view in node.inputs}
 
 
-def form_of(instruction: Instruction) -> Form | None:
+def form_of(instruction: Instruction) -> ChainMember | None:
     """The instruction as a member of a chain; None: CuPy does it."""
     kind, output = instruction.kind, instruction.output
     views = (*instruction.inputs, output)
@@ -182,11 +182,11 @@ def form_of(instruction: Instruction) -> Form | None:
     shape = output.layout.shape
     if kind is UFUNC:
         name = instruction.function.__name__  # type: ignore[union-attr]  # a ufunc
-        return Form(name, shape) if code_of(name, chars) is not None else None
+        return ChainMember(name, shape) if code_of(name, chars) is not None else None
     if kind is COPY:
-        return Form("copy", shape) if code_of("copy", chars) is not None else None
+        return ChainMember("copy", shape) if code_of("copy", chars) is not None else None
     if kind is SELECT:
-        return Form("select", shape) if code_of("select", chars) is not None else None
+        return ChainMember("select", shape) if code_of("select", chars) is not None else None
     if kind is REDUCE:
         axes: tuple[int, ...] = instruction.extra[0]
         reducing, char = combining(instruction.function), accumulated(chars[-1])
@@ -194,7 +194,7 @@ def form_of(instruction: Instruction) -> Form | None:
         if not known or not axes:
             return None
         assert reducing is not None
-        return Form(reducing, instruction.inputs[0].layout.shape, tuple(sorted(axes)))
+        return ChainMember(reducing, instruction.inputs[0].layout.shape, tuple(sorted(axes)))
     return None
 
 

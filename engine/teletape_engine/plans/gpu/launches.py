@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.plans.gpu.chains import Chain, Form, same_view
+from teletape_engine.plans.gpu.chains import Chain, ChainMember, same_view
 from teletape_engine.plans.gpu.codes import accumulated
-from teletape_engine.plans.gpu.source import COLUMNS, MAP, ROWS, THREADS, Line, Operand, Structure, Total
+from teletape_engine.plans.gpu.source import COLUMNS, MAP, ROWS, THREADS, KernelOperand, KernelStructure, Line, Total
 from teletape_engine.plans.instructions import REDUCE, Buffer, Instruction, View, unbacked
 
 _MOST_BLOCKS: Final = 4096  #: Of a kernel whose threads compute several elements each.
@@ -35,7 +35,7 @@ class Launch(NamedTuple):
         blocks: How many.
     """
 
-    structure: Structure
+    structure: KernelStructure
     operands: tuple[Any, ...]
     steps: tuple[tuple[int, ...], ...]
     lengths: tuple[int, ...]
@@ -56,7 +56,7 @@ def launches_of(chain: Chain) -> list[Launch]:
         final = Chain(partial.layout.shape)
         ufunc = getattr(np, name)
         instruction = Instruction(REDUCE, ufunc, (partial,), output, (axes, None))
-        form = Form(name, partial.layout.shape, axes)
+        form = ChainMember(name, partial.layout.shape, axes)
         final.append(instruction, form)
         final.stored = {output.buffer}
         launches.append(_Building(final, whole=True).launch())
@@ -116,12 +116,14 @@ class _Building:
         index = "int" if self._is_short(steps) else "long long"
         operands = tuple(
             [
-                Operand(_char_of(operand), None if each is None else tuple([n if n in (0, 1) else None for n in each]))
+                KernelOperand(
+                    _char_of(operand), None if each is None else tuple([n if n in (0, 1) else None for n in each])
+                )
                 for operand, each in zip(self._operands, steps, strict=True)
             ]
         )
         lines, lanes = tuple(self._lines), self._lanes()
-        structure = Structure(
+        structure = KernelStructure(
             self._mode, index, len(remaining), len(reduced), operands, lines, tuple(stores), written, lanes
         )
         numbers: list[int] = [self._count]

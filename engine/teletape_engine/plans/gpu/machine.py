@@ -29,7 +29,7 @@ from teletape_engine.plans.instructions import (
     View,
     span,
 )
-from teletape_engine.plans.tracing.taking import Geometry
+from teletape_engine.plans.tracing.taking import TakeGeometry
 from teletape_engine.plans.tracing.templates import Diverged
 from teletape_engine.plans.walk import Refused
 from teletape_engine.recording.values import Literal
@@ -90,7 +90,7 @@ class DeviceMachine:
         ]
         self._inside: list[int | None] = [None] * len(self._staged)
         self._results = [(view, None if view.buffer in self._direct else self._array(view)) for view in layout.results]
-        self.segments: list[Segment] = []
+        self.segments: list[CallSegment] = []
         waiting: list[Callable[[], Any]] = []
         for step in layout.steps:
             moves = any(view.buffer in self._direct for view in views_of(step))
@@ -99,11 +99,11 @@ class DeviceMachine:
                 waiting.append(call)
                 continue
             if waiting:
-                self.segments.append(Segment(xp, waiting))
-            self.segments.append(Segment(xp, [call], captured=False))
+                self.segments.append(CallSegment(xp, waiting))
+            self.segments.append(CallSegment(xp, [call], captured=False))
             waiting = []
         if waiting:
-            self.segments.append(Segment(xp, waiting))
+            self.segments.append(CallSegment(xp, waiting))
 
     def run(self, started: Sequence[Any], check_cancelled: Callable[[], None]) -> list[Any]:
         """The results, in memory of their own.
@@ -234,7 +234,7 @@ def _check(condition: Any) -> None:
         raise Refused
 
 
-def _take(xp: Any, geometry: Geometry, inputs: Sequence[Any], output: Any) -> None:
+def _take(xp: Any, geometry: TakeGeometry, inputs: Sequence[Any], output: Any) -> None:
     """Takes elements at indices that were checked before."""
     x, indices = inputs
     x = x.reshape((geometry.outer, geometry.length, -1))
@@ -260,7 +260,7 @@ def is_capturable(step: Step) -> bool:
     return all(view.buffer is not output.buffer or same_view(view, output) for view in step.inputs)
 
 
-class Segment:
+class CallSegment:
     """Calls without a decision between them.
 
     The first run makes them one by one, which compiles and loads kernels. The second one captures them as a graph,

@@ -14,7 +14,7 @@ NAME: Final = "teletape_plan"
 _MOST_KERNELS: Final = 1024  #: Structures whose kernels are remembered.
 
 
-class Operand(NamedTuple):
+class KernelOperand(NamedTuple):
     """What a kernel reads or writes.
 
     Attributes:
@@ -56,7 +56,7 @@ class Total(NamedTuple):
     operand: int
 
 
-class Structure(NamedTuple):
+class KernelStructure(NamedTuple):
     """A kernel but for shapes, addresses and numbers.
 
     Attributes:
@@ -75,23 +75,23 @@ class Structure(NamedTuple):
     integer: str
     remaining: int
     reduced: int
-    operands: tuple[Operand, ...]
+    operands: tuple[KernelOperand, ...]
     lines: tuple[Line, ...]
     stores: tuple[tuple[int, int], ...]
     totals: tuple[Total, ...]
     lanes: int
 
 
-_sources: Final[dict[Structure, str]] = {}
+_sources: Final[dict[KernelStructure, str]] = {}
 
 
-def source_of(structure: Structure) -> str:
+def source_of(structure: KernelStructure) -> str:
     """The source; the same text for the same structure."""
     source = _sources.get(structure)
     if source is None:
         if len(_sources) >= _MOST_KERNELS:
             _sources.clear()
-        source = _sources[structure] = _Writer(structure).source()
+        source = _sources[structure] = _KernelWriter(structure).source()
     return source
 
 
@@ -104,9 +104,9 @@ class Kernels:
 
     def __init__(self, xp: Any) -> None:
         self._xp = xp
-        self._kernels: dict[Structure, Any] = {}
+        self._kernels: dict[KernelStructure, Any] = {}
 
-    def kernel(self, structure: Structure) -> Any:
+    def kernel(self, structure: KernelStructure) -> Any:
         """The kernel; it is compiled when it is first called."""
         kernel = self._kernels.get(structure)
         if kernel is None:
@@ -116,14 +116,14 @@ class Kernels:
         return kernel
 
 
-class _Writer:
+class _KernelWriter:
     """Writes one kernel.
 
     Its parameters are the operands, each with the steps that are parameters; then the number of results, that of the
     elements of each (of a part, in `ROWS`: and of parts), and the lengths of all axes.
     """
 
-    def __init__(self, structure: Structure) -> None:
+    def __init__(self, structure: KernelStructure) -> None:
         self._structure = structure
         self._written = {operand for _, operand in structure.stores} | {total.operand for total in structure.totals}
 

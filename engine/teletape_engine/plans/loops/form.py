@@ -8,7 +8,7 @@ from teletape_engine.plans.instructions import Buffer
 from teletape_engine.recording.values import Value
 
 
-class Form(NamedTuple):
+class LoopForm(NamedTuple):
     """What the arguments of an iteration are.
 
     Attributes:
@@ -22,7 +22,7 @@ class Form(NamedTuple):
     reverse: bool = False
 
 
-class State(NamedTuple):
+class LoopState(NamedTuple):
     """What one iteration leaves to the next.
 
     Attributes:

@@ -16,7 +16,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InternalError, ResourceExhaustedError
 from teletape_engine.plans.cache import Plans, key_of, plannable
 from teletape_engine.plans.instructions import Unplaceable
-from teletape_engine.plans.loops.form import Form, Turned
+from teletape_engine.plans.loops.form import LoopForm, Turned
 from teletape_engine.plans.loops.loop import Loop
 from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.native import LIBRARY_LOADED
@@ -96,7 +96,7 @@ class Iterations:
         recorder: Executor,
         body: Repeated,
         condition: Repeated | None,
-        form: Form,
+        form: LoopForm,
         captured: Sequence[Any],
         sources: Sequence[Value] = (),
         length: int = 0,
@@ -115,7 +115,7 @@ class Iterations:
         recorder: Recorder,
         body: Repeated,
         condition: Repeated | None,
-        form: Form,
+        form: LoopForm,
         captured: Sequence[Any],
         sources: Sequence[Value] = (),
         length: int = 0,

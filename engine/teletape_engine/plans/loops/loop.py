@@ -28,7 +28,7 @@ from teletape_engine.plans.instructions import (
     span,
     unbacked,
 )
-from teletape_engine.plans.loops.form import Form, State, Turned
+from teletape_engine.plans.loops.form import LoopForm, LoopState, Turned
 from teletape_engine.plans.loops.loop_machine import ENDED, FAILED, RUNS, LoopMachine
 from teletape_engine.plans.lowering import Lowering
 from teletape_engine.plans.machine import Misaligned, Staged, elements_of
@@ -79,7 +79,7 @@ class Loop:
         self,
         lowering: Lowering,
         head: int,
-        form: Form,
+        form: LoopForm,
         arguments: Sequence[Any],
         started: Sequence[Any],
         condition: Any,
@@ -90,7 +90,7 @@ class Loop:
             raise Unplaceable(lowering.obstacle or "no library, or an op whose time is estimated")
         self._form = form
         self._cuts = [bind(_CUT, (source.spec,), _CUT.attrs({"index": (0,)})) for source in sources]
-        self.states: list[State] = []
+        self.states: list[LoopState] = []
         self._state_of: list[int | None] = []  # for each carried value its state; None: it stays as it is
         views: list[View] = []
         for number, argument in enumerate(arguments):
@@ -152,7 +152,7 @@ class Loop:
                 return
         if number < self._form.carried:
             self._state_of[-1] = len(self.states)
-        self.states.append(State(before.view.buffer, number, before.scalar, after.uid, times))
+        self.states.append(LoopState(before.view.buffer, number, before.scalar, after.uid, times))
         views.append(view)
 
     def _outputs(self, lowering: Lowering, others: Sequence[Any]) -> list[Instruction]:
@@ -357,7 +357,7 @@ class Loop:
         return [value if at is None else values[at] for value, at in zip(carried, self._state_of, strict=True)]
 
 
-def _commits(states: Sequence[State], views: Sequence[View]) -> list[Instruction]:
+def _commits(states: Sequence[LoopState], views: Sequence[View]) -> list[Instruction]:
     """Copies of the next values into the places of the last ones; values that lie in such places are copied twice."""
     places = {state.buffer for state in states}
     copies, commits = [], []

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.plans.instructions import Instruction, Unplaceable, View, address
-from teletape_engine.plans.loops.form import State
+from teletape_engine.plans.loops.form import LoopState
 from teletape_engine.plans.machine import Machine
-from teletape_engine.plans.native import MOVE, TURN, Row
+from teletape_engine.plans.native import MOVE, TURN, LoopRow
 from teletape_engine.plans.tiles.groups import Group
 
 RUNS: Final = 1  #: What `loop_of` in `rows.c` returns: there were as many iterations as there might be;
@@ -39,7 +39,7 @@ class LoopMachine(Machine):
     _may_be_scalars = False  # elements are rows of arrays
 
     def __init__(
-        self, split: int, flag: View | None, steps: dict[int, int], states: Sequence[State], *args: Any
+        self, split: int, flag: View | None, steps: dict[int, int], states: Sequence[LoopState], *args: Any
     ) -> None:
         self._split, self._flag, self._steps = split, flag, steps
         self._count = ctypes.c_ssize_t()
@@ -50,7 +50,7 @@ class LoopMachine(Machine):
         assert self._library is not None
         tables = []
         for part in (instructions[: self._split], instructions[self._split :]):
-            rows: list[Row] = []
+            rows: list[LoopRow] = []
             for instruction in part:
                 compiled = None if isinstance(instruction, Group) else self._rows(instruction)
                 if compiled is None:

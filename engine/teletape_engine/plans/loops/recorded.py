@@ -26,7 +26,7 @@ LEAST_STEPS: Final = 8  #: Of a function that is to have such plans: a shorter o
 _CALL: Final = object()  #: The call site of steps that have none of their own.
 
 
-class Interpreted(Protocol):
+class RecordedFunction(Protocol):
     """A function, as these plans see it."""
 
     def interpret(self, recorder: Any, arguments: Sequence[Any], *, tie: bool = True) -> list[Any]:
@@ -231,7 +231,7 @@ class RecordedPlans(Plans):
     __slots__ = ()
 
     def record(
-        self, function: Interpreted, recorder: Executor, arguments: Sequence[Any], *, tie: bool
+        self, function: RecordedFunction, recorder: Executor, arguments: Sequence[Any], *, tie: bool
     ) -> list[Any] | None:
         """The results of a call that one tape records; None: the interpreter is to run it.
 
@@ -287,7 +287,7 @@ class RecordedPlans(Plans):
 
 
 def _recorded_plan(
-    function: Interpreted,
+    function: RecordedFunction,
     recorder: Executor,
     tape: Tape,
     arguments: Sequence[Any],

@@ -24,7 +24,7 @@ MOST_STEPS: Final = 6_000  #: Steps of a call that is to have a plan, at the mos
 _FAILURES: Final = 3  #: Calls that may decide otherwise than their plan, beyond those that its results were right for.
 
 
-class Interpreted(Runnable, Protocol):
+class UnrolledFunction(Runnable, Protocol):
     """A function with control flow, as plans see it."""
 
     def interpret(self, recorder: Any, arguments: Sequence[Any], *, tie: bool = True) -> list[Any]:
@@ -76,7 +76,7 @@ class UnrolledPlans(Plans):
         super().__init__(possible=False)
         self._calls: dict[Any, _Calls] = {}
 
-    def run(self, function: Interpreted, recorder: Executor, arguments: Sequence[Any]) -> list[Any] | None:  # type: ignore[override]  # as every Function is
+    def run(self, function: UnrolledFunction, recorder: Executor, arguments: Sequence[Any]) -> list[Any] | None:  # type: ignore[override]  # as every Function is
         """As `Plans.run`; what the interpreter is to run for want of a plan is run here, and its decisions are noted.
 
         Args:
@@ -121,7 +121,7 @@ class UnrolledPlans(Plans):
         self._calls.clear()
 
     def _observed(
-        self, key: Any, function: Interpreted, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
+        self, key: Any, function: UnrolledFunction, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
     ) -> list[Any]:
         """Runs a call and notes its decisions; builds a plan during it if those before have all decided alike."""
         calls = self._calls.get(key, _Calls([], 0, 0))

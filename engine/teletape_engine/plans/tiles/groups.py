@@ -23,7 +23,7 @@ from teletape_engine.plans.instructions import (
     View,
     unbacked,
 )
-from teletape_engine.plans.native import Library, Row, Uncompiled
+from teletape_engine.plans.native import Library, LoopRow, Uncompiled
 from teletape_engine.plans.tiles.splitting import splits
 
 _LEAST: Final = 1 << 17  #: Elements of arrays that are worth tiles.
@@ -46,7 +46,7 @@ class Group(NamedTuple):
 
     start: int
     stop: int
-    whole: tuple[tuple[Instruction, Row], ...]
+    whole: tuple[tuple[Instruction, LoopRow], ...]
     members: tuple[Instruction, ...]
     length: int
     most: int
@@ -95,7 +95,7 @@ class _Pending:
 
     def _clear(self) -> None:
         self._members: list[Instruction] = []
-        self._rows: list[Row] = []
+        self._rows: list[LoopRow] = []
         self._before: list[Instruction] = []
         self._after: list[Instruction] = []
         self._length = 0
@@ -134,7 +134,7 @@ class _Pending:
         self._before.append(instruction)
         return True
 
-    def _row_of(self, instruction: Instruction, length: int) -> Row | None:
+    def _row_of(self, instruction: Instruction, length: int) -> LoopRow | None:
         """Its row, if one loop runs over all elements; None: it is for no group."""
         if any(view.buffer in self._results and not view.buffer.layout.ndim for view in instruction.inputs):
             return None  # may be a NumPy scalar, which has no address

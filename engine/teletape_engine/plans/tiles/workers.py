@@ -13,7 +13,7 @@ import numpy as np
 
 from teletape_engine.plans.fitting import ALIGNMENT
 from teletape_engine.plans.instructions import REDUCE, Buffer, View, address, span
-from teletape_engine.plans.native import FEED, GROUP, PART, ROW, STRETCH, WORKER, Library, Row, fill
+from teletape_engine.plans.native import FEED, GROUP, PART, ROW, STRETCH, WORKER, Library, LoopRow, fill
 from teletape_engine.plans.tiles.groups import Group
 from teletape_engine.plans.tiles.splitting import MULTIPLE
 
@@ -90,7 +90,7 @@ class TileRows:
         self._own += [bases, part_table, workers, table]
         function, most = library.symbol("tiles"), 1 if threads == 1 else _STRETCHES * threads
         self.rows = [
-            Row(function, address(self._context), 0, (), min(most, len(table) - first), (first,), None)
+            LoopRow(function, address(self._context), 0, (), min(most, len(table) - first), (first,), None)
             for first in range(0, len(table), most)
         ]
 
@@ -120,14 +120,14 @@ class TileRows:
         self._own += [memory, table, feed_table]
         return address(table), address(feed_table)
 
-    def _feed(self, row: Row, sums: View) -> tuple[Row, int]:
+    def _feed(self, row: LoopRow, sums: View) -> tuple[LoopRow, int]:
         """The row that sums tiles, and the address of what it remembers from one tile to the next."""
         group, size = self._group, sums.layout.itemsize
         leaves, buffer = np.array([*group.leaves, 0], np.int64), np.empty(2 * group.most * size, np.uint8)
         feed = np.zeros(1, FEED)
         feed[0] = row.function, row.context, row.auxiliary, address(buffer), size, 0, 0, address(leaves)
         self._own += [leaves, buffer, feed]
-        return Row(self._library.symbol("fed"), address(feed), 0, (), group.most, (size, 0), None), address(feed)
+        return LoopRow(self._library.symbol("fed"), address(feed), 0, (), group.most, (size, 0), None), address(feed)
 
 
 class _Moved:

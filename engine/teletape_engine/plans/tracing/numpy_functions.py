@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.arrays.kernels import Kernel
+from teletape_engine.arrays.kernels import LibraryKernel
 from teletape_engine.plans.instructions import KERNEL, SELECT, Instruction
 from teletape_engine.plans.tracing.layouts import allocated
 from teletape_engine.plans.tracing.tracer import (
@@ -183,7 +183,7 @@ class Namespace:
         """As NumPy's."""
         return new(self._trace, np.empty(shape, dtype))
 
-    def noted(self, kernel: Kernel, inputs: Sequence[Any], shape: Any, dtype: Any) -> Tracer:
+    def noted(self, kernel: LibraryKernel, inputs: Sequence[Any], shape: Any, dtype: Any) -> Tracer:
         """Notes a kernel as an instruction; see `arrays.kernels.applied`."""
         operands = [self.ascontiguousarray(operand_of(self._trace, x)) for x in inputs]
         result = new(self._trace, np.empty(shape, dtype))

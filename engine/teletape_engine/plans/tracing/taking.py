@@ -12,7 +12,7 @@ from teletape_engine.plans.instructions import TAKE, Instruction
 from teletape_engine.plans.tracing.tracer import FUNCTIONS, Tracer, Untraceable, new, operand_of
 
 
-class Geometry(NamedTuple):
+class TakeGeometry(NamedTuple):
     """What is taken from an array of shape [outer, length, inner], C-contiguous, as the indices are.
 
     Attributes:
@@ -37,7 +37,7 @@ def _take(x: Any, indices: Any, axis: Any = None) -> Tracer:
     axis %= x.ndim
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     layout = np.empty((*before, *indices.shape, *after), x.dtype)
-    geometry = Geometry(math.prod(before), x.shape[axis], indices.size, math.prod(after) * x.itemsize, own=False)
+    geometry = TakeGeometry(math.prod(before), x.shape[axis], indices.size, math.prod(after) * x.itemsize, own=False)
 
     def take(x: Any, indices: Any, output: Any) -> None:
         np.take(x, indices, axis, output)
@@ -50,7 +50,7 @@ def _take_along_axis(x: Any, indices: Any, axis: Any = -1) -> Tracer:
     x, indices = operand_of(trace, x), operand_of(trace, indices)
     if axis not in (-1, x.ndim - 1) or x.shape[:-1] != indices.shape[:-1]:
         raise Untraceable("indices along another axis")
-    geometry = Geometry(math.prod(x.shape[:-1]), x.shape[-1], indices.shape[-1], x.itemsize, own=True)
+    geometry = TakeGeometry(math.prod(x.shape[:-1]), x.shape[-1], indices.shape[-1], x.itemsize, own=True)
 
     def take(x: Any, indices: Any, output: Any) -> None:
         np.copyto(output, np.take_along_axis(x, indices, axis=-1))
@@ -58,7 +58,7 @@ def _take_along_axis(x: Any, indices: Any, axis: Any = -1) -> Tracer:
     return _noted(take, x, indices, new(trace, np.empty(indices.shape, x.dtype)), geometry)
 
 
-def _noted(take: Callable[..., None], x: Tracer, indices: Tracer, result: Tracer, geometry: Geometry) -> Tracer:
+def _noted(take: Callable[..., None], x: Tracer, indices: Tracer, result: Tracer, geometry: TakeGeometry) -> Tracer:
     if not x.flags.c_contiguous or not indices.flags.c_contiguous or indices.dtype.char not in "ilq":
         raise Untraceable("elements of an array in another order")
     if not x.size or not result.size:

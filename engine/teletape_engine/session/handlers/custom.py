@@ -16,7 +16,7 @@ from teletape_engine.derivatives.query import GradientQuery, InputCotangents, St
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.functions.batched import check_vectorizes
 from teletape_engine.functions.function import Function
-from teletape_engine.recording.custom import CustomCall, FunctionGradient, record_custom
+from teletape_engine.recording.custom import CustomTapeCall, FunctionGradient, record_custom
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Recorded, Value, kind_of
 from teletape_engine.session.entries import Entry
@@ -86,7 +86,9 @@ class BackwardPassEntry(Entry):
         if self.stop is None:
             return {"through": True}
         bound = self.stop.bound
-        call = {"tag": bound.tag, "function": bound.label} if isinstance(bound, CustomCall) else {"op": bound.op_type}
+        call = (
+            {"tag": bound.tag, "function": bound.label} if isinstance(bound, CustomTapeCall) else {"op": bound.op_type}
+        )
         return {"through": False, **call, "cotangents": [kind_of(ct).value for ct in self.stop.cts]}
 
     def values(self) -> Iterator[Any]:
@@ -150,7 +152,7 @@ def backward_begin(state: State, command: commands.BackwardBegin) -> None:
 def backward_cotangents(state: State, command: commands.BackwardCotangents) -> None:
     """Names the cotangents at the stop."""
     _, stop = _stopped(state, command.id)
-    tag = stop.bound.tag if isinstance(stop.bound, CustomCall) else None
+    tag = stop.bound.tag if isinstance(stop.bound, CustomTapeCall) else None
     if command.tag is not None and command.tag != tag:
         raise StructureMismatchError(
             f"the pass has stopped at {stop.label} (tag {tag!r}), and the caller expects it at {command.tag!r}: its "

@@ -30,7 +30,7 @@ MOST_SOURCES: Final = 64
 
 
 @dataclass(frozen=True)
-class Node:
+class GraphNode:
     """A node of a tape's graph: a call, or something that the tape watches.
 
     Attributes:
@@ -50,7 +50,7 @@ class Node:
     where: str | None = None
 
 
-def node_of(state: State, tape: Tape, node_id: str) -> Node:
+def node_of(state: State, tape: Tape, node_id: str) -> GraphNode:
     """Returns the node with that id.
 
     Raises:
@@ -62,7 +62,7 @@ def node_of(state: State, tape: Tape, node_id: str) -> Node:
         if parsed[1] == "n" and position < tape.length:
             plan, _, output, _, where = tape.structure()[position]
             op = getattr(plan.bound, "label", None) or plan.bound.name
-            return Node(node_id, "op", op, output, plan.bound.spec, sent_call_site(where))
+            return GraphNode(node_id, "op", op, output, plan.bound.spec, sent_call_site(where))
         if parsed[1] == "w":
             for node in watched_nodes(state, tape):
                 if node.id == node_id:
@@ -74,12 +74,12 @@ def node_of(state: State, tape: Tape, node_id: str) -> Node:
     )
 
 
-def watched_nodes(state: State, tape: Tape) -> list[Node]:
+def watched_nodes(state: State, tape: Tape) -> list[GraphNode]:
     """Returns the nodes of what the tape watches, in the order of their ids; not of what is gone and was never used."""
     leaves, specs = leaves_of(tape)
     specs |= {entry.uid: entry.spec for entry in state.entries.values() if isinstance(entry, Value)}
     return [
-        Node(f"w{position}", kind, None, uid, specs[uid])
+        GraphNode(f"w{position}", kind, None, uid, specs[uid])
         for position, (uid, kind) in enumerate(leaves.items())
         if uid in specs
     ]
@@ -175,18 +175,18 @@ def _target(state: State, tape: Tape, node_id: str) -> Any:
     return _recorded(tape, node_of(state, tape, node_id))
 
 
-def _sources(state: State, tape: Tape, ids: Sequence[str]) -> list[Node]:
+def _sources(state: State, tape: Tape, ids: Sequence[str]) -> list[GraphNode]:
     if ids:
         return [node_of(state, tape, id) for id in ids]
     return [node for node in watched_nodes(state, tape) if node.spec.differentiable][:MOST_SOURCES]
 
 
-def _recorded(tape: Tape, node: Node) -> Any:
+def _recorded(tape: Tape, node: GraphNode) -> Any:
     """A node's value as a target or source: a question needs no more than which value it is, and its spec."""
     return tape.variables.get(node.uid) or SpecValue(node.spec, node.uid)
 
 
-def _source_facts(state: State, node: Node) -> dict[str, Any]:
+def _source_facts(state: State, node: GraphNode) -> dict[str, Any]:
     ids = _ids(state, node.uid)
     return {"source": node.id, "name": str(ids[0]) if ids else None}
 
@@ -214,7 +214,7 @@ def _value(state: State, tape: Tape, uid: Uid) -> Value | None:
     return None
 
 
-def _inputs(state: State, tape: Tape, node: Node) -> list[dict[str, Any]]:
+def _inputs(state: State, tape: Tape, node: GraphNode) -> list[dict[str, Any]]:
     """The inputs of a call: names, specs, and the nodes that made them."""
     if node.op is None:
         return []

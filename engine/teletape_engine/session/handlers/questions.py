@@ -26,7 +26,7 @@ from teletape_engine.derivatives.sparsity import sparse
 from teletape_engine.derivatives.walks import peak_bytes
 from teletape_engine.errors import InvalidArgumentError, StructureMismatchError
 from teletape_engine.functions.batched import Replacement, over_rows, over_values
-from teletape_engine.recording.custom import CustomCall, FunctionGradient
+from teletape_engine.recording.custom import CustomTapeCall, FunctionGradient
 from teletape_engine.recording.memory import footprint
 from teletape_engine.recording.values import Value, Variable, kind_of
 from teletape_engine.session.entries import Entry, TapeEntry
@@ -275,7 +275,7 @@ class CustomGradientEntry(Entry):
 def _stand_in(state: State, command: Any) -> Replacement:
     gradients = [state.find(name, CustomGradientEntry) for name in command.custom_gradients]
     by_tag = {gradient.tag: (gradient.gradient, gradient.others) for gradient in gradients}
-    return lambda stop: by_tag.get(stop.bound.tag) if isinstance(stop.bound, CustomCall) else None
+    return lambda stop: by_tag.get(stop.bound.tag) if isinstance(stop.bound, CustomTapeCall) else None
 
 
 # ------------------------------------------------------------------------------------------------------------- answers

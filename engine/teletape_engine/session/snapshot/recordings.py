@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import plain
-from teletape_engine.catalogue.binding import Bound, Call, Plan, bind
+from teletape_engine.catalogue.binding import Bound, CallPlan, TapeCall, bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.accumulators import Accumulator
-from teletape_engine.recording.custom import CustomCall, CustomOutput
+from teletape_engine.recording.custom import CustomOutput, CustomTapeCall
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import (
     LENGTH,
@@ -62,11 +62,11 @@ class RecordingWriter(ValueWriter):
             return [self.where(where.left), self.where(where.back), where.common]
         return self._once(where, "texts", str)
 
-    def call(self, call: Call) -> int:
+    def call(self, call: TapeCall) -> int:
         """The position of a call."""
         return self._once(call, "calls", _call_row)
 
-    def _plan(self, plan: Plan) -> int:
+    def _plan(self, plan: CallPlan) -> int:
         return self._once(plan, "plans", lambda plan: [self.call(plan.bound), plan.mask, [*plan.picks]])
 
     def columns(self, nodes: Sequence[NodeTuple]) -> list[list[Any]]:
@@ -131,7 +131,7 @@ class RecordingWriter(ValueWriter):
         ]
 
     def _what(self, what: Any) -> Any:
-        if isinstance(what, Call):
+        if isinstance(what, TapeCall):
             return self.call(what)
         if isinstance(what, Event):
             return what.value
@@ -283,8 +283,8 @@ class RecordingReader(ValueReader):
         return ValueRead(uid, self.where(where), at)
 
 
-def _call_row(call: Call) -> list[Any]:
-    if isinstance(call, CustomCall):
+def _call_row(call: TapeCall) -> list[Any]:
+    if isinstance(call, CustomTapeCall):
         specs, outputs = map(spec_row, call.specs), map(spec_row, call.outputs)
         return ["custom", [*specs], [*outputs], call.tag, call.label]
     if isinstance(call, CustomOutput):
@@ -293,10 +293,10 @@ def _call_row(call: Call) -> list[Any]:
     return ["op", call.name, [spec_row(spec) for spec in call.specs], attrs]
 
 
-def _call_of(kind: str, *row: Any) -> Call:
+def _call_of(kind: str, *row: Any) -> TapeCall:
     if kind == "custom":
         specs, outputs, tag, label = row
-        return CustomCall([spec_of(spec) for spec in specs], [spec_of(spec) for spec in outputs], tag, label)
+        return CustomTapeCall([spec_of(spec) for spec in specs], [spec_of(spec) for spec in outputs], tag, label)
     if kind == "output":
         spec, index, count = row
         return CustomOutput(spec_of(spec), index, count)
@@ -305,13 +305,13 @@ def _call_of(kind: str, *row: Any) -> Call:
     return bind(op, tuple([spec_of(spec) for spec in specs]), op.attrs(attrs))
 
 
-def _plan_of(call: Call, mask: int, picks: Sequence[int]) -> Plan:
+def _plan_of(call: TapeCall, mask: int, picks: Sequence[int]) -> CallPlan:
     """The plan of a call.
 
     Raises:
         UnimplementedError: Its rules need other values than the tape has kept.
     """
-    plan = call.plan(mask) if isinstance(call, Bound) else Plan.without_rules(call)
+    plan = call.plan(mask) if isinstance(call, Bound) else CallPlan.without_rules(call)
     if plan.picks != tuple(picks):
         raise UnimplementedError(
             f"a tape was recorded by another version of Teletape, which keeps other values for the gradient of op "
