@@ -57,13 +57,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"teletape: {error}", file=sys.stderr)
         return 2
     warnings = unknown_variables(os.environ)
+    supervisor = os.environ.get("NOTIFY_SOCKET")
     hide()  # its keys above all; before the first process that could look
     scrub(os.environ)  # before the first thread, and before the first process that inherits it
-    return serve(settings, warnings)
+    return serve(settings, warnings, supervisor)
 
 
-def serve(settings: Settings, warnings: Sequence[str] = ()) -> int:
-    """Logs the warnings, and serves until a signal stops it; returns the exit status."""
+def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | None = None) -> int:
+    """Logs the warnings, and serves until a signal stops it; returns the exit status.
+
+    Args:
+        settings: The server's settings.
+        warnings: What the log begins with.
+        supervisor: The socket of a supervisor, such as systemd, that wants to know when the server answers.
+    """
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
         from teletape_server.hosts import forkserver
@@ -108,7 +115,7 @@ def serve(settings: Settings, warnings: Sequence[str] = ()) -> int:
         if promise := overcommitment(settings, machine_memory()):
             # A single user who fills the machine harms no other.
             logging.getLogger("teletape").log(logging.WARNING if settings.api_keys else logging.INFO, "%s", promise)
-        return _serve(settings, listener, stack)
+        return _serve(settings, listener, stack, supervisor)
 
 
 def overcommitment(settings: Settings, memory: int) -> str:
@@ -135,7 +142,7 @@ def _missing_gpu(device: str, all_facts: list[DeviceFacts]) -> str:
     return reasons[0] if reasons else f"this machine has {', '.join(facts.device for facts in gpus)}"
 
 
-def _serve(settings: Settings, listener: socket.socket, resources: contextlib.ExitStack) -> int:
+def _serve(settings: Settings, listener: socket.socket, resources: contextlib.ExitStack, supervisor: str | None) -> int:
     from teletape_server.administration.running_server import note_address
     from teletape_server.app import create_app
     from teletape_server.server import Server
@@ -150,8 +157,10 @@ def _serve(settings: Settings, listener: socket.socket, resources: contextlib.Ex
                 note_address(settings.data_dir, address_of(settings, listener))
             gc.freeze()  # what lives as long as the server: looking through it took 80 ms at each full collection
             print(_greeting(settings, listener), flush=True)
+            _notify(supervisor, b"READY=1")
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            _notify(supervisor, b"STOPPING=1")
             limit = threading.Timer(settings.shutdown_grace + _END_SECONDS, _end_at_once, (settings.shutdown_grace,))
             limit.daemon = True
             limit.start()
@@ -166,6 +175,14 @@ def _serve(settings: Settings, listener: socket.socket, resources: contextlib.Ex
     except KeyboardInterrupt:  # uvicorn shuts down first, and then raises it
         return 130
     return 0
+
+
+def _notify(supervisor: str | None, state: bytes) -> None:
+    """Sends a supervisor the server's state, as sd_notify(3) does."""
+    if supervisor is not None:
+        address = f"\0{supervisor[1:]}" if supervisor.startswith("@") else supervisor
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.sendto(state, address)
 
 
 def _end_at_once(grace: float) -> None:

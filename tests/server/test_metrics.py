@@ -189,7 +189,7 @@ def test_each_key_sees_its_own_counts_and_an_admin_those_of_all() -> None:
         of_all, of_ann = read(bob), read(ann)
         sessions = {http: ok(http.get("/v1/sessions/demo")).json() for http in (ann, bob)}
     names = {name for name, *_ in of_all if name.startswith("teletape_key_")}
-    assert len(names) == 6
+    assert len(names) == 7
     assert {key for name, *labels in of_ann for key in labels if name in names} == {"ann"}
     assert {key for name, *labels in of_all for key in labels if name in names} == {"ann", "bob"}
     for key, http, frames in (("ann", ann, 3), ("bob", bob, 1)):

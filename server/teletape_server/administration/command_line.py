@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from teletape_server.administration import backups, sessions
+from teletape_server.administration import sessions
 from teletape_server.administration.running_server import CommandError
+
+if TYPE_CHECKING:
+    from teletape_server.administration.backups import Done
 
 _ABOUT: Final = {
     "sessions": "Lists, shows, parks and ends sessions, and saves their values; on a running server or files.",
@@ -42,6 +45,8 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
             return sessions.run(options)
         if options.data_dir is None:
             raise CommandError("name the server's folder for data: --data-dir, or TELETAPE_DATA_DIR")
+        from teletape_server.administration import backups  # it imports the contracts of functions
+
         if command == "backup":
             done = backups.back_up(options.data_dir, options.backup)
             return _report(done, options.backup)
@@ -52,7 +57,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         return 1
 
 
-def _report(done: backups.Done, where: str) -> int:
+def _report(done: Done, where: str) -> int:
     counts = f"{_count(done.sessions, 'session')} and {_count(done.functions, 'published function')}"
     sys.stdout.write(f"{counts}, {done.nbytes:,} bytes, are in {where}\n")
     for name, why in done.damaged.items():

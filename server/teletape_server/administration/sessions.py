@@ -15,7 +15,6 @@ from typing import Any, Final
 from teletape_server.administration.running_server import CommandError, RunningServer, address_of_server
 from teletape_server.administration.stored_sessions import StoredSession, stored_sessions
 from teletape_server.durable.records import DamagedError
-from teletape_server.durable.rescue import rescue
 
 VERBS: Final = ("list", "show", "park", "rescue", "end")
 
@@ -75,6 +74,8 @@ def _on_files(options: argparse.Namespace) -> int:
 
 
 def _rescue(options: argparse.Namespace) -> int:
+    from teletape_server.durable.rescue import rescue  # it imports all ops, which takes a second
+
     session = _stored(options, {session.name: session for session in stored_sessions(_data_dir(options))})
     if options.out is None:
         raise CommandError("name a folder for the values: --out")

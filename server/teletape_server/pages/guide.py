@@ -23,7 +23,7 @@ CONTENTS: Final = {
     "Over HTTP": ("binary", "web", "problems", "protocol", "limits"),
     "From Python": ("service-client", "laziness", "custom-gradients", "python-calls", "compatibility", "examples"),
     "Reference": ("reference", "glossary"),
-    "Running it": ("deploy", "reliability", "benchmarks"),
+    "Running it": ("deploy", "operate", "reliability", "benchmarks"),
 }
 
 

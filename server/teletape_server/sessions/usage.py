@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.heads import FRAME, Label
 from teletape_server.ipc.leases import Reason
 from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.lifecycle import Phase
 
 
 class Spent:
@@ -19,12 +20,13 @@ class Spent:
     Attributes:
         sessions: Those that live.
         bytes: That these use, as of their last answers.
+        disk_bytes: Of the files of these.
         compute_seconds, cpu_seconds: Of all, those that have ended too; see `HostFacts`.
         answered: The same.
     """
 
     def __init__(self) -> None:
-        self.sessions = self.bytes = 0
+        self.sessions = self.bytes = self.disk_bytes = 0
         self.compute_seconds = self.cpu_seconds = 0.0
         self.answered: defaultdict[Label, Durations] = defaultdict(Durations)
 
@@ -50,7 +52,7 @@ class Usage(NamedTuple):
     """What the sessions use.
 
     Attributes:
-        sessions: Live sessions.
+        states: How many sessions have each state; see `Phase`.
         runs: Requests without a session that run, and that wait for their turn.
         begun: Those that have begun since the start.
         created: Sessions created since the start.
@@ -61,7 +63,7 @@ class Usage(NamedTuple):
         spent: By owner; sessions of single requests are in all but the number of sessions.
     """
 
-    sessions: int
+    states: Mapping[str, int]
     runs: tuple[int, int]
     begun: int
     created: int
@@ -75,6 +77,16 @@ class Usage(NamedTuple):
     def bytes(self) -> int:
         """That live sessions use, as of their last answers."""
         return sum(spent.bytes for spent in self.spent.values())
+
+    @property
+    def disk_bytes(self) -> int:
+        """Of the files of live sessions."""
+        return sum(spent.disk_bytes for spent in self.spent.values())
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions there are."""
+        return sum(self.states.values())
 
     @property
     def answered(self) -> Mapping[Label, Durations]:
@@ -111,15 +123,18 @@ class Usage(NamedTuple):
         by_owner: defaultdict[str, Spent] = defaultdict(Spent)
         for owner, before in spent.items():
             by_owner[owner].add(before)
-        lent = 0
+        lent, states = 0, Counter(dict.fromkeys(Phase, 0))
         for entry in entries:
             facts, mine = entry.note_facts(), by_owner[entry.owner]
             mine.add(facts)
             mine.bytes += facts.bytes_in_use
-            mine.sessions += not entry.record.is_run
+            if not entry.record.is_run:
+                mine.sessions += 1
+                mine.disk_bytes += entry.disk_bytes
+                states[entry.record.state.phase] += 1
             lent += facts.lent
         return cls(
-            sessions=sum(mine.sessions for mine in by_owner.values()),
+            states={phase.value: count for phase, count in states.items()},
             runs=runs,
             begun=begun,
             created=created,

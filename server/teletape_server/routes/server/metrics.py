@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator
 from typing import Final, TypeAlias
 
@@ -50,6 +51,15 @@ def _of_all(state: State, counts: Metrics, usage: Usage) -> Iterator[Metric]:
     about = "Time from a frame's head to the beginning of its answer"
     yield histogram("teletape_frame_seconds", about, "", [("", lent_frames + counts.frame_durations)])
     yield gauge("teletape_sessions", "Live sessions", usage.sessions)
+    states = GaugeMetricFamily("teletape_session_states", "Live sessions by state", labels=["state"])
+    for name, count in usage.states.items():
+        states.add_metric([name], count)
+    yield states
+    yield gauge("teletape_session_disk_bytes", "Bytes of the files of live sessions", usage.disk_bytes)
+    if (data_dir := state.settings.data_dir) is not None:
+        yield gauge(
+            "teletape_disk_free_bytes", "Bytes that the disk of the folder for data still takes", _free(data_dir)
+        )
     yield gauge("teletape_runs", "Requests without a session that run", usage.runs[0])
     yield gauge("teletape_waiting_runs", "Requests without a session that wait for their turn", usage.runs[1])
     yield gauge("teletape_session_bytes", "Bytes in use by live sessions, as of their last answers", usage.bytes)
@@ -64,6 +74,11 @@ def _of_all(state: State, counts: Metrics, usage: Usage) -> Iterator[Metric]:
     yield from _of_published(state)
     yield counter("teletape_sessions_created", "Sessions that were created", (), [((), usage.created)])
     yield counter("teletape_runs_begun", "Requests without a session that have begun", (), [((), usage.begun)])
+
+
+def _free(folder: str) -> int:
+    facts = os.statvfs(folder)
+    return facts.f_bavail * facts.f_frsize
 
 
 def _of_published(state: State) -> Iterator[Metric]:
@@ -112,6 +127,7 @@ def _of_keys(owners: Collection[str], counts: Metrics, usage: Usage) -> Iterator
     present: tuple[_OfKey, ...] = (
         ("sessions", "Live sessions of a key", lambda owner: spent[owner].sessions),
         ("session_bytes", "Bytes in use by these, as of their last answers", lambda owner: spent[owner].bytes),
+        ("session_disk_bytes", "Bytes of the files of these", lambda owner: spent[owner].disk_bytes),
     )
     for name, about, value in present:
         family = GaugeMetricFamily(f"teletape_key_{name}", about, labels=["key"])
