@@ -342,6 +342,7 @@ class DeviceState(Model):
         device: Cpu or gpu:N, as a session names it; gpu if the server has no GPU.
         usable: Whether sessions can compute on it.
         reason: Why not, and what to do; empty if it is usable.
+        interpreted: Why functions run step by step there, several times slower; empty: they are compiled.
         name: Its model.
         memory_bytes: Its memory; null: not known.
         free_bytes: Of it that no program uses, at most two seconds ago.
@@ -354,6 +355,7 @@ class DeviceState(Model):
     device: str
     usable: bool
     reason: str
+    interpreted: str
     name: str
     memory_bytes: int | None
     free_bytes: int | None

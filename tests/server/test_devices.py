@@ -79,6 +79,7 @@ def test_a_server_lists_its_gpus_and_places_sessions_on_those_with_the_fewest(gp
         "device": "",
         "usable": True,
         "reason": "",
+        "interpreted": "",
         "name": "Substitute",
         "memory_bytes": 4 << 30,
         "free_bytes": 3 << 30,

@@ -30,6 +30,7 @@ class DeviceFacts(NamedTuple):
         cuda: The newest version of CUDA that its driver serves, such as 13.0; None: it is no GPU.
         compute_capability: Of a GPU, such as 9.0.
         unusable: Why it cannot be used, and what to do; empty: it can.
+        interpreted: Why functions run without compiled code there, and what to do; empty: they are compiled.
     """
 
     device: str
@@ -40,6 +41,7 @@ class DeviceFacts(NamedTuple):
     cuda: str | None = None
     compute_capability: str | None = None
     unusable: str = ""
+    interpreted: str = ""
 
 
 def cpu_facts() -> DeviceFacts:

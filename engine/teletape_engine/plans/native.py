@@ -8,6 +8,7 @@ has the layout of every record of `rows.c`, and what fills them.
 from __future__ import annotations
 
 import ctypes
+import warnings
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -31,6 +32,7 @@ from teletape_engine.plans.instructions import (
     View,
     address,
 )
+from teletape_engine.plans.policy import POLICY
 
 LIBRARY: Final = Path(__file__).with_name("librows.so.1")
 VERSION: Final = 2  #: Of the records below, in `rows.c` too.
@@ -417,15 +419,20 @@ def loops_over(
     return views[0].shape, [view.strides for view in views], starts
 
 
-def _load() -> Library | None:
-    """The library, if it does what NumPy does here."""
-    if ".".join(np.__version__.split(".")[:2]) not in TESTED or not LIBRARY.exists():
-        return None
+def _load() -> tuple[Library | None, str]:
+    """The library, if it does what NumPy does here; else why it does not, and what to do."""
+    if ".".join(np.__version__.split(".")[:2]) not in TESTED:
+        first, *_, last = sorted(TESTED)
+        return None, f"NumPy is {np.__version__}, and compiled plans need {first} to {last}: install one of these"
+    if not LIBRARY.exists():
+        return None, f"{LIBRARY.name} was not built, because there was no C compiler: install one, and Teletape again"
     try:
         library = Library()
-        return library if _works(library) and _begins(library) else None
-    except (OSError, ValueError, AttributeError, TypeError, Uncompiled):
-        return None
+        if _works(library) and _begins(library):
+            return library, ""
+    except (OSError, ValueError, AttributeError, TypeError, Uncompiled) as error:
+        return None, f"{LIBRARY.name} cannot be used ({error}): install Teletape again"
+    return None, f"{LIBRARY.name} gives other numbers than NumPy {np.__version__}: install another version of NumPy"
 
 
 def _works(library: Library) -> bool:
@@ -499,4 +506,7 @@ def fill(table: Any, number: int, row: LoopRow, data: list[int]) -> None:
     table[number : number + 1] = table_of([words(row, data)])
 
 
-LIBRARY_LOADED: Final = _load()
+#: The library, and why there is none: functions then run step by step in Python, several times slower.
+LIBRARY_LOADED, WHY_NOT = _load()
+if WHY_NOT and POLICY.compiled:
+    warnings.warn(f"functions run step by step, several times slower than they could: {WHY_NOT}", stacklevel=2)

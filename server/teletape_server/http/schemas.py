@@ -288,6 +288,9 @@ class DeviceState(BaseModel):
     device: Annotated[str, Field(description="cpu or gpu:N, as a session names it; gpu if the server has no GPU")]
     usable: Annotated[bool, Field(description="Whether sessions can compute on it")]
     reason: Annotated[str, Field(description="Why not, and what to do; empty if it is usable")]
+    interpreted: Annotated[
+        str, Field(description="Why functions run step by step there, several times slower; empty: they are compiled")
+    ]
     name: Annotated[str, Field(description="Its model")]
     memory_bytes: Annotated[int | None, Field(description="Its memory; null: not known")]
     free_bytes: Annotated[int | None, Field(description="Of it that no program uses, at most two seconds ago")]

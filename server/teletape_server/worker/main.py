@@ -31,6 +31,7 @@ from teletape_engine.errors import (
     ResourceExhaustedError,
     TeletapeError,
 )
+from teletape_engine.plans.native import WHY_NOT
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server import handlers  # noqa: F401  # it registers the methods
@@ -92,7 +93,8 @@ def devices(sockets: Sockets) -> None:
     """Sends this machine's devices, and ends: only this short-lived process loads a GPU's driver."""
     name_kernel_folder()
     channel = Channel(sockets.requests)
-    channel.transmit(*channel.encode(arrays.devices()))
+    cpu, *others = arrays.devices()
+    channel.transmit(*channel.encode([cpu._replace(interpreted=WHY_NOT), *others]))
 
 
 class Process:

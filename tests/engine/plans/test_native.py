@@ -100,21 +100,47 @@ def test_without_the_library_the_same_bytes(policy, monkeypatch):
 
 
 def test_a_version_of_numpy_that_was_not_tested_is_left_alone(monkeypatch):
-    monkeypatch.setattr(native, "TESTED", frozenset(("1.0",)))
-    assert native._load() is None
+    monkeypatch.setattr(native, "TESTED", frozenset(("1.0", "1.1")))
+    assert native._load() == (
+        None,
+        f"NumPy is {np.__version__}, and compiled plans need 1.0 to 1.1: install one of these",
+    )
+
+
+def test_a_program_is_warned_once_that_its_functions_are_slow():
+    program = """
+import numpy, warnings
+numpy.__version__ = "2.99.0"
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    import teletape as tf
+    f = tf.function(lambda x: x * 2.0)
+    print([float(f(tf.constant(number))) for number in (1.0, 2.0, 3.0)])
+print([str(each.message)[:90] for each in warned])
+"""
+    result = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+    numbers, warned = result.stdout.splitlines()
+    assert numbers == "[2.0, 4.0, 6.0]"
+    assert warned == "['functions run step by step, several times slower than they could: NumPy is 2.99.0, and com']"
 
 
 @needs_library
 def test_a_library_that_fails_its_check_is_left_alone(monkeypatch):
     monkeypatch.setattr(native, "_works", lambda library: False)
-    assert native._load() is None
+    library, why = native._load()
+    assert library is None
+    assert "gives other numbers than NumPy" in why
 
 
 def test_no_library(monkeypatch, tmp_path):
     monkeypatch.setattr(native, "LIBRARY", tmp_path / "librows.so.1")
-    assert native._load() is None
+    library, why = native._load()
+    assert library is None
+    assert "no C compiler" in why
     (tmp_path / "librows.so.1").write_bytes(b"no library")
-    assert native._load() is None
+    library, why = native._load()
+    assert library is None
+    assert "cannot be used" in why
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")

@@ -73,6 +73,7 @@ async def devices(request: Request, _: Owner) -> Devices:
             device=facts.device,
             usable=not facts.unusable,
             reason=facts.unusable,
+            interpreted=facts.interpreted,
             name=facts.name,
             memory_bytes=facts.memory_bytes,
             free_bytes=facts.free_bytes,
