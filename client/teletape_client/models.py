@@ -1553,7 +1553,7 @@ class Session(Model):
             parked.
         ends_at: RFC 3339: when it ends in any case.
         state: Parked: it has no process, and the next request starts one.
-        why: Why it recovers, is damaged, or takes no changes.
+        why: Why it recovers, is damaged, has diverged, or takes no changes.
         durability: What outlives its process.
         disk_bytes: Bytes of its files; in events as of the last second.
         recovered: What its process has brought back; null: it is the first one.
@@ -1568,7 +1568,7 @@ class Session(Model):
     created_at: str
     expires_at: str
     ends_at: str
-    state: Literal["starting", "live", "parking", "parked", "waking", "recovering", "damaged", "ended"]
+    state: Literal["starting", "live", "parking", "parked", "waking", "recovering", "damaged", "diverged", "ended"]
     why: str | None
     durability: Literal["none", "journal", "journal-sync"]
     disk_bytes: int

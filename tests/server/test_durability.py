@@ -1,6 +1,7 @@
 """A session's process writes down what requests do: whoever opens its files goes on, wherever the first one ended."""
 
 import errno
+import itertools
 import os
 import random
 import threading
@@ -33,17 +34,21 @@ from teletape_engine.commands import (
     TapeWatch,
 )
 from teletape_engine.errors import CancelledError, ResourceExhaustedError, TeletapeError
+from teletape_engine.session.session import Session
 from teletape_server import (
     cli,
     handlers,  # noqa: F401  # it registers the methods
 )
+from teletape_server.durable.batches import Executed
 from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import Folder, OpenLog
 from teletape_server.durable.journal import Journal
 from teletape_server.durable.records import Kind, SessionDamagedError
+from teletape_server.durable.rescue import rescue
 from teletape_server.handlers.idempotency import Once, Refusal
 from teletape_server.handlers.methods import METHODS, Request, Result
 from teletape_server.ipc.page import Page
+from teletape_server.sessions.lifecycle import Phase
 from teletape_server.worker import durability, recovery
 from teletape_server.worker.durability import Durability, RecordedSession
 from teletape_wire.safetensors.reader import read_file
@@ -327,6 +332,40 @@ def test_the_last_good_values_can_be_saved(
     assert saved["w"].tolist() == [3.0, 6.0]
     assert cli.main(["sessions", "end", "demo", *where]) == 0
     assert cli.main(["sessions", "show", "demo", *where]) == 1
+
+
+def test_a_log_that_gives_other_values_has_diverged_and_both_can_be_saved(
+    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if a sum were rounded otherwise with the same versions, after the first checksum."""
+    monkeypatch.setattr(durability, "_DIGESTS", 2)
+    for _ in range(5):
+        process.frame(Assign("w", X, "add"))
+    process.die()
+    run_again, left = Executed.run_again, itertools.count()
+
+    def otherwise(executed: Executed, session: Session) -> Any:
+        answer = run_again(executed, session)
+        if next(left) % 6 == 4:
+            session.execute(Batch((Assign("w", X * np.float32(1e-6), "add"),)))
+        return answer
+
+    monkeypatch.setattr(Executed, "run_again", otherwise)
+    with pytest.raises(SessionDamagedError, match="same versions") as raised:
+        Process(Path(process.folder.path))
+    assert raised.value.details["state"] == Phase.DIVERGED
+    left = itertools.count()
+    rescued = rescue(process.folder, str(tmp_path / "out"))
+    assert "other values than the session had at record 9" in rescued.why
+
+    def saved(name: str) -> list[float]:
+        data = memoryview((tmp_path / "out" / name).read_bytes())
+        return read_file(data, copy_below=0).tensors["w"].tolist()
+
+    assert saved("values.safetensors") == [4.0, 8.0]
+    ends = saved("diverged-values.safetensors")
+    assert ends != [6.0, 12.0]
+    assert ends == pytest.approx([6.0, 12.0])
 
 
 def test_a_log_of_other_versions_is_not_run_again_but_its_base_is_read(

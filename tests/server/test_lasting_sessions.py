@@ -16,6 +16,8 @@ from lasting import PATH, Lasting, X, fetched
 from serving import KEYS, Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Call, Fetch, MakeVariable
 from teletape_engine.commands.results import Answer
+from teletape_server.durable import records
+from teletape_server.durable.records import Kind
 from teletape_server.sessions import store
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.settings import Settings
@@ -145,6 +147,29 @@ def test_a_process_that_dies_twice_at_one_record_leaves_a_damaged_session(lastin
     problem(lasting.http.get(f"{PATH}/variables/w"), 409, "session_damaged")
     assert described["disk_bytes"] > 0
     ok(lasting.http.post("/v1/sessions", json={"id": "another"}))
+
+
+def test_a_session_whose_log_gives_other_values_has_diverged(lasting: Lasting, tmp_path: Path) -> None:
+    """Another checksum of its variables is in the log than they have."""
+    program = lasting.create()
+    for _ in range(255):
+        program.run(Assign("w", X, "add"))
+    [path] = tmp_path.rglob("log-1.ttj")
+    log = records.read(path.read_bytes())
+    assert log is not None
+    [record] = [record for record in log.records if record.kind is Kind.DIGEST]
+    checksum = records.unpacked(record.payload)
+    before, after = [
+        records.written_record(record.number, record.synced, record.kind, records.packed(each))
+        for each in (checksum, checksum ^ 1)
+    ]
+    with path.open("r+b") as file:
+        file.seek(path.read_bytes().index(before))
+        file.write(after)
+    lasting.kill()
+    until(lambda: lasting.described()["state"] == "diverged")
+    assert f"at record {record.number}" in lasting.described()["why"]
+    problem(lasting.http.get(f"{PATH}/variables/w"), 409, "session_damaged")
 
 
 def test_a_process_that_dies_at_one_record_after_another_is_started_again(lasting: Lasting) -> None:

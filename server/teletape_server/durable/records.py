@@ -24,6 +24,7 @@ _HEAD: Final = struct.Struct("<4sII")
 _RECORD: Final = struct.Struct("<IIQQB7x")
 _COVERED: Final = struct.Struct("<IQQB")  # what of a record's own fields its CRC32 covers, before the payload
 _ALIGNMENT: Final = 8
+DIGEST_BYTES: Final = 16 << 20  #: Of the variables, of which a checksum is made.
 
 
 class Kind(enum.IntEnum):
@@ -42,11 +43,13 @@ class Record(NamedTuple):
         number: One more than that of the record before.
         kind: What it has.
         payload: The rest, as `unpacked` reads it.
+        synced: The number of the last record that was surely on the disk when it was written.
     """
 
     number: int
     kind: Kind
     payload: memoryview
+    synced: int
 
 
 class Log(NamedTuple):
@@ -77,8 +80,15 @@ class DamagedError(Exception):
         self.why = why
 
 
+class DivergedError(DamagedError):
+    """Raised for a log that gives other values than it gave when it was written, though all of it can be read."""
+
+
 class SessionDamagedError(TeletapeError):
-    """Raised for a session that cannot be brought back from its files, which stay as they are."""
+    """Raised for a session that cannot be brought back from its files, which stay as they are.
+
+    The detail `state` says whether it is `damaged` or `diverged`.
+    """
 
     code = "session_damaged"
 
@@ -148,7 +158,7 @@ def read(data: Buffer, *, to_damage: bool = False) -> Log | None:
     records: list[Record] = []
     number = head["first"]
     while (whole := _record_at(view, position)) is not None and whole[0].number == number:
-        record, _, position = whole
+        record, position = whole
         records.append(record)
         number += 1
     cut = len(bytes(view[position:]).rstrip(b"\0"))
@@ -172,8 +182,8 @@ def _read_head(view: memoryview) -> tuple[dict[str, Any] | None, int]:
     return unpacked(data), _aligned(_HEAD.size + length)
 
 
-def _record_at(view: memoryview, position: int) -> tuple[Record, int, int] | None:
-    """The record at a position, the number that it says was on the disk, and where it ends; None: there is none."""
+def _record_at(view: memoryview, position: int) -> tuple[Record, int] | None:
+    """The record at a position, and where it ends; None: there is none."""
     if position + _RECORD.size > len(view):
         return None
     length, checksum, number, synced, kind = _RECORD.unpack_from(view, position)
@@ -183,7 +193,7 @@ def _record_at(view: memoryview, position: int) -> tuple[Record, int, int] | Non
     payload = view[begin : begin + length]
     if crc32(_COVERED.pack(length, number, synced, kind) + bytes(payload)) != checksum:
         return None
-    return Record(number, Kind(kind), payload), synced, position + length_of(length)
+    return Record(number, Kind(kind), payload, synced), position + length_of(length)
 
 
 def _records_after(view: memoryview, position: int, number: int) -> list[tuple[int, int, int]]:
@@ -194,8 +204,8 @@ def _records_after(view: memoryview, position: int, number: int) -> list[tuple[i
     while at < last:
         record = _record_at(view, at)
         if record is not None and record[0].number >= number:
-            later.append((at, record[0].number, record[1]))
-            at = record[2]
+            later.append((at, record[0].number, record[0].synced))
+            at = record[1]
         else:
             at += _ALIGNMENT
     return later

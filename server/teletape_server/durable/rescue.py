@@ -16,12 +16,13 @@ from teletape_engine.session.session import Session
 from teletape_server.durable import bases, records
 from teletape_server.durable.batches import BatchReader
 from teletape_server.durable.folders import Folder
-from teletape_server.durable.records import DamagedError, Kind, Log, unpacked
+from teletape_server.durable.records import DIGEST_BYTES, DamagedError, Kind, Log, unpacked
 from teletape_wire.checksum import crc32
 from teletape_wire.safetensors.layout import NAME_OF
 from teletape_wire.safetensors.writer import write_file
 
 _VALUES, _FACTS = "values.safetensors", "facts.json"
+_DIVERGED = "diverged-"  # begins the names of files with values that the session did not have, as far as is known
 
 
 class Rescued(NamedTuple):
@@ -38,8 +39,25 @@ class Rescued(NamedTuple):
     why: str
 
 
+class _Run(NamedTuple):
+    """A session that was made from files: as of which record, why not of a later one, and the checksums that it met.
+
+    `agreed` is the last record at which its values were those that were written down; `differed` the first at which
+    they were others, 0 if there is none.
+    """
+
+    session: Session
+    record: int
+    why: str
+    agreed: int
+    differed: int
+
+
 def rescue(folder: Folder, out: str) -> Rescued:
     """Writes the last good values of a session's tensors and variables as safetensors, and the facts of everything.
+
+    If the log gives other values than it gave when it was written, two are saved: those of the last record up to which
+    they are known to be the same, and those that it gives in the end, in files that begin with `diverged-`.
 
     Args:
         folder: The session's.
@@ -49,25 +67,6 @@ def rescue(folder: Folder, out: str) -> Rescued:
         DamagedError: Neither a base nor a log can be read.
         OSError: A file cannot be read or written.
     """
-    session, record, why = _session(folder)
-    os.makedirs(out, exist_ok=True)
-    listed = session.listing("variable", "tensor")
-    arrays = {str(facts["id"]): _array(session, facts["id"]) for facts in listed}
-    with open(os.path.join(out, _VALUES), "wb") as file:
-        for buffer in write_file({name: array for name, array in arrays.items() if array.dtype in NAME_OF}, {}):
-            file.write(buffer)
-    for number, (name, array) in enumerate(arrays.items()):
-        if array.dtype not in NAME_OF:
-            np.save(os.path.join(out, f"{number}.npy"), array)
-            why += f"; {name!r} is {number}.npy, since safetensors has no {array.dtype.name}"
-    everything = session.listing("variable", "tensor", "slices", "function", "tape")
-    with open(os.path.join(out, _FACTS), "w", encoding="utf-8") as text:
-        json.dump({"record": record, "why": why, "ids": everything}, text, indent=1, default=str)
-    return Rescued(len(arrays), record, why.removeprefix("; "))
-
-
-def _session(folder: Folder) -> tuple[Session, int, str]:
-    """The session as far as its files can be read, the last record, and what was wrong."""
     number, why = folder.newest(), ""
     data = folder.bytes_of_log(number)
     try:
@@ -76,30 +75,63 @@ def _session(folder: Folder) -> tuple[Session, int, str]:
         log, why = records.read(data, to_damage=True), f"; {error.why}"
     if log is None:
         raise DamagedError(f"log {number} of {folder.path} has no head")
-    session = Session()
-    if log.head["base"] is not None:
-        base = folder.bytes_of_base(number)
+    base = None if log.head["base"] is None else folder.bytes_of_base(number)
+    run = _run(log, base, log.head["first"] + len(log.records))
+    os.makedirs(out, exist_ok=True)
+    if run.differed:
+        _write(run, why, out, _DIVERGED)
+        why += (
+            f"; the log gives other values than the session had at record {run.differed}: those in the end, of record "
+            f"{run.record}, are in files that begin with {_DIVERGED}"
+        )
+        run = _run(log, base, run.agreed)
+    return _write(run, why, out, "")
+
+
+def _write(run: _Run, why: str, out: str, prefix: str) -> Rescued:
+    session, why = run.session, why + run.why
+    listed = session.listing("variable", "tensor")
+    arrays = {str(facts["id"]): _array(session, facts["id"]) for facts in listed}
+    with open(os.path.join(out, f"{prefix}{_VALUES}"), "wb") as file:
+        for buffer in write_file({name: array for name, array in arrays.items() if array.dtype in NAME_OF}, {}):
+            file.write(buffer)
+    for number, (name, array) in enumerate(arrays.items()):
+        if array.dtype not in NAME_OF:
+            np.save(os.path.join(out, f"{prefix}{number}.npy"), array)
+            why += f"; {name!r} is {prefix}{number}.npy, since safetensors has no {array.dtype.name}"
+    everything = session.listing("variable", "tensor", "slices", "function", "tape")
+    with open(os.path.join(out, f"{prefix}{_FACTS}"), "w", encoding="utf-8") as text:
+        json.dump({"record": run.record, "why": why, "ids": everything}, text, indent=1, default=str)
+    return Rescued(len(arrays), run.record, why.removeprefix("; "))
+
+
+def _run(log: Log, base: bytes | None, last: int) -> _Run:
+    """A session as far as its files can be read, and no further than a record."""
+    session, why = Session(), ""
+    if base is not None:
         length, checksum = log.head["base"]
         if (len(base), crc32(base)) != (length, checksum):
-            why += "; the base is not the one that was written: its values may be wrong"
+            why = "; the base is not the one that was written: its values may be wrong"
         session.restore(bases.read(base)[0])
-    last, failed = _replayed(session, log)
-    return session, last, why + failed
-
-
-def _replayed(session: Session, log: Log) -> tuple[int, str]:
-    reader, last = BatchReader(), log.head["first"] - 1
-    for record in log.records:
+    reader, at = BatchReader(), log.head["first"] - 1
+    agreed, differed = at, 0
+    for record in log.records[: max(last + 1 - log.head["first"], 0)]:
         try:
             if record.kind is Kind.STRUCTURE:
                 reader.add_structure(record.payload)
             elif record.kind is Kind.REQUEST:
                 for row in unpacked(record.payload)[0]:
                     reader.read(row).run_again(session)
+            elif record.kind is Kind.DIGEST and not differed:
+                if session.digest(DIGEST_BYTES) == unpacked(record.payload):
+                    agreed = record.number
+                else:
+                    differed = record.number
         except (DamagedError, wire.WireError, TeletapeError) as error:
-            return last, f"; record {record.number} cannot be run again ({error})"
-        last = record.number
-    return last, ""
+            why += f"; record {record.number} cannot be run again ({error})"
+            break
+        at = record.number
+    return _Run(session, at, why, agreed, differed)
 
 
 def _array(session: Session, name: Any) -> np.ndarray[Any, Any]:

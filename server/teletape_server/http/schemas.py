@@ -136,10 +136,10 @@ class Session(BaseModel):
     ]
     ends_at: Annotated[str, Field(description="RFC 3339: when it ends in any case")]
     state: Annotated[
-        Literal["starting", "live", "parking", "parked", "waking", "recovering", "damaged", "ended"],
+        Literal["starting", "live", "parking", "parked", "waking", "recovering", "damaged", "diverged", "ended"],
         Field(description="parked: it has no process, and the next request starts one"),
     ]
-    why: Annotated[str | None, Field(description="Why it recovers, is damaged, or takes no changes")]
+    why: Annotated[str | None, Field(description="Why it recovers, is damaged, has diverged, or takes no changes")]
     durability: Annotated[Literal["none", "journal", "journal-sync"], Field(description="What outlives its process")]
     disk_bytes: Annotated[int, Field(description="Bytes of its files; in events as of the last second")]
     recovered: Annotated[

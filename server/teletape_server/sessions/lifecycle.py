@@ -22,8 +22,11 @@ class Phase(enum.StrEnum):
     WAKING = "waking"  #: Another host starts with what is written down; requests wait.
     RECOVERING = "recovering"  #: Its host has ended unexpectedly, and another one starts; requests wait.
     DAMAGED = "damaged"  #: It cannot be brought back from what is written down, which stays as it is.
+    DIVERGED = "diverged"  #: It could be, with other values than it had; both can be saved.
     ENDED = "ended"  #: It is over, for a reason.
 
+
+LOST: Final = (Phase.DAMAGED, Phase.DIVERGED)  #: The phases of sessions that only their files are left of.
 
 #: The phases that may follow each, besides the end, which may follow all of them but itself.
 FOLLOWING: Final[Mapping[Phase, frozenset[Phase]]] = {
@@ -32,9 +35,10 @@ FOLLOWING: Final[Mapping[Phase, frozenset[Phase]]] = {
     Phase.PARKING: frozenset({Phase.PARKED, Phase.LIVE, Phase.RECOVERING}),
     Phase.PARKED: frozenset({Phase.WAKING}),
     #: Parked: no host could be started, and nothing is lost.
-    Phase.WAKING: frozenset({Phase.LIVE, Phase.PARKED, Phase.DAMAGED}),
-    Phase.RECOVERING: frozenset({Phase.LIVE, Phase.DAMAGED}),
+    Phase.WAKING: frozenset({Phase.LIVE, Phase.PARKED, *LOST}),
+    Phase.RECOVERING: frozenset({Phase.LIVE, *LOST}),
     Phase.DAMAGED: frozenset(),
+    Phase.DIVERGED: frozenset(),
     Phase.ENDED: frozenset(),
 }
 
@@ -45,7 +49,7 @@ class State(NamedTuple):
     Attributes:
         phase: Where it is in its life.
         reason: Why it has ended; None: it has not.
-        why: Why it recovers or is damaged, for people.
+        why: Why it recovers, is damaged or has diverged, for people.
     """
 
     phase: Phase

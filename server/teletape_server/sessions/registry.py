@@ -27,7 +27,7 @@ from teletape_server.problems import Problem, shutting_down
 from teletape_server.sessions.counted_bodies import Bodies, CountedBody
 from teletape_server.sessions.ended_sessions import Boot, Ended, EndedSessions, damaged, recovering, session_ended
 from teletape_server.sessions.entry import SessionEntry as SessionEntry
-from teletape_server.sessions.lifecycle import Phase
+from teletape_server.sessions.lifecycle import LOST, Phase
 from teletape_server.sessions.places import Places
 from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.record import Durability, Key, SessionLimits, SessionRecord, new_uid
@@ -217,7 +217,7 @@ class Registry:
             await asyncio.wait([entry.parking])
         key, state = entry.record.key, entry.record.state
         is_new = state.phase is Phase.STARTING
-        if state.phase is Phase.DAMAGED:
+        if state.phase in LOST:
             raise damaged(entry.id, state.why)
         if state.phase is Phase.PARKED:
             self._change(entry, state=state.then(Phase.WAKING))
@@ -231,7 +231,8 @@ class Registry:
             if opened is not None:
                 self._store.close_log(opened)
             if isinstance(error, SessionDamagedError) and entry.record.state.phase in _BROUGHT_BACK:
-                self._change(entry, state=entry.record.state.then(Phase.DAMAGED, str(error)))
+                lost = Phase(str(error.details["state"]))
+                self._change(entry, state=entry.record.state.then(lost, str(error)))
                 raise damaged(entry.id, str(error)) from error
             if entry.record.state.phase is Phase.WAKING:
                 self._change(entry, state=entry.record.state.then(Phase.PARKED))
@@ -398,7 +399,7 @@ class Registry:
         """Returns the problem of a session whose host has ended; another one may go on with it."""
         if self._live.get(entry.record.key) is entry and entry.record.durability != "none":
             state = entry.record.state
-            return damaged(entry.id, state.why) if state.phase is Phase.DAMAGED else recovering(entry.id)
+            return damaged(entry.id, state.why) if state.phase in LOST else recovering(entry.id)
         ended = self._ended.get(entry.record.key) or Ended(Reason.WORKER_DIED, "its process is gone", self.clock())
         return session_ended(entry.id, ended, is_run=entry.record.is_run)
 

@@ -26,7 +26,7 @@ from teletape_server.durable.batches import BatchWriter, Executed
 from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import JOURNAL_SYNC
 from teletape_server.durable.journal import Journal
-from teletape_server.durable.records import DamagedError, Kind, Log, SessionDamagedError, packed
+from teletape_server.durable.records import DamagedError, DivergedError, Kind, Log, SessionDamagedError, packed
 from teletape_server.handlers.endpoints import ENDPOINTS
 from teletape_server.handlers.idempotency import Once
 from teletape_server.handlers.methods import Request
@@ -121,7 +121,8 @@ class Durability:
         except (DamagedError, wire.WireError, TeletapeError) as error:
             close_files(files[:3])
             why = error.why if isinstance(error, DamagedError) else f"it cannot be run again ({error})"
-            raise SessionDamagedError(why) from error
+            state = "diverged" if isinstance(error, DivergedError) else "damaged"
+            raise SessionDamagedError(why, state=state) from error
         except OSError:
             close_files(files[:3])
             raise
@@ -199,7 +200,7 @@ class Durability:
         self._write(executed, reply, request.body if is_frame and len(executed) == 1 else None)
         self._requests += 1
         if self._requests % _DIGESTS == 0:
-            digest = self._session.digest(recovery.DIGEST_BYTES)
+            digest = self._session.digest(records.DIGEST_BYTES)
             if digest is not None:
                 self._append(Kind.DIGEST, packed(digest))
 

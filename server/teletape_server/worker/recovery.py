@@ -16,11 +16,10 @@ from teletape_engine.session.session import Session
 from teletape_server import version
 from teletape_server.durable import bases
 from teletape_server.durable.batches import BatchReader
-from teletape_server.durable.records import DamagedError, Kind, Log, unpacked
+from teletape_server.durable.records import DIGEST_BYTES, DamagedError, DivergedError, Kind, Log, unpacked
 from teletape_server.handlers.idempotency import Once
 
 FORMAT: Final = 1  #: Of logs.
-DIGEST_BYTES: Final = 16 << 20  #: Of the variables, of which a checksum is made.
 
 
 def versions() -> dict[str, Any]:
@@ -57,7 +56,8 @@ def bring_back(session: Session, once: Once, log: Log, last: int, base: int | No
         base: The descriptor of the log's base, which is closed here; None: it has none.
 
     Raises:
-        DamagedError: The files are not as they were, or the log gives other values.
+        DamagedError: The files are not as they were, or of other versions.
+        DivergedError: The log gives other values than it gave when it was written.
         WireError, TeletapeError: A record cannot be run again.
     """
     if log.head["base"] is not None:
@@ -87,9 +87,9 @@ def _replay(session: Session, once: Once, log: Log, last: int) -> float:
             reader.add_structure(record.payload)
         elif record.kind is Kind.DIGEST:
             if session.digest(DIGEST_BYTES) != unpacked(record.payload):
-                raise DamagedError(
-                    f"the variables are not those that the session had at record {record.number}: it was run with "
-                    f"{written_by}, and now with {own}"
+                raise DivergedError(
+                    f"the variables are not those that the session had at record {record.number}, though it was run "
+                    f"with the same versions ({written_by})"
                 )
         else:
             _check_versions(written_by, own, record.number)
