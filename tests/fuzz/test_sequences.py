@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from fuzz import written_down
+from fuzz import sessions, written_down
 from fuzz.sequences import Sequences
 from fuzz.sessions import PROGRAM
 from fuzz.target import Finding, bounded, corpus, in_time, run
@@ -29,7 +29,8 @@ def test_sequences_that_once_broke_a_law():
 
 
 @pytest.mark.parametrize("position", range(1, len(PROGRAM)))
-def test_the_program_of_every_command_goes_on_from_a_file(position):
+def test_the_program_of_every_command_goes_on_from_a_file(monkeypatch, position):
+    monkeypatch.setattr(sessions, "_SECONDS", float("inf"))
     written_down.check_file(PROGRAM, position)
 
 

@@ -25,8 +25,8 @@ class SimulatedFile:
         self._pending: list[tuple[int, bytes]] = []
         self.fails = False
 
-    def read(self) -> bytes:
-        return bytes(self._seen)
+    def read(self, offset: int = 0, length: int | None = None) -> bytes:
+        return bytes(self._seen[offset : None if length is None else offset + length])
 
     def write(self, offset: int, parts: Sequence[bytes | memoryview]) -> None:
         self._check()

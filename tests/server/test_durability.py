@@ -422,9 +422,92 @@ def test_a_base_is_written_when_the_log_is_long(process: Process, monkeypatch: p
     for _ in range(50):
         process.frame(Assign("w", X, "add"))
     assert process.folder.newest() > 1
-    numbers_there = {int(name.partition("-")[2].partition(".")[0]) for name in os.listdir(process.folder.path)}
+    files = [name for name in os.listdir(process.folder.path) if "-" in name]
+    numbers_there = {int(name.partition("-")[2].partition(".")[0]) for name in files}
     assert numbers_there == {process.folder.newest(), process.folder.newest() + 1}
     assert variable(again(process)) == [51.0, 102.0]
+
+
+# ---------------------------------------------------------------------------------------------------------------- blobs
+LARGE = np.arange(1 << 18, dtype=np.float32)  # 1 MiB
+
+
+def lengths(process: Process) -> tuple[int, int]:
+    """Where the log ends, and the blobs."""
+    return process.durability._journal.end, process.durability._blobs._places[-1].end
+
+
+def test_a_large_tensor_is_written_once_whatever_refers_to_it(process: Process) -> None:
+    """What is sent again adds a reference to the log, and a base of it refers to the same bytes."""
+    process.frame(MakeVariable("large", LARGE))
+    log, blobs = lengths(process)
+    for _ in range(20):
+        process.frame(Assign("large", LARGE, "set"))
+    assert lengths(process)[0] - log < 20 * 500
+    assert lengths(process)[1] == blobs == LARGE.nbytes
+    assert process.durability.checkpoint()
+    process.take_files()
+    assert os.stat(process.folder.at("base-2.safetensors")).st_size < 20_000
+    assert lengths(process)[1] == blobs
+    process.frame(Assign("large", LARGE + 1, "set"), Assign("large", LARGE, "add"))
+    process = again(process, epoch=2)
+    assert variable(process, "large") == (LARGE + 1 + LARGE).tolist()
+
+
+def test_what_neither_the_base_nor_the_log_refers_to_is_written_over(process: Process) -> None:
+    for step in range(4):
+        process.frame(Constant(f"x{step}", LARGE + step), releases=(f"x{step - 1}",) if step else ())
+    assert lengths(process)[1] == 4 * LARGE.nbytes
+    assert process.durability.checkpoint()
+    process.take_files()
+    for step in range(3):
+        process.frame(Constant(f"y{step}", LARGE - step))
+    assert lengths(process)[1] == 4 * LARGE.nbytes
+    process.frame(releases=("x3", "y0", "y1"))
+    process = again(process, epoch=2)
+    assert variable(process, "y2") == (LARGE - 2).tolist()
+    assert process.durability.checkpoint()
+    assert lengths(process)[1] < 4 * LARGE.nbytes
+
+
+def change_blob(process: Process) -> None:
+    with open(process.folder.at("blobs"), "r+b") as file:
+        file.write(b"changed")
+
+
+@pytest.mark.parametrize("in_base", [False, True])
+def test_a_changed_blob_is_damage_and_what_it_is_not_part_of_is_saved(
+    process: Process, tmp_path: Path, in_base: bool
+) -> None:
+    process.frame(MakeVariable("small", X))
+    process.frame(MakeVariable("large", LARGE))
+    if in_base:
+        assert process.durability.checkpoint()
+        process.take_files()
+    process.page.synced = process.page.written
+    process.frame(Assign("small", X, "add"))  # its record says that the one before was on the disk
+    process.die()
+    change_blob(process)
+    with pytest.raises(SessionDamagedError, match=r"blob [0-9a-f]{8} of 1048576 bytes, at byte 0 .* is not as it was"):
+        Process(Path(process.folder.path), epoch=3)
+    out = tmp_path / "out"
+    rescued = rescue(process.folder, str(out))
+    assert "blob" in rescued.why
+    saved = read_file(memoryview((out / "values.safetensors").read_bytes()), copy_below=0).tensors
+    assert saved["small"].tolist() == ([2.0, 4.0] if in_base else [1.0, 2.0])
+
+
+def test_a_record_whose_blob_was_lost_in_a_power_cut_is_cut_like_a_torn_one(process: Process) -> None:
+    process.frame(Assign("w", X, "add"))
+    process.frame(MakeVariable("large", LARGE))
+    process.die()
+    change_blob(process)
+    process = Process(Path(process.folder.path), epoch=2)
+    assert process.durability.recovered is not None
+    assert process.durability.recovered["cut_bytes"] > 0
+    assert variable(process) == [2.0, 4.0]
+    process.frame(MakeVariable("large", LARGE))
+    assert variable(again(process, epoch=3), "large") == LARGE.tolist()
 
 
 def test_without_space_nothing_runs_and_reading_goes_on(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -585,7 +668,7 @@ def test_the_log_that_a_process_goes_on_with_is_synced_before_the_server_knows(p
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fdatasync", noted)
         process.log.sync()
-    assert synced == ["log-2.ttj"]
+    assert synced == ["blobs", "log-2.ttj"]
     assert process.page.synced == process.page.written
 
 

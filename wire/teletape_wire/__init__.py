@@ -22,6 +22,7 @@ from teletape_wire.frame import (
     Prefix,
     Served,
     decode_prefix,
+    large_tensors,
 )
 from teletape_wire.json import (
     JSON_TYPE,
@@ -73,6 +74,7 @@ __all__ = [
     "encode_repeated",
     "id_from_json",
     "input_from_json",
+    "large_tensors",
     "numbers_alone",
     "parse_json",
     "step_from_json",

@@ -9,9 +9,11 @@ import enum
 import struct
 from typing import Final, NamedTuple
 
+import msgpack  # type: ignore[import-untyped]  # ships no types
+
 from teletape_engine.commands.schema import MAX_ITEMS as MAX_ITEMS
 from teletape_wire.errors import FrameTooLargeError, UnsupportedVersionError, WireError
-from teletape_wire.tensors import Buffer
+from teletape_wire.tensors import Buffer, aligned
 
 FRAME_TYPE: Final = "application/vnd.teletape.frame"
 VERSION: Final = 1
@@ -175,3 +177,22 @@ def decode_prefix(data: Buffer, *, max_header: int = MAX_HEADER, max_total: int 
     if total < PREFIX_LENGTH + header_length:
         raise WireError(f"the frame is declared with {total} bytes, prefix and header alone have more")
     return Prefix(_KINDS[kind - 1], client, seq, b"" if nonce == NO_NONCE else nonce, crc, header_length, total)
+
+
+def large_tensors(frame: Buffer, least: int) -> list[tuple[int, int, int]]:
+    """Where the large tensors of a batch's frame are, which has been decoded before.
+
+    Args:
+        frame: The whole frame, of a whole or a repeated batch.
+        least: Bytes from which on a tensor is large.
+
+    Returns:
+        The offset in the frame, the length and the CRC32 of each, in order.
+    """
+    if len(frame) < least:
+        return []
+    end = PREFIX_LENGTH + decode_prefix(frame).header_length
+    header = msgpack.Unpacker(None, max_buffer_size=end)
+    header.feed(frame[PREFIX_LENGTH:end])
+    header.read_array_header()
+    return [(aligned(end) + offset, length, crc) for _, _, offset, length, crc in header.unpack() if length >= least]

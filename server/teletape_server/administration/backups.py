@@ -114,6 +114,8 @@ def copy_session(folder: Folder, target: str, *, is_live: bool) -> str:
                 with open(os.path.join(target, log_name), "wb") as copy:
                     copy.write(data)
                 _finish(log, os.path.join(target, log_name))
+            if folder.newest() != number:  # what the log refers to may have been written over
+                continue
             why = _cut(Folder(target), number, data)
         except FileNotFoundError:
             if is_last or not os.path.exists(folder.path):

@@ -1,14 +1,14 @@
 """The base of a log: all that a session has, as one safetensors file, from which the log goes on.
 
 Its tensors are the session's buffers by number, the commands that define its functions, clients' answers, and a tensor
-of bytes with everything that is no array.
+of bytes with everything that is no array, and with the places of large buffers (`blobs`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from teletape_engine.commands import Batch, DefineFunction
 from teletape_engine.commands.results import Answer, Kinds
 from teletape_engine.session.snapshot.plain import Snapshot
 from teletape_engine.spec import dtype_of
+from teletape_server.durable.blobs import LEAST, Blobs
 from teletape_server.durable.records import DamagedError, packed, unpacked
 from teletape_wire.safetensors.errors import MalformedSafetensorsError
 from teletape_wire.safetensors.layout import NAME_OF
@@ -29,17 +30,24 @@ _FORMAT: Final = 2
 _MOST: Final = sys.maxsize  # tensors of a file of our own
 
 
-def written(snapshot: Snapshot, more: Mapping[str, Any]) -> list[Buffer]:
+def written(snapshot: Snapshot, more: Mapping[str, Any], blobs: Blobs | None = None) -> list[Buffer]:
     """Returns the file of a session.
 
     Args:
         snapshot: What it has.
         more: JSON-able data, in which bytes may be, that is kept with it.
+        blobs: Where large buffers are put; None: they stay in the file.
+
+    Raises:
+        OSError: A large buffer could not be written.
     """
     tensors: dict[str, Any] = {}
-    kinds = []
+    kinds: list[list[Any]] = []
     for number, buffer in enumerate(snapshot.buffers):
         kinds.append([NAMES[buffer.dtype], list(buffer.shape)])
+        if blobs is not None and buffer.nbytes >= LEAST:
+            kinds[-1].append([*blobs.put(raw(buffer))])
+            continue
         tensors[f"buffer/{number}"] = buffer if buffer.dtype in NAME_OF else np.frombuffer(raw(buffer), np.uint8)
     for client, answer in snapshot.answers.items():
         tensors[f"answer/{client}"] = _bytes(b"".join(wire.encode_answer(answer).buffers))
@@ -55,11 +63,15 @@ def written(snapshot: Snapshot, more: Mapping[str, Any]) -> list[Buffer]:
     return write_file(tensors, {"format": "teletape session"})
 
 
-def read(data: Buffer) -> tuple[Snapshot, dict[str, Any]]:
+def read(data: Buffer, blob: Callable[[Any], Buffer] | None = None) -> tuple[Snapshot, dict[str, Any]]:
     """Returns what the file of a session has, and what was kept with it. Arrays are views of the file.
 
+    Args:
+        data: The file.
+        blob: Returns the large buffer at a place, as `Blobs.get`; None: there are none.
+
     Raises:
-        DamagedError: It is no such file.
+        DamagedError: It is no such file, or a large buffer is not as it was written.
     """
     try:
         tensors = read_file(memoryview(data), copy_below=0, most=_MOST).tensors
@@ -69,18 +81,22 @@ def read(data: Buffer) -> tuple[Snapshot, dict[str, Any]]:
         raise DamagedError(f"the base of the log cannot be read ({error})") from None
     if facts["format"] != _FORMAT:
         raise DamagedError(f"the base of the log is of format {facts['format']}, this version reads {_FORMAT}")
-    buffers = tuple(
-        [
-            tensors[f"buffer/{number}"].reshape(-1).view(np.uint8).view(dtype_of(dtype)).reshape(shape)
-            for number, (dtype, shape) in enumerate(facts["kinds"])
-        ]
-    )
+    buffers = []
+    for number, (dtype, shape, *place) in enumerate(facts["kinds"]):
+        if place and blob is None:
+            raise DamagedError("the base refers to large tensors, and there is no file of them")
+        elements = np.frombuffer(blob(place[0]), np.uint8) if place and blob is not None else _bytes_of(tensors, number)
+        buffers.append(elements.view(dtype_of(dtype)).reshape(shape))
     answers = {
         client: _with_reasons(wire.decode_answer(bytes(tensors[f"answer/{client}"]))[0], why)
         for client, why in facts["why"].items()
     }
     defined = tuple([command for command in functions if isinstance(command, DefineFunction)])
-    return Snapshot(buffers, defined, answers, facts["facts"]), facts["more"]
+    return Snapshot(tuple(buffers), defined, answers, facts["facts"]), facts["more"]
+
+
+def _bytes_of(tensors: Mapping[str, Any], number: int) -> np.ndarray[Any, Any]:
+    return tensors[f"buffer/{number}"].reshape(-1).view(np.uint8)  # type: ignore[no-any-return]  # an array
 
 
 def _bytes(data: bytes) -> np.ndarray[Any, Any]:

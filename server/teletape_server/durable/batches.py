@@ -7,7 +7,7 @@ limit of time or memory, would not: its failures are written down, with the vari
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,8 @@ from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.session.session import Session
 from teletape_engine.session.snapshot.moved import ACCIDENTS, Moved
 from teletape_engine.spec import dtype_of
-from teletape_server.durable.records import DamagedError, packed, unpacked
+from teletape_server.durable.blobs import LEAST, Blobs, Place, frame_of, parts_of
+from teletape_server.durable.records import DamagedError, Kind, Record, packed, unpacked
 from teletape_wire.tensors import NAMES, Buffer, raw
 
 
@@ -61,9 +62,14 @@ class Executed(NamedTuple):
 
 
 class BatchWriter:
-    """Writes batches. A structure is written once, before the first batch that has it."""
+    """Writes batches. A structure is written once, before the first batch that has it.
 
-    def __init__(self) -> None:
+    Args:
+        blobs: Where large tensors are put; None: they stay in the rows.
+    """
+
+    def __init__(self, blobs: Blobs | None = None) -> None:
+        self._blobs = blobs
         #: By identity, with their numbers; kept, so that no other one gets an identity.
         self._structures: dict[int, tuple[int, Structure]] = {}
 
@@ -74,7 +80,11 @@ class BatchWriter:
             return None
         number = len(self._structures)
         self._structures[id(batch.structure)] = number, batch.structure
-        return packed([number, _frame(batch.batch())])
+        return packed([number, self._parts(_frame(batch.batch()))])
+
+    def _parts(self, frame: Buffer) -> Any:
+        tensors = [] if self._blobs is None else wire.large_tensors(frame, LEAST)
+        return parts_of(frame, tensors, self._blobs) if self._blobs is not None and tensors else bytes(frame)
 
     def row(self, executed: Executed, sent: Buffer | None = None) -> list[Any]:
         """Returns the row of a batch, whose `structure` is written.
@@ -82,13 +92,16 @@ class BatchWriter:
         Args:
             executed: The batch.
             sent: The frame that it came in; None: it came otherwise.
+
+        Raises:
+            OSError: A large tensor could not be written.
         """
         batch, number = executed.batch, None
         if isinstance(batch, Repetition) and sent is not None:
             number = self._structures[id(batch.structure)][0]
         elif sent is None:
             sent = _frame(batch.batch() if isinstance(batch, Repetition) else batch)
-        row: list[Any] = [bytes(sent), number, executed.explain]
+        row: list[Any] = [self._parts(sent), number, executed.explain]
         if executed.failures:
             failures = [[getattr(failure, field.name) for field in _FAILURE] for failure in executed.failures]
             row += [failures, [_moved_row(*moved) for moved in executed.moved]]
@@ -107,9 +120,14 @@ def _moved_row(id: Id, version: int, value: HostArray | None) -> list[Any]:
 
 
 class BatchReader:
-    """Reads what a `BatchWriter` has written."""
+    """Reads what a `BatchWriter` has written.
 
-    def __init__(self) -> None:
+    Args:
+        blobs: Where it has put large tensors; None: nowhere.
+    """
+
+    def __init__(self, blobs: Blobs | None = None) -> None:
+        self._blobs = blobs
         self._structures: dict[int, Structure] = {}
 
     def add_structure(self, payload: Buffer) -> None:
@@ -117,9 +135,10 @@ class BatchReader:
 
         Raises:
             DamagedError: It is none.
+            BlobError: A large tensor of it is not as it was written.
         """
-        number, frame = unpacked(payload)
-        both = structure_of(wire.decode_batch(frame))
+        number, parts = unpacked(payload)
+        both = structure_of(wire.decode_batch(self._frame(parts)))
         if both is None:
             raise DamagedError(f"structure {number} of the log is none")
         self._structures[number] = both[0]
@@ -129,9 +148,11 @@ class BatchReader:
 
         Raises:
             DamagedError: The log has no structure for it.
+            BlobError: A large tensor of it is not as it was written.
             WireError, BadCommandError: It is none.
         """
-        frame, number, explain, *accident = row
+        parts, number, explain, *accident = row
+        frame = self._frame(parts)
         batch: Batch | Repetition
         if number is None:
             batch = wire.decode_batch(frame)
@@ -146,6 +167,29 @@ class BatchReader:
             tuple([Failure(*failure) for failure in failures]),
             tuple([_moved(*each) for each in moved]),
         )
+
+    def _frame(self, parts: Any) -> bytes:
+        if parts.__class__ is bytes:
+            return parts
+        if self._blobs is None:
+            raise DamagedError("the log refers to large tensors, and there is no file of them")
+        return frame_of(parts, self._blobs)
+
+
+def places_of(record: Record) -> Iterator[Place]:
+    """Returns where the large tensors of a record are.
+
+    Raises:
+        DamagedError: It cannot be read.
+    """
+    frames: list[Any] = []
+    if record.kind is Kind.STRUCTURE:
+        frames = [unpacked(record.payload)[1]]
+    elif record.kind is Kind.REQUEST:
+        frames = [row[0] for row in unpacked(record.payload)[0]]
+    for parts in frames:
+        if parts.__class__ is list:
+            yield from [Place(*part) for part in parts if part.__class__ is list]
 
 
 def _moved(id: Id, version: int, *value: Any) -> Moved:

@@ -15,10 +15,10 @@ _MOST_PARTS: Final = 512  # of one call of the system
 
 
 class File(Protocol):
-    """A file that is written at its end and read as a whole."""
+    """A file that is written and read."""
 
-    def read(self) -> bytes:
-        """Returns all of it.
+    def read(self, offset: int = 0, length: int | None = None) -> bytes:
+        """Returns the bytes at an offset, as many as there are; without a length all of them.
 
         Raises:
             OSError: It cannot be read.
@@ -63,11 +63,12 @@ class RealFile:
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
-    def read(self) -> bytes:
+    def read(self, offset: int = 0, length: int | None = None) -> bytes:
         """See `File`."""
-        length, parts, offset = os.fstat(self.fd).st_size, [], 0
-        while offset < length:
-            part = os.pread(self.fd, length - offset, offset)
+        end = os.fstat(self.fd).st_size if length is None else offset + length
+        parts = []
+        while offset < end:
+            part = os.pread(self.fd, end - offset, offset)
             if not part:
                 break
             parts.append(part)

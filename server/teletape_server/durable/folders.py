@@ -3,6 +3,7 @@
     manifest.json            what is known of the session without its state
     base-N.safetensors       from which log N goes on; log 1 begins with a session that has nothing
     log-N.ttj
+    blobs                    large tensors, which the base and the log refer to
 
 The newest log whose head can be read is the session's: a base is on the disk before its log has a head, and nothing is
 written to the log before it any more.
@@ -29,6 +30,7 @@ FOLDER: Final = "sessions"  #: Of all sessions, in a server's folder for data.
 JOURNAL_SYNC: Final = "journal-sync"  #: The level whose answers wait for the disk.
 LOCK: Final = "lock"  #: The file there that one server at a time has.
 _MANIFEST: Final = "manifest.json"
+_BLOBS: Final = "blobs"
 _LOG: Final = re.compile(r"(?:log-(\d+)\.ttj|base-(\d+)\.safetensors)")
 _HEAD: Final = 64 << 10  # bytes in which a log's head is
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
@@ -181,6 +183,23 @@ class Folder:
             return None
         return os.open(path, _FLAGS | (os.O_TRUNC if is_new else 0), 0o600)
 
+    def open_blobs(self) -> int:
+        """Opens the file of large tensors, which is made if it is not there, and returns its descriptor.
+
+        Raises:
+            OSError: It cannot be opened.
+        """
+        return os.open(self.at(_BLOBS), _FLAGS, 0o600)
+
+    def read_blobs(self) -> int:
+        """Opens the file of large tensors to read it, and returns its descriptor; one that is not there has nothing.
+
+        Raises:
+            OSError: It cannot be opened.
+        """
+        path = self.at(_BLOBS)
+        return os.open(path if os.path.exists(path) else os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
     def keep_only(self, *numbers: int) -> None:
         """Removes the bases and logs with other numbers.
 
@@ -220,13 +239,14 @@ class OpenLog:
             raise BlockingIOError("its log has just been replaced")
         folder.keep_only(self._number)
         self._base = folder.open_base(self._number, is_new=False)
+        self._blobs: int | None = folder.open_blobs()
         self._next_log: int | None = None
         self._page: Page | None = None
         self.why_failed = ""
         self.facts = {**facts, "log": self._number, "base": self._base is not None}
 
     def files(self, page: int) -> list[int]:
-        """Returns the descriptors that the host gets at its beginning: the log, the next base and log, and the base.
+        """Returns the descriptors that the host gets at its beginning: log, next base and log, blobs, and the base.
 
         Args:
             page: The descriptor of the page that the host writes; see `Page`.
@@ -235,8 +255,9 @@ class OpenLog:
             OSError: There are too many open files.
         """
         assert self._log is not None
+        assert self._blobs is not None
         self._page = Page(page)
-        files = [os.dup(self._log), *self._next_files()]
+        files = [os.dup(self._log), *self._next_files(), os.dup(self._blobs)]
         if self._base is not None:
             files.append(self._base)
             self._base = None
@@ -282,7 +303,7 @@ class OpenLog:
         """
         with self._lock:
             page = self._page
-            if page is None or self.facts["level"] == JOURNAL_SYNC:
+            if page is None or self._blobs is None or self.facts["level"] == JOURNAL_SYNC:
                 return
             written = page.written  # read first: if its log is another one by then, it is in that one or before it
             number = page.log
@@ -290,6 +311,7 @@ class OpenLog:
             if log is None or written == page.synced or number == page.failed_log:
                 return
             try:
+                os.fdatasync(self._blobs)  # first: what a record refers to is on the disk before it
                 os.fdatasync(log)
             except OSError as error:
                 self.why_failed, page.failed_log = str(error), number
@@ -304,11 +326,11 @@ class OpenLog:
     def close(self) -> None:
         """Closes what is open here."""
         with self._lock:
-            for file in (self._log, self._base, self._next_log):
+            for file in (self._log, self._base, self._blobs, self._next_log):
                 self._close(file)
             if self._page is not None:
                 self._page.close()
-            self._log = self._base = self._next_log = self._page = None
+            self._log = self._base = self._blobs = self._next_log = self._page = None
 
     def _close(self, file: int | None) -> None:
         if file is not None:

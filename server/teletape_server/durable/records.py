@@ -43,12 +43,14 @@ class Record(NamedTuple):
         number: One more than that of the record before.
         kind: What it has.
         payload: The rest, as `unpacked` reads it.
+        begin: Where in the log it begins.
         synced: The number of the last record that was surely on the disk when it was written.
     """
 
     number: int
     kind: Kind
     payload: memoryview
+    begin: int
     synced: int
 
 
@@ -193,7 +195,7 @@ def _record_at(view: memoryview, position: int) -> tuple[Record, int] | None:
     payload = view[begin : begin + length]
     if crc32(_COVERED.pack(length, number, synced, kind) + bytes(payload)) != checksum:
         return None
-    return Record(number, Kind(kind), payload, synced), position + length_of(length)
+    return Record(number, Kind(kind), payload, position, synced), position + length_of(length)
 
 
 def _records_after(view: memoryview, position: int, number: int) -> list[tuple[int, int, int]]:

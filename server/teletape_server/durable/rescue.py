@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,8 @@ from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server.durable import bases, records
 from teletape_server.durable.batches import BatchReader
+from teletape_server.durable.blobs import BlobError, Blobs
+from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import Folder
 from teletape_server.durable.records import DIGEST_BYTES, DamagedError, Kind, Log, unpacked
 from teletape_wire.checksum import crc32
@@ -76,7 +80,12 @@ def rescue(folder: Folder, out: str) -> Rescued:
     if log is None:
         raise DamagedError(f"log {number} of {folder.path} has no head")
     base = None if log.head["base"] is None else folder.bytes_of_base(number)
-    run = _run(log, base, log.head["first"] + len(log.records))
+    with _opened(folder) as blobs:
+        return _rescued(log, base, blobs, why, out)
+
+
+def _rescued(log: Log, base: bytes | None, blobs: Blobs, why: str, out: str) -> Rescued:
+    run = _run(log, base, blobs, log.head["first"] + len(log.records))
     os.makedirs(out, exist_ok=True)
     if run.differed:
         _write(run, why, out, _DIVERGED)
@@ -84,7 +93,7 @@ def rescue(folder: Folder, out: str) -> Rescued:
             f"; the log gives other values than the session had at record {run.differed}: those in the end, of record "
             f"{run.record}, are in files that begin with {_DIVERGED}"
         )
-        run = _run(log, base, run.agreed)
+        run = _run(log, base, blobs, run.agreed)
     return _write(run, why, out, "")
 
 
@@ -105,15 +114,17 @@ def _write(run: _Run, why: str, out: str, prefix: str) -> Rescued:
     return Rescued(len(arrays), run.record, why.removeprefix("; "))
 
 
-def _run(log: Log, base: bytes | None, last: int) -> _Run:
+def _run(log: Log, base: bytes | None, blobs: Blobs, last: int) -> _Run:
     """A session as far as its files can be read, and no further than a record."""
     session, why = Session(), ""
     if base is not None:
         length, checksum = log.head["base"]
         if (len(base), crc32(base)) != (length, checksum):
             why = "; the base is not the one that was written: its values may be wrong"
-        session.restore(bases.read(base)[0])
-    reader, at = BatchReader(), log.head["first"] - 1
+        changed: list[str] = []
+        session.restore(bases.read(base, lambda place: _some(blobs, place, changed))[0])
+        why += "".join([f"; {each}: values of the base that have it are wrong" for each in changed])
+    reader, at = BatchReader(blobs), log.head["first"] - 1
     agreed, differed = at, 0
     for record in log.records[: max(last + 1 - log.head["first"], 0)]:
         try:
@@ -132,6 +143,24 @@ def _run(log: Log, base: bytes | None, last: int) -> _Run:
             break
         at = record.number
     return _Run(session, at, why, agreed, differed)
+
+
+@contextlib.contextmanager
+def _opened(folder: Folder) -> Iterator[Blobs]:
+    file = folder.read_blobs()
+    try:
+        yield Blobs(RealFile(file))
+    finally:
+        os.close(file)
+
+
+def _some(blobs: Blobs, place: Any, changed: list[str]) -> bytes:
+    """The bytes at a place, as far as they are there; what is wrong with them is added to `changed`."""
+    try:
+        return blobs.get(place)
+    except BlobError as error:
+        changed.append(error.why)
+        return error.data.ljust(error.place.length, b"\0")
 
 
 def _array(session: Session, name: Any) -> np.ndarray[Any, Any]:

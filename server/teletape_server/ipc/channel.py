@@ -30,7 +30,7 @@ _MAX_MESSAGE: Final = 128 << 10  # a Unix socket's buffer takes 208 KB by defaul
 _BEFORE, _AFTER = 16 << 10, 4 << 10
 
 LOG_FILES: Final = 2  #: Of a session's next log: its base, and itself.
-_FILES: Final = 5  # file descriptors that come with one message: the page, log, next base and log, and this log's base
+_FILES: Final = 6  # file descriptors that come with one message: page, log, next base and log, blobs, this log's base
 _FD_SPACE: Final = socket.CMSG_SPACE(_FILES * array("i").itemsize)  # bytes
 
 

@@ -23,6 +23,7 @@ from teletape_engine.errors import ResourceExhaustedError, TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server.durable import bases, records
 from teletape_server.durable.batches import BatchWriter, Executed
+from teletape_server.durable.blobs import LEAST, Blobs, Place
 from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import JOURNAL_SYNC
 from teletape_server.durable.journal import Journal
@@ -77,8 +78,8 @@ class Durability:
         session: The session, which has nothing.
         once: The answers to its requests with a key.
         facts: Of the log: uid, epoch and level of the session, `log`: its number, `base`: whether it begins with one.
-        files: Descriptors: of the log, of the next base and log, and of this log's base if it has one. They are closed
-            here when they are not needed any more.
+        files: Descriptors: of the log, of the next base and log, of the blobs, and of this log's base if it has one.
+            They are closed here when they are not needed any more.
         page: Says which record is on the disk.
         send: Sends the server a message.
         failed: Called with the reason, in another thread, if what answers wait for cannot be brought to the disk: they
@@ -106,8 +107,9 @@ class Durability:
     ) -> None:
         self._session, self._once, self._page, self._send = session, once, page, send
         self._facts, self._versions = facts, recovery.versions()
-        self._writer = BatchWriter()
-        self._log, *following = files[:3]
+        self._log, *following, self._blobs_file = files[:4]
+        self._blobs = Blobs(RealFile(self._blobs_file))
+        self._writer = BatchWriter(self._blobs)
         self._next: tuple[int, int, int] | None = (facts["log"] + 1, *following)
         self._syncing = threading.Lock()  # while a log is synced it is not closed
         self._seconds = 0.0  # that the log takes to run again
@@ -119,12 +121,12 @@ class Durability:
         try:
             self._journal = self._opened(RealFile(self._log), files)
         except (DamagedError, wire.WireError, TeletapeError) as error:
-            close_files(files[:3])
+            close_files(files[:4])
             why = error.why if isinstance(error, DamagedError) else f"it cannot be run again ({error})"
             state = "diverged" if isinstance(error, DivergedError) else "damaged"
             raise SessionDamagedError(why, state=state) from error
         except OSError:
-            close_files(files[:3])
+            close_files(files[:4])
             raise
         page.refuses = bool(self._journal.broken)
         self.gate: Gate | None = None
@@ -137,7 +139,7 @@ class Durability:
         log = records.read(data)
         if log is None:
             return Journal.begin(file, self._head(1, None), self._synced)
-        return self._recover(file, data, log, files[3] if self._facts["base"] else None)
+        return self._recover(file, data, log, files[4] if self._facts["base"] else None)
 
     def _synced(self) -> int:
         return self._page.synced
@@ -169,6 +171,8 @@ class Durability:
             return
         try:
             self._journal.reserve(length + _MARGIN)
+            if length >= LEAST:
+                self._blobs.reserve(length)
         except OSError as error:
             self._page.refuses = True
             raise ResourceExhaustedError(
@@ -241,6 +245,7 @@ class Durability:
         """Brings the log to the disk, while requests run; returns the number of the last record that is there."""
         with self._syncing:
             number = self._page.written
+            self._blobs.sync()
             self._journal.sync()
             self._page.synced = number
         return number
@@ -252,7 +257,7 @@ class Durability:
 
     def _is_due(self) -> bool:
         """Returns whether the log is to be replaced by a base; a look at the whole session is seldom."""
-        end = self._journal.end
+        end = self._journal.end + self._blobs.added
         if (end <= _LEAST_LOG and self._seconds <= _REPLAY_SECONDS) or end < self._look_at:
             return False
         self._look_at = end + _LOOK_BYTES
@@ -263,9 +268,12 @@ class Durability:
         if self._next is None or self._session.obstacle():
             return False
         number, base, log = self._next
-        buffers = bases.written(self._session.snapshot(), {"replies": self._once.written()})
         file = RealFile(base)
+        self._blobs.begin_base(doubtful=bool(self._journal.broken))
         try:
+            buffers = bases.written(self._session.snapshot(), {"replies": self._once.written()}, self._blobs)
+            with self._syncing:
+                self._blobs.sync()
             file.truncate(0)
             file.write(0, buffers)
             file.sync()
@@ -279,7 +287,8 @@ class Durability:
             return False
         os.close(base)
         self._next = None
-        self._writer, self._seconds, self._look_at = BatchWriter(), 0.0, 0
+        self._blobs.end_base()
+        self._writer, self._seconds, self._look_at = BatchWriter(self._blobs), 0.0, 0
         with self._syncing:
             os.close(self._log)
             self._log, self._journal = log, journal
@@ -311,23 +320,25 @@ class Durability:
             self.gate.close()
         with self._syncing:
             self._journal.broken = "the session has ended"
-            close_files((self._log, *(self._next or ())[1:]))
+            close_files((self._log, self._blobs_file, *(self._next or ())[1:]))
         self._next = None
 
     # ------------------------------------------------------------------------------------------------------- recovery
     def _recover(self, file: RealFile, data: bytes, log: Log, base: int | None) -> Journal:
         began = time.monotonic()
         recovery.check_is(log, self._facts["uid"])
+        log, places = recovery.with_blobs(log, self._blobs)
         number = log.records[-1].number if log.records else log.head["first"] - 1
         journal = Journal(file, log.end, number + 1, self._synced)
-        last = self._written_again(file, data[: log.end], number, journal) if log.records else number
-        self._seconds = recovery.bring_back(self._session, self._once, log, last, base)
+        last = self._written_again(file, data[: log.end], places, number, journal) if log.records else number
+        self._seconds = recovery.bring_back(self._session, self._once, log, last, base, self._blobs)
         self._page.written = self._page.synced = last
         if not journal.broken:
             try:
                 file.truncate(log.end)
                 self._page.written = journal.append(Kind.EPOCH, packed([self._facts["epoch"], self._versions]))
                 if log.records or log.cut:
+                    self._blobs.sync()
                     journal.sync()
                     self._page.synced = self._page.written
             except OSError as error:  # what is there can be read
@@ -336,8 +347,10 @@ class Durability:
         self.recovered = {"record": last, "cut_bytes": log.cut, "seconds": seconds}
         return journal
 
-    def _written_again(self, file: RealFile, data: bytes, number: int, journal: Journal) -> int:
-        """Writes a log's bytes to their places; returns the last of its records from which the session goes on.
+    def _written_again(
+        self, file: RealFile, data: bytes, places: Sequence[Place], number: int, journal: Journal
+    ) -> int:
+        """Writes a log's bytes, and its blobs, to their places; returns the last record from which the session goes on.
 
         The process that wrote them may have ended since they could not be brought to the disk. Then the system has
         forgotten that, and a sync alone would succeed without them.
@@ -346,8 +359,11 @@ class Durability:
             OSError: That failed, and it is not known which answers have left.
         """
         try:
+            for place in places:
+                self._blobs.write_again(place)
             file.write(0, [data])
             if self._facts["level"] == JOURNAL_SYNC:
+                self._blobs.sync()
                 journal.sync()
         except OSError as error:
             journal.broken = str(error)

@@ -15,7 +15,8 @@ from teletape_engine.catalogue import describe
 from teletape_engine.session.session import Session
 from teletape_server import version
 from teletape_server.durable import bases
-from teletape_server.durable.batches import BatchReader
+from teletape_server.durable.batches import BatchReader, places_of
+from teletape_server.durable.blobs import BlobError, Blobs, Place
 from teletape_server.durable.records import DIGEST_BYTES, DamagedError, DivergedError, Kind, Log, unpacked
 from teletape_server.handlers.idempotency import Once
 
@@ -45,7 +46,29 @@ def check_is(log: Log, uid: str) -> None:
         raise DamagedError(f"the log is of format {log.head['format']} and of the session {log.head['uid']}")
 
 
-def bring_back(session: Session, once: Once, log: Log, last: int, base: int | None) -> float:
+def with_blobs(log: Log, blobs: Blobs) -> tuple[Log, list[Place]]:
+    """Returns a log as far as the blobs of its records were on the disk with them, and where these are.
+
+    Raises:
+        BlobError: One is not as it was written, and not because of a power cut.
+        DamagedError: A record cannot be read.
+    """
+    places: dict[Place, None] = {}
+    for position, record in enumerate(log.records):
+        try:
+            for place in places_of(record):
+                if place not in places:
+                    blobs.get(place)
+                    places[place] = None
+        except BlobError:
+            if any(later.synced >= record.number for later in log.records[position:]):
+                raise
+            cut = log.end - record.begin + log.cut
+            return log._replace(records=log.records[:position], end=record.begin, cut=cut), [*places]
+    return log, [*places]
+
+
+def bring_back(session: Session, once: Once, log: Log, last: int, base: int | None, blobs: Blobs) -> float:
     """Gives a session what it had at a record; returns the seconds that the log has taken when it was written.
 
     Args:
@@ -54,6 +77,7 @@ def bring_back(session: Session, once: Once, log: Log, last: int, base: int | No
         log: Its log.
         last: The record's number.
         base: The descriptor of the log's base, which is closed here; None: it has none.
+        blobs: To which both refer.
 
     Raises:
         DamagedError: The files are not as they were, or of other versions.
@@ -61,25 +85,25 @@ def bring_back(session: Session, once: Once, log: Log, last: int, base: int | No
         WireError, TeletapeError: A record cannot be run again.
     """
     if log.head["base"] is not None:
-        _restore(session, once, base, *log.head["base"])
+        _restore(session, once, base, blobs, *log.head["base"])
     with session.without_limit():
-        return _replay(session, once, log, last)
+        return _replay(session, once, log, last, blobs)
 
 
-def _restore(session: Session, once: Once, base: int | None, length: int, checksum: int) -> None:
+def _restore(session: Session, once: Once, base: int | None, blobs: Blobs, length: int, checksum: int) -> None:
     data = memoryview(b"")
     if base is not None:
         data = memoryview(mmap.mmap(base, 0, prot=mmap.PROT_READ)) if os.fstat(base).st_size else data
         os.close(base)
     if len(data) != length or crc32(data) != checksum:
         raise DamagedError(f"the base of the log has {len(data)} bytes, which are not the {length} that were written")
-    snapshot, more = bases.read(data)
+    snapshot, more = bases.read(data, blobs.get)
     session.restore(snapshot)
     once.read(more["replies"])
 
 
-def _replay(session: Session, once: Once, log: Log, last: int) -> float:
-    reader, own, written_by, seconds = BatchReader(), versions(), log.head["versions"], 0.0
+def _replay(session: Session, once: Once, log: Log, last: int, blobs: Blobs) -> float:
+    reader, own, written_by, seconds = BatchReader(blobs), versions(), log.head["versions"], 0.0
     for record in log.records[: last + 1 - log.head["first"]]:
         if record.kind is Kind.EPOCH:
             _, written_by = unpacked(record.payload)
