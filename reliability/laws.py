@@ -28,9 +28,11 @@ import numpy as np
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.op import CATALOGUE, Op, Sample
-from teletape_engine.checking.harness import Case, LawError, computing_on
-from teletape_engine.checking.laws import LAWS, check_op
 from teletape_engine.errors import InvalidArgumentError
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from op_laws.harness import Case, LawError, computing_on
+from op_laws.laws import LAWS, check_op
 
 #: Shapes that broadcast with each other, for ops of one to three inputs.
 SHAPES = [

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from op_laws.harness import Case, CpuExecutor, as_operand, is_array
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.operand import Operand
-from teletape_engine.checking.harness import Case, CpuExecutor, as_operand, is_array
 from teletape_engine.derivatives.batching import Rows
 from teletape_engine.errors import InternalError
 from teletape_engine.recording.spec_recorder import SpecRecorder

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from op_laws.harness import CpuExecutor, LawError, as_operand
+from op_laws.laws import LAWS, check_op
 from teletape_engine.catalogue.attributes import plain
 from teletape_engine.catalogue.binding import bind, by_name
 from teletape_engine.catalogue.define import sample
@@ -18,8 +20,6 @@ from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.op import CATALOGUE, Sample
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.checking.harness import CpuExecutor, LawError, as_operand
-from teletape_engine.checking.laws import LAWS, check_op
 from teletape_engine.ops.shapes.cast import stop_gradient
 from teletape_engine.spec import DTYPES, Spec
 

@@ -7,10 +7,10 @@ import pytest
 import scipy.linalg
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from op_laws.harness import Case
 from teletape_engine.arrays import linalg
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.checking.harness import Case
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 
 NAN = np.full((2, 2), np.nan)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from op_laws.harness import CpuExecutor, as_operand, dense
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.checking.harness import CpuExecutor, as_operand, dense
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError

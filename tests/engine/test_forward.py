@@ -10,10 +10,10 @@ import pytest
 from driving import X, failing, run, state_of, value, watched
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from op_laws.harness import Case, CpuExecutor, as_operand, dense, random_like
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.catalogue.rule import NOT_REGISTERED
-from teletape_engine.checking.harness import Case, CpuExecutor, as_operand, dense, random_like
 from teletape_engine.commands import (
     AccumulatorClose,
     AccumulatorOpen,

@@ -8,11 +8,11 @@ import pytest
 import substitute
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from op_laws.harness import Case, as_operand, computing_on, is_array, random_like
+from op_laws.laws import LAWS, check_op
 from teletape_engine.arrays import backend, checks, scatter
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.checking.harness import Case, as_operand, computing_on, is_array, random_like
-from teletape_engine.checking.laws import LAWS, check_op
 from teletape_engine.commands import (
     Assign,
     Batch,

@@ -10,9 +10,9 @@ from driving import failing, run, value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from op_laws.harness import CpuExecutor, as_operand
 from teletape_engine.catalogue.op import CATALOGUE, Op
 from teletape_engine.catalogue.operand import Operand
-from teletape_engine.checking.harness import CpuExecutor, as_operand
 from teletape_engine.commands import (
     Batch,
     BatchJacobian,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from driving import attach, run, state_of
 
+from op_laws.harness import is_array, typed_input
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.checking.harness import is_array, typed_input
 from teletape_engine.commands import (
     AccumulatorOpen,
     Assign,

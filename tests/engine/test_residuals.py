@@ -9,10 +9,10 @@ import pytest
 from driving import run
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from op_laws.harness import Case, CpuExecutor, as_operand
 from teletape_engine.arrays.cpu import CPU
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.checking.harness import Case, CpuExecutor, as_operand
 from teletape_engine.commands import Batch, Call, Constant, Gradient, TapeDescribe, TapeOpen, TapeWatch
 from teletape_engine.derivatives.backward import backward
 from teletape_engine.derivatives.gradient import gradient

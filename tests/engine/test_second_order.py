@@ -6,8 +6,8 @@ from driving import failing, run, value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from op_laws.harness import CpuExecutor, as_operand
 from teletape_engine.catalogue.op import CATALOGUE
-from teletape_engine.checking.harness import CpuExecutor, as_operand
 from teletape_engine.commands import Call, Constant, Gradient, Hessian, Hvp, MakeVariable, TapeOpen, TapeWatch
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import jacobian

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from op_laws.harness import Case, CpuExecutor, as_operand
 from teletape_engine.catalogue.op import CATALOGUE, Reach
 from teletape_engine.catalogue.rule import NoGradient
-from teletape_engine.checking.harness import Case, CpuExecutor, as_operand
 from teletape_engine.derivatives.jacobian import jacobian
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.derivatives.second_order import hessian

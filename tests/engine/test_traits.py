@@ -8,13 +8,13 @@ import pytest
 from scipy.special import gammainc
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from op_laws.harness import Case, LawError
+from op_laws.laws import check_op
 from teletape_engine.catalogue.binding import bind, trace_spec
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NoGradient
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.checking.harness import Case, LawError
-from teletape_engine.checking.laws import check_op
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import DIFFERENTIABLE, DTYPES, Spec
 

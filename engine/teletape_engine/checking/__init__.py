@@ -1,1 +1,1 @@
-"""Checks of derivatives: a tape's gradients against numeric ones, and the laws that every op must obey."""
+"""Checks of derivatives: the gradients of tapes and functions against numeric ones."""

@@ -8,11 +8,11 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+from op_laws.harness import CpuExecutor, as_operand, is_array, random_like, typed_input
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.checking.harness import CpuExecutor, as_operand, is_array, random_like, typed_input
 from teletape_engine.errors import InternalError, TeletapeError
 from teletape_engine.plans import native
 from teletape_engine.plans.cache import Plans

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import substitute
 
+from op_laws.harness import as_operand, random_like, typed_input
 from teletape_engine.arrays import backend
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SparseGradient
-from teletape_engine.checking.harness import as_operand, random_like, typed_input
 from teletape_engine.commands import Assign, Call
 from teletape_engine.errors import CancelledError, InvalidArgumentError, TeletapeError
 from teletape_engine.functions.compile import compile_function

@@ -9,11 +9,11 @@ import pytest
 
 import teletape as tf
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from op_laws.harness import Case
 from teletape.core.calls.dispatch import call
 from teletape.core.sessions.current import use
 from teletape.core.sessions.local import LocalSession
 from teletape_engine.catalogue.op import CATALOGUE, Op
-from teletape_engine.checking.harness import Case
 from teletape_engine.spec import DTYPES, DType
 
 #: Have gradients.

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from op_laws.harness import Case, offered_dtypes, random_like, spec_of
 from teletape_engine.catalogue.op import Op, Reach, Sample, Trait
-from teletape_engine.checking.harness import Case, offered_dtypes, random_like, spec_of
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 from teletape_engine.spec import DIFFERENTIABLE, DTYPES, DType, Spec, finfo
 

@@ -25,13 +25,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.catalogue.attributes import plain
-from teletape_engine.catalogue.binding import trace_spec
-from teletape_engine.catalogue.op import Op, Sample
-from teletape_engine.catalogue.rule import NoGradient
-from teletape_engine.catalogue.slices import GradientKind, SlicesValue
-from teletape_engine.checking import derivative_laws, input_laws
-from teletape_engine.checking.harness import (
+from op_laws import derivative_laws, input_laws
+from op_laws.harness import (
     Case,
     LawError,
     as_operand,
@@ -40,6 +35,11 @@ from teletape_engine.checking.harness import (
     spec_of,
     with_input,
 )
+from teletape_engine.catalogue.attributes import plain
+from teletape_engine.catalogue.binding import trace_spec
+from teletape_engine.catalogue.op import Op, Sample
+from teletape_engine.catalogue.rule import NoGradient
+from teletape_engine.catalogue.slices import GradientKind, SlicesValue
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import InvalidArgumentError, NoGradientRegisteredError

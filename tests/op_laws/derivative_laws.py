@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from op_laws.harness import Case, as_operand, offered_dtypes, random_like, with_input
 from teletape_engine.catalogue.op import Op, Sample, Trait
 from teletape_engine.catalogue.rule import NoGradient
 from teletape_engine.catalogue.slices import SlicesValue
-from teletape_engine.checking.harness import Case, as_operand, offered_dtypes, random_like, with_input
 from teletape_engine.derivatives.finite_differences import slope, slopes
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery

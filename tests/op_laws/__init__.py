@@ -1,0 +1,1 @@
+"""The laws that every op must obey, and what checks them: for the tests and `make laws`."""
