@@ -1,10 +1,13 @@
 """Sessions that last: what was answered is there after the end of their process, of the server, and of both at once."""
 
+import asyncio
 import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +20,12 @@ from serving import KEYS, Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Call, Fetch, MakeVariable
 from teletape_engine.commands.results import Answer
 from teletape_server.durable import records
+from teletape_server.durable.folders import Folder
 from teletape_server.durable.records import Kind
+from teletape_server.ipc.leases import Terms
 from teletape_server.sessions import store
-from teletape_server.sessions.lifecycle import Phase
+from teletape_server.sessions.lifecycle import Phase, State
+from teletape_server.sessions.record import SessionLimits, SessionRecord
 from teletape_server.settings import Settings
 
 LOOP = {
@@ -125,6 +131,28 @@ def test_two_servers_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.M
     with open(os.devnull) as another:  # it has the descriptor that the lock had
         disk.close()
         os.fstat(another.fileno())
+
+
+def test_records_are_written_in_order_and_not_by_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, written, turns = store.DiskStore(str(tmp_path), 0.0), list[int](), threading.Event()
+
+    def slow(folder: Folder, facts: dict[str, Any]) -> None:
+        assert turns.wait(60)
+        written.append(facts["epoch"])
+
+    monkeypatch.setattr(Folder, "write_manifest", slow)
+    live = State(Phase.LIVE)
+    record = SessionRecord("u", "local", "demo", "cpu", SessionLimits(1), 0.0, Terms(1.0, 2.0), "journal", state=live)
+    for epoch in (1, 2, 3):
+        disk.put(replace(record, epoch=epoch))
+        disk.put(replace(record, epoch=epoch, state=live.then(Phase.PARKING)))  # the next server takes it for parked
+    assert written == []
+    turns.set()
+    asyncio.run(disk.settled())
+    assert written == [1, 2, 3]
+    disk.close()
 
 
 def test_a_server_without_a_folder_offers_none() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from teletape_server.durable.folders import FOLDER, Folder
+from teletape_server.sessions.lifecycle import LOST
 
 
 class StoredSession:
@@ -32,7 +33,7 @@ class StoredSession:
     def facts(self) -> dict[str, Any]:
         """Returns its manifest, with members as GET /v1/sessions has them."""
         phase, _, why = self.manifest["state"]
-        state = "damaged" if phase == "damaged" else "parked"  # whatever it was: now it has no process
+        state = phase if phase in LOST else "parked"  # whatever it was: now it has no process
         more = {"folder": self.folder.path, "disk_bytes": self.folder.nbytes(), "bytes_in_use": 0}
         return {**self.manifest, "state": state, "why": why or None, **more}
 

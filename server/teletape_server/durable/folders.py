@@ -67,8 +67,9 @@ class Folder:
         Raises:
             OSError: It cannot be made.
         """
-        os.makedirs(self.path, mode=0o700, exist_ok=True)
-        sync_folder(os.path.dirname(self.path))
+        with contextlib.suppress(FileExistsError):
+            os.makedirs(self.path, mode=0o700)
+            sync_folder(os.path.dirname(self.path))
 
     def manifest(self) -> dict[str, Any] | None:
         """Returns the manifest; None: there is none that can be read."""

@@ -253,6 +253,8 @@ class Registry:
         log.info("%s %s on %s by request %s", host.name, how, device, REQUEST_ID.get(), extra=entry.log_facts)
         entry.lease.work(self.clock())
         host.ended.add_done_callback(partial(self._on_host_ended, entry, host), context=Context())  # no request's
+        if is_new:
+            await self._store.settled()  # whoever is told of it finds it after a restart
         return host
 
     async def park(self, entry: SessionEntry) -> None:
@@ -420,6 +422,7 @@ class Registry:
         """Keeps a session for at least `seconds` from now; see `Lease`."""
         entry.lease.extend(self.clock(), seconds)
         self._change(entry, terms=entry.lease.terms)
+        await self._store.settled()
         if entry.host is not None:
             await entry.host.recall()  # what is lent has the terms as they were
 

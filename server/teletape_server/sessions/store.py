@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import logging
 import os
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from typing import Any, Final, Protocol
 
 from teletape_server.durable.folders import FOLDER, LOCK, Folder, OpenLog, Syncer
 from teletape_server.ipc.leases import Terms
 from teletape_server.problems import overloaded
-from teletape_server.sessions.lifecycle import Phase, State
+from teletape_server.sessions.lifecycle import LOST, Phase, State
 from teletape_server.sessions.record import SessionLimits, SessionRecord
 
 _GONE: Final = ".gone"
@@ -26,7 +28,13 @@ class Store(Protocol):
     """Keeps records."""
 
     def put(self, record: SessionRecord) -> None:
-        """Keeps a record, in the place of an earlier one with its uid; the record of an ended session goes."""
+        """Keeps a record, in the place of an earlier one with its uid; the record of an ended session goes.
+
+        It is surely kept when `settled` has returned.
+        """
+
+    async def settled(self) -> None:
+        """Returns when all that was put is kept."""
 
     def all(self) -> list[SessionRecord]:
         """Returns the records of the sessions that have not ended, oldest first."""
@@ -65,6 +73,9 @@ class MemoryStore:
         else:
             self._records[record.uid] = record
 
+    async def settled(self) -> None:
+        """It is kept at once."""
+
     def all(self) -> list[SessionRecord]:
         """As `Store.all`."""
         return [*self._records.values()]
@@ -87,6 +98,8 @@ class MemoryStore:
 class DiskStore:
     """Implements `Store` in a folder: its sessions are there when the next server starts.
 
+    Records are written by a thread, in their order: the event loop does not wait for the disk.
+
     Args:
         folder: The server's folder for data.
         now: Unix seconds: the time that has gone since a session's last work does not count for its age.
@@ -102,6 +115,8 @@ class DiskStore:
         _wait_for(lock, folder)
         self._lock: int | None = lock
         self._syncer = Syncer(self._failed)
+        self._writer = ThreadPoolExecutor(1, "store")
+        self._written: dict[str, SessionRecord] = {}  # by uid, as the last one was passed to the thread
         self._synced: dict[str, int | None] = {}  # by uid, of sessions whose hosts have ended: their last sure records
 
     def _failed(self, opened: OpenLog, error: OSError) -> None:
@@ -114,15 +129,26 @@ class DiskStore:
         """As `Store.put`; a session that does not outlive its host has no record."""
         if record.durability == "none":
             return
-        folder = self._folder(record)
         if record.state.phase is Phase.ENDED:
+            self._written.pop(record.uid, None)
             self._synced.pop(record.uid, None)
-            folder.remove()
+            self._writer.submit(self._folder(record).remove)
             return
+        if record.state.phase not in LOST:  # whoever reads it finds the session without a host
+            record = replace(record, state=State(Phase.PARKED))
+        if self._written.get(record.uid) != record:
+            self._written[record.uid] = record
+            self._writer.submit(self._write, record)
+
+    def _write(self, record: SessionRecord) -> None:
         try:
-            folder.write_manifest(asdict(record))
+            self._folder(record).write_manifest(asdict(record))
         except OSError as error:
             log.error("the manifest of the session %s could not be written: %s", record.uid, error)
+
+    async def settled(self) -> None:
+        """As `Store.settled`."""
+        await asyncio.wrap_future(self._writer.submit(lambda: None))
 
     def all(self) -> list[SessionRecord]:
         """As `Store.all`; all of them are without a host. What has no manifest was never created, and is removed."""
@@ -156,7 +182,8 @@ class DiskStore:
 
     def close_log(self, opened: OpenLog) -> None:
         """As `Store.close_log`."""
-        self._synced[opened.facts["uid"]] = opened.synced
+        if opened.facts["uid"] in self._written:
+            self._synced[opened.facts["uid"]] = opened.synced
         self._syncer.drop(opened)
 
     def nbytes(self, record: SessionRecord) -> int:
@@ -166,6 +193,7 @@ class DiskStore:
     def close(self) -> None:
         """As `Store.close`."""
         self._syncer.stop()
+        self._writer.shutdown()
         if self._lock is not None:
             os.close(self._lock)
         self._lock = None
