@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from teletape_engine.arrays import HostArray
-from teletape_engine.checking.gradient_check import check_tape
+from teletape_engine.checking.tape_check import check_tape
 from teletape_engine.commands import CallFunction, Command
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.query import Declarations
@@ -93,5 +93,5 @@ def check_derivatives(
     settings: Settings,
     declarations: Declarations,
 ) -> Report:
-    """Checks what a replayable tape answers, in a context of its own; see `checking.gradient_check.check_tape`."""
+    """Checks what a replayable tape answers, in a context of its own; see `checking.tape_check.check_tape`."""
     return check_tape(recorder.aside(), tape, targets, sources, settings, declarations)

@@ -37,7 +37,7 @@ from teletape.core.sessions.session import Session, SparseQuestion
 from teletape_engine import commands
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
-from teletape_engine.checking.gradient_check import CONSUMED
+from teletape_engine.checking.tape_check import CONSUMED
 from teletape_engine.commands import Command, Id
 from teletape_engine.commands.results import Facts, Fetched, Kinds, Result, SlicesArrays
 from teletape_engine.derivatives.finite_differences import Settings

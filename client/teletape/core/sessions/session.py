@@ -449,7 +449,7 @@ class Session(ABC):
         return Footprint(0, 0)
 
     def check_tape(self, tape: Tape, targets: Sequence[Any], sources: Sequence[Any], settings: Settings) -> Report:
-        """See `teletape_engine.checking.gradient_check`."""
+        """See `teletape_engine.checking.tape_check.check_tape`."""
         raise UnimplementedError("check_gradients: a tape inside a traced function has no values to compare")
 
     # ----------------------------------------------------------------------------------------------- custom gradients

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from teletape_engine import commands
-from teletape_engine.checking.gradient_check import check_function, settings_of
+from teletape_engine.checking.function_check import check_function
+from teletape_engine.checking.subject import settings_of
 from teletape_engine.commands.results import Facts
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.function import Function
