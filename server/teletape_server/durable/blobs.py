@@ -138,8 +138,8 @@ class Blobs:
 
     def end_base(self) -> None:
         """Notes that the base is on the disk, and the log before it is gone: what only that referred to is free."""
-        kept, self._places, self._by_content, self.added = self._recent, [], {}, 0
-        for place in sorted(kept):
+        recent, self._places, self._by_content, self.added = self._recent, [], {}, 0
+        for place in sorted(recent):
             self._note(place)
         with contextlib.suppress(OSError):  # it only takes space
             self._file.truncate(self._places[-1].end if self._places else 0)
