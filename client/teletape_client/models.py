@@ -954,6 +954,7 @@ class Limits(Model):
     max_header: int
     sessions_per_key: int
     sessions: int
+    lasting_per_key: int
     runs: int
     published_processes: int
     idle_limit: float
@@ -1551,7 +1552,7 @@ class Session(Model):
         created_at: RFC 3339.
         expires_at: RFC 3339: when it ends if no further request comes, or, if it outlives its process, is
             parked.
-        ends_at: RFC 3339: when it ends in any case.
+        ends_at: RFC 3339: when it ends in any case; in the year 9999: never, since it outlives its process.
         state: Parked: it has no process, and the next request starts one.
         why: Why it recovers, is damaged, has diverged, or takes no changes.
         durability: What outlives its process.

@@ -115,6 +115,7 @@ def create_app(
                 settings.bodies_per_key,
                 settings.bodies,
                 keys=max(len(settings.api_keys), 1),
+                lasting_per_key=settings.lasting_per_key,
                 runs=settings.runs,
             ),
             boot=boot,

@@ -128,6 +128,10 @@ class Settings:
     )
     sessions_per_key: int = field(default=16, metadata=_setting(values.whole(1, 100_000), "live sessions of one key"))
     sessions: int = field(default=64, metadata=_setting(values.whole(1, 100_000), "live sessions of all keys"))
+    lasting_per_key: int = field(
+        default=1000,
+        metadata=_setting(values.whole(1, 100_000), "sessions of one key that have files, live or parked"),
+    )
     runs: int = field(
         default=8,
         metadata=_setting(values.whole(1, 100_000), "requests of POST /v1/run, which have no session, at a time"),
@@ -137,10 +141,13 @@ class Settings:
         metadata=_setting(values.whole(1, 1024), "processes of published functions, at most one for each CPU"),
     )
     idle_limit: float = field(
-        default=1800.0, metadata=_setting(values.seconds, "a session ends after this time without a request", "TIME")
+        default=1800.0,
+        metadata=_setting(
+            values.seconds, "a session ends, or with files is parked, after this time without a request", "TIME"
+        ),
     )
     max_age: float = field(
-        default=86400.0, metadata=_setting(values.seconds, "a session ends at this age in any case", "TIME")
+        default=86400.0, metadata=_setting(values.seconds, "a session without files ends at this age", "TIME")
     )
     patience: float = field(
         default=20.0,

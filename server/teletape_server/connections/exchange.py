@@ -85,6 +85,7 @@ class FrameExchange:
         self._earlier: Joinable | None = None  # the same frame, which ran when this one began to come
         self._joins = False
         self._patience: asyncio.TimerHandle | None = None
+        self._waking: asyncio.Task[None] | None = None
 
     @property
     def session(self) -> SessionEntry:
@@ -179,8 +180,21 @@ class FrameExchange:
         copies[0] = target[_PIECE:], source[_PIECE:]
         self._loop.call_soon(self._copy, copies, then)
 
+    async def _submit_awake(self) -> None:
+        """Submits the frame to another host than the one that has begun to receive it."""
+        try:
+            await self.session.wake()
+        except Exception as error:
+            self._fail(error)
+            return
+        if not self.disconnected:
+            self._submit()
+
     def _submit(self) -> None:
         assert self._batch is not None
+        if self.session.host is None:
+            self._waking = self._loop.create_task(self._submit_awake())
+            return
         try:
             body, self._body = self._body, None
             assert not isinstance(body, EarlyBody), "a session has memory for it"

@@ -107,6 +107,13 @@ async def submitted(
         body = await read_body(request, session, length, rest=rest, beginning=beginning, hasher=hasher)
     else:
         await hash_body(request, length, hasher, rest=rest)
+    if session.host is None:  # it was set aside, or its process died, while the body came
+        try:
+            await session.wake()
+        except BaseException:
+            if body is not None:
+                body.discard()
+            raise
     if hasher is not None:
         digest = hasher.digest()
         params = {**params, DIGEST: digest}

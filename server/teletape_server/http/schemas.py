@@ -134,7 +134,10 @@ class Session(BaseModel):
             description="RFC 3339: when it ends if no further request comes, or, if it outlives its process, is parked"
         ),
     ]
-    ends_at: Annotated[str, Field(description="RFC 3339: when it ends in any case")]
+    ends_at: Annotated[
+        str,
+        Field(description="RFC 3339: when it ends in any case; in the year 9999: never, since it outlives its process"),
+    ]
     state: Annotated[
         Literal["starting", "live", "parking", "parked", "waking", "recovering", "damaged", "diverged", "ended"],
         Field(description="parked: it has no process, and the next request starts one"),
@@ -255,6 +258,7 @@ class Limits(BaseModel):
     max_header: int
     sessions_per_key: int
     sessions: int
+    lasting_per_key: int
     runs: int
     published_processes: int
     idle_limit: float

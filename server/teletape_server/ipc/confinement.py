@@ -12,6 +12,7 @@ import os
 import re
 import resource
 import stat
+import sys
 import tempfile
 from collections.abc import MutableMapping
 from pathlib import PurePath
@@ -147,14 +148,40 @@ def machine_memory(groups: str = "/proc/self/cgroup", cgroups: str = "/sys/fs/cg
         cgroups: The folder with all control groups.
     """
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    return min(limits + [limit for limit, _ in _limited_groups(groups, cgroups)])
+
+
+def free_memory(
+    facts: str = "/proc/meminfo", groups: str = "/proc/self/cgroup", cgroups: str = "/sys/fs/cgroup"
+) -> int:
+    """Returns the bytes of memory that a new process could take: of the machine's, and of its container's.
+
+    Args:
+        facts: The file with the machine's numbers; if it says nothing, nothing is known to be short.
+        groups: The file with the control groups of this process.
+        cgroups: The folder with all control groups.
+    """
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", _text(facts), re.M)
+    free = [int(match[1]) << 10 if match else sys.maxsize]
+    for limit, folder in _limited_groups(groups, cgroups):
+        used = _text(f"{folder}/memory.current") or _text(f"{folder}/memory.usage_in_bytes") or "0"
+        files = re.search(r"^(?:total_)?inactive_file (\d+)$", _text(f"{folder}/memory.stat"), re.M)
+        free.append(limit - int(used) + (int(files[1]) if files else 0))
+    return max(min(free), 0)
+
+
+def _limited_groups(groups: str, cgroups: str) -> list[tuple[int, str]]:
+    """Returns the control groups of this process that limit memory: how many bytes each allows, and its folder."""
+    limited = []
     for controllers, path in re.findall(r"^\d+:([^:]*):(/.*)$", _text(groups), re.M):
         if controllers and "memory" not in controllers.split(","):
             continue
         root, name = ("/memory", "memory.limit_in_bytes") if controllers else ("", "memory.max")
         for group in (PurePath(path), *PurePath(path).parents):
-            text = _text(f"{cgroups}{root}{group}/{name}")
-            limits += [int(text)] if text.isdecimal() else []
-    return min(limits)
+            folder = f"{cgroups}{root}{group}"
+            text = _text(f"{folder}/{name}")
+            limited += [(int(text), folder)] if text.isdecimal() else []
+    return limited
 
 
 def _text(path: str) -> str:

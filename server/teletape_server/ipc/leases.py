@@ -1,13 +1,16 @@
 """When a session ends: pure functions of times in Unix seconds, which the caller passes.
 
-A session ends after some idle time, which only requests to the engine restart, and in any case at a maximum age.
+A session ends after some idle time, which only requests to the engine restart, and in any case at a maximum age; one
+that outlives its process is parked in place of the first, and has no maximum age.
 """
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+NEVER: Final = 253402300799.0  #: The last second that a timestamp can name.
 
 
 class Reason(enum.StrEnum):
@@ -29,7 +32,7 @@ class Terms:
 
     Attributes:
         idle: Seconds without work after which it ends.
-        ends: Time at which it ends in any case.
+        ends: Time at which it ends in any case; `NEVER`: at none.
         until: Time before which it does not end for idleness.
     """
 

@@ -159,7 +159,7 @@ class Pool:
             params["calls"] = [_described(waiting, began) for waiting in live]
             received = live[0].item.received
             bodies = [waiting.item.body for waiting in live]
-            body = joined(process.host, bodies) if received is None else received.buffer
+            body = joined(process.host, bodies) if received is None else received.for_host(process.host)
             running = process.host.submit("published-ask", params, body=body)
             if received is not None:
                 received.submitted(running)

@@ -58,18 +58,17 @@ class CountedBody:
 
     Args:
         entry: The session that receives the body.
+        host: Its host.
         buffer: The host's buffer.
         admission: The count of the body's bytes.
 
     Attributes:
         view: The memory, writable.
-        buffer: The host's buffer.
     """
 
-    def __init__(self, entry: _Entry, buffer: BodyBuffer, admission: Admission) -> None:
+    def __init__(self, entry: _Entry, host: Host, buffer: BodyBuffer, admission: Admission) -> None:
         self.view = buffer.view
-        self.buffer = buffer
-        self._entry, self._admission = entry, admission
+        self._entry, self._host, self._buffer, self._admission = entry, host, buffer, admission
         self._mapped_from = 0
         entry.receiving += 1
 
@@ -82,8 +81,22 @@ class CountedBody:
         end = position + len(part)
         self.view[position:end] = part
         if end - self._mapped_from >= _MOST_MAPPED:
-            self.buffer.let_go(self._mapped_from, end)
+            self._buffer.let_go(self._mapped_from, end)
             self._mapped_from = end
+
+    def for_host(self, host: Host) -> BodyBuffer:
+        """Returns the buffer of the host that the body is submitted to: a copy, if another one received it.
+
+        Raises:
+            HostGone: The host has ended.
+            Problem: overloaded, resource_exhausted.
+        """
+        if host is not self._host:
+            buffer = _buffer_of(host, len(self.view))
+            buffer.view[:] = self.view
+            self._buffer.discard()
+            self._host, self._buffer, self.view = host, buffer, buffer.view
+        return self._buffer
 
     def submitted(self, running: Running) -> None:
         """Counts the bytes until the request is answered."""
@@ -94,7 +107,7 @@ class CountedBody:
         """Frees the memory of a request that will not be submitted."""
         self._entry.receiving -= 1
         self._admission.close()
-        self.buffer.discard()
+        self._buffer.discard()
 
 
 MOST_EARLY: Final = 1 << 20  #: Bytes of a body that this process keeps until its request has a session.
@@ -151,10 +164,14 @@ class Bodies:
             HostGone: The host has ended.
         """
         self._quota.body(length, self.counts[entry.owner], self.counts[None])
-        try:
-            buffer = entry.awake_host.body_buffer(length)
-        except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                raise overloaded(f"there is no file descriptor left for the body ({error})") from error
-            raise Problem("resource_exhausted", f"too little memory for a body of {length} bytes: {error}") from error
-        return CountedBody(entry, buffer, Admission(self.counts, entry.owner, length))
+        host = entry.awake_host
+        return CountedBody(entry, host, _buffer_of(host, length), Admission(self.counts, entry.owner, length))
+
+
+def _buffer_of(host: Host, length: int) -> BodyBuffer:
+    try:
+        return host.body_buffer(length)
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise overloaded(f"there is no file descriptor left for the body ({error})") from error
+        raise Problem("resource_exhausted", f"too little memory for a body of {length} bytes: {error}") from error

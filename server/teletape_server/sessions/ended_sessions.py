@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections import Counter, OrderedDict
 from typing import Final, NamedTuple
@@ -87,14 +88,21 @@ class EndedSessions:
         )
 
 
-def recovering(id: str) -> Problem:
-    """Returns the problem of a request whose host has ended: another one goes on with the session."""
+def recovering(id: str, why: str = "", seconds: float = 1.0) -> Problem:
+    """Returns the problem of a request whose host has ended: another one goes on with the session.
+
+    Args:
+        id: The session's.
+        why: Why it recovers, if an attempt has failed.
+        seconds: After which the request is best sent again.
+    """
+    so_far = f" ({why})" if why else ""
     return Problem(
         "recovering",
-        f"the process of the session {id!r} has ended, and another one goes on with it: what was answered is there. "
-        "Send the request again; under its Idempotency-Key, or as a frame with its number and nonce, it is not "
+        f"the process of the session {id!r} has ended, and another one goes on with it{so_far}: what was answered is "
+        "there. Send the request again; under its Idempotency-Key, or as a frame with its number and nonce, it is not "
         "executed twice",
-        headers={"Retry-After": "1"},
+        headers={"Retry-After": str(max(math.ceil(seconds), 1))},
     )
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from teletape_server.durable.folders import OpenLog
 from teletape_server.hosts.loans import Lender, Loan
-from teletape_server.hosts.protocols import Beginning, BodyBuffer, Host, HostFacts, Reply, Running
+from teletape_server.hosts.protocols import Beginning, Host, HostFacts, Reply, Running
 from teletape_server.hosts.running import UnderWay
 from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Lease, Times
 from teletape_server.problems import Problem, shutting_down
+from teletape_server.sessions.counted_bodies import CountedBody
+from teletape_server.sessions.lifecycle import WITH_PLACE, Phase
 from teletape_server.sessions.record import SessionRecord
+
+_LONGEST_PAUSE: Final = 30.0  # seconds between two attempts to bring a session back
 
 
 class LastProblem(NamedTuple):
@@ -46,6 +50,8 @@ class SessionEntry:
         log: The log that its host writes; None: there is none.
         waking: The start of a host; None: none starts.
         parking: The end of a host whose session is parked; None: none ends so.
+        room: The end of another session's host, whose place this one gets; None: it waits for none.
+        attempts: How often a host was started in vain since the last one.
         recovered: What the last host has brought back; see `Beginning`.
         disk_bytes: Of its files, as of the last look.
         problems: Number of requests that were answered with a problem.
@@ -67,6 +73,8 @@ class SessionEntry:
         self.parking: asyncio.Task[None] | None = None
         self.recovered: Mapping[str, Any] | None = None
         self.disk_bytes = 0
+        self.room: asyncio.Task[None] | None = None
+        self.attempts = 0
         self._deaths, self._began_at, self._next_try = 0, 0, 0.0
         self._stopped: Problem | None = None
         self.lease = Lease(record.terms, clock())
@@ -102,7 +110,7 @@ class SessionEntry:
 
     def begin(self, beginning: Beginning, written: int) -> None:
         """Notes what a new host had when it was open, and the last record of its log."""
-        self._began_at = written
+        self._began_at, self.attempts, self._next_try = written, 0, 0.0
         self.recovered = beginning.recovered
         if beginning.last_client:
             self.client_numbers = itertools.count(beginning.last_client + 2, 2)
@@ -115,12 +123,14 @@ class SessionEntry:
         self._deaths = self._deaths + 1 if written == self._began_at else 1
         return self._deaths
 
-    def may_try(self, now: float) -> bool:
-        """Returns whether a recovery may be tried again now; the pauses grow to half a minute."""
-        if now < self._next_try:
-            return False
-        self._next_try = now + min(2.0**self._deaths, 30.0)
-        return True
+    def note_failure(self, now: float) -> None:
+        """Notes that a host could not be started; the pauses until the next attempt grow to half a minute."""
+        self.attempts += 1
+        self._next_try = now + min(2.0 ** (self.attempts - 1), _LONGEST_PAUSE)
+
+    def pause(self, now: float) -> float:
+        """Returns the seconds until another recovery may be tried."""
+        return max(self._next_try - now, 0.0)
 
     def stop_waking(self, why: Problem) -> None:
         """Ends the start of a host; whoever waits for it gets this problem."""
@@ -146,6 +156,23 @@ class SessionEntry:
         return () if self.host is None else self.host.running
 
     # ------------------------------------------------------------------------------------------------- what is known
+    @property
+    def lasts(self) -> bool:
+        """Whether it outlives its host."""
+        return self.record.durability != "none"
+
+    @property
+    def has_place(self) -> bool:
+        """Whether it takes a place of the server."""
+        return self.record.state.phase in WITH_PLACE
+
+    def is_quiet(self) -> bool:
+        """Returns whether it has a host that could be parked now: it lasts, and no request of it is under way."""
+        if self.log is None or self.record.state.phase is not Phase.LIVE or self.receiving or self.running:
+            return False
+        facts = self.note_facts()
+        return not facts.running and not facts.waiting
+
     @property
     def device(self) -> str:
         """Where it computes."""
@@ -193,17 +220,18 @@ class SessionEntry:
         method: str,
         params: Mapping[str, Any],
         content_type: str,
-        body: BodyBuffer | None,
+        body: CountedBody | None,
     ) -> Running:
         """Submits a request to the host; until its reply the session is not idle.
 
         Raises:
             HostGone: The host has ended.
-            Problem: busy: it has none.
+            Problem: busy: it has none; overloaded, resource_exhausted: there is no memory for the body.
         """
         now, *terms = self.times()
-        facts = {"now": now, "terms": terms, "alone": self.dtype}
-        running = self.awake_host.submit(method, {**params, **facts}, content_type=content_type, body=body)
+        params, host = {**params, "now": now, "terms": terms, "alone": self.dtype}, self.awake_host
+        buffer = None if body is None else body.for_host(host)
+        running = host.submit(method, params, content_type=content_type, body=buffer)
         self.note_running(running)
         return running
 

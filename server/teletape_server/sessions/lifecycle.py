@@ -36,7 +36,8 @@ FOLLOWING: Final[Mapping[Phase, frozenset[Phase]]] = {
     Phase.PARKED: frozenset({Phase.WAKING}),
     #: Parked: no host could be started, and nothing is lost.
     Phase.WAKING: frozenset({Phase.LIVE, Phase.PARKED, *LOST}),
-    Phase.RECOVERING: frozenset({Phase.LIVE, *LOST}),
+    #: Recovering again: an attempt has failed, and another one comes.
+    Phase.RECOVERING: frozenset({Phase.RECOVERING, Phase.LIVE, *LOST}),
     Phase.DAMAGED: frozenset(),
     Phase.DIVERGED: frozenset(),
     Phase.ENDED: frozenset(),
@@ -79,3 +80,6 @@ class State(NamedTuple):
 
 
 BEGINNING: Final = State(Phase.STARTING)  #: Of every session.
+
+#: The phases in which a session has a host, or is about to get one: it takes a place of the server.
+WITH_PLACE: Final = frozenset({Phase.STARTING, Phase.LIVE, Phase.WAKING, Phase.RECOVERING})

@@ -1,62 +1,146 @@
-"""The places that sessions take: how many an owner may have, and whose session ends to make room for another one."""
+"""The places and the memory that sessions take, and which session is parked, or ends, to make room for another one."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection
+from typing import Final
 
+from teletape_server.problems import Problem, overloaded
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.quotas import Quota
 
+_PROCESS_BYTES: Final = 64 << 20  # of a process that has no arrays yet
+_LEAST_FREE: Final = 256 << 20  # bytes of the machine's memory that no session is started into
+
 
 class Places:
-    """Holds the sessions of all owners to a quota.
+    """Holds the sessions of all owners to a quota, and the machine to the memory that it has.
 
     Args:
         quota: What an owner may have.
-        counted: Returns the sessions that take a place.
+        entries: Returns all sessions, also those that start, without those of single requests.
+        free: Returns the bytes of memory that processes can still take.
     """
 
-    def __init__(self, quota: Quota, counted: Callable[[], Collection[SessionEntry]]) -> None:
-        self._quota, self._counted = quota, counted
+    def __init__(self, quota: Quota, entries: Callable[[], Collection[SessionEntry]], free: Callable[[], int]) -> None:
+        self._quota, self._entries, self._free = quota, entries, free
+        self._reserved = 0  # bytes, of the hosts that start now
 
-    def _counts(self, owner: str) -> tuple[int, int, int]:
-        """Returns the sessions of an owner, those of all, and the owners that have one."""
-        sessions = Counter(entry.owner for entry in self._counted() if not entry.record.is_run)
-        return sessions[owner], sessions.total(), len(sessions)
+    def _counts(self, owner: str) -> tuple[int, int, Counter[str]]:
+        """Returns the sessions of an owner that have a place, those of all, and how many each owner has."""
+        sessions = Counter(entry.owner for entry in self._entries() if entry.has_place)
+        return sessions[owner], sessions.total(), sessions
 
+    # --------------------------------------------------------------------------------------------------------- places
     def admit(self, owner: str) -> None:
-        """Checks that an owner may have one more session.
+        """Checks that one more session of an owner may have a place.
 
         Raises:
             Problem: too_many_sessions, overloaded.
         """
-        self._quota.admit(*self._counts(owner))
+        mine, all_sessions, sessions = self._counts(owner)
+        self._quota.admit(mine, all_sessions, len(sessions))
+
+    def admit_lasting(self, owner: str) -> None:
+        """Checks that an owner may have one more session that outlives its process.
+
+        Raises:
+            Problem: too_many_sessions.
+        """
+        self._quota.admit_lasting(sum(entry.owner == owner and entry.lasts for entry in self._entries()))
 
     def left(self, owner: str) -> tuple[int, int]:
         """Returns how many sessions an owner may have, and how many more can be created now."""
-        return self._quota.sessions_per_key, self._quota.sessions_left(*self._counts(owner))
+        mine, all_sessions, sessions = self._counts(owner)
+        return self._quota.sessions_per_key, self._quota.sessions_left(mine, all_sessions, len(sessions))
 
-    def to_end(self, owner: str, entries: Collection[SessionEntry], now: float) -> tuple[SessionEntry, str] | None:
+    def to_park(self, owner: str, now: float) -> SessionEntry | None:
+        """Returns the session whose parking gives an owner a place; None: there is a free one, or no such session.
+
+        It is the one that is idle for longest; beyond the number of one owner's sessions it is the owner's own.
+
+        Args:
+            owner: Who wants one more.
+            now: Unix seconds.
+        """
+        mine, all_sessions, sessions = self._counts(owner)
+        if self._quota.sessions_left(mine, all_sessions, len(sessions)):
+            return None
+
+        def helps(entry: SessionEntry) -> bool:
+            is_own = entry.owner == owner
+            owners = len(sessions) - (sessions[entry.owner] == 1)
+            return bool(self._quota.sessions_left(mine - is_own, all_sessions - 1, owners))
+
+        return self.longest_idle(now, helps)
+
+    def longest_idle(self, now: float, allowed: Callable[[SessionEntry], bool] = lambda _: True) -> SessionEntry | None:
+        """Returns the session that is idle for longest of those that can be parked; None: there is none.
+
+        Args:
+            now: Unix seconds.
+            allowed: Which come into question.
+        """
+        idle = {
+            entry: entry.lease.idle(now)
+            for entry in self._entries()
+            if entry.is_quiet() and self.can_write_down(entry) and allowed(entry)
+        }
+        longest = max(idle, key=lambda entry: idle[entry], default=None)
+        return longest if longest is not None and idle[longest] >= self._quota.parks_after else None
+
+    def to_end(self, owner: str, now: float) -> tuple[SessionEntry, str] | None:
         """Returns the session that ends, since an owner has a better right to its place, and why; None: no session.
 
         Args:
             owner: Who wants one more.
-            entries: The sessions that could end.
             now: Unix seconds.
         """
-        mine, all_sessions, owners = self._counts(owner)
-        if mine >= self._quota.sessions_per_key or self._quota.sessions_left(mine, all_sessions, owners):
+        mine, all_sessions, sessions = self._counts(owner)
+        if mine >= self._quota.sessions_per_key or self._quota.sessions_left(mine, all_sessions, len(sessions)):
             return None
-        sessions = Counter(entry.owner for entry in entries)
-        idle = {entry: entry.lease.idle(now) for entry in entries if entry.owner != owner}
+        others = [entry for entry in self._entries() if entry.has_place and not entry.lasts and entry.owner != owner]
+        idle = {entry: entry.lease.idle(now) for entry in others}
         allowed = [entry for entry in idle if self._quota.makes_room(mine, idle[entry], sessions[entry.owner])]
         longest = max(allowed, key=lambda entry: idle[entry], default=None)
         if longest is None:
             return None
-        if not self._quota.sessions_left(mine, all_sessions - 1, owners - (sessions[longest.owner] == 1)):
+        if not self._quota.sessions_left(mine, all_sessions - 1, len(sessions) - (sessions[longest.owner] == 1)):
             return None
         return (
             longest,
             f"it was idle for {idle[longest]:.0f} s, longer than others, and another key's session got its place",
         )
+
+    # --------------------------------------------------------------------------------------------------------- memory
+    def is_short(self, needed: int = 0) -> bool:
+        """Returns whether the machine has too little memory for that many bytes more."""
+        return self._free() - self._reserved - needed < _LEAST_FREE
+
+    def can_write_down(self, entry: SessionEntry) -> bool:
+        """Returns whether the machine has the memory to park a session: what is on a GPU passes through it."""
+        needed = entry.note_facts().bytes_in_use if entry.device != "cpu" else 0
+        return not needed or not self.is_short(needed)
+
+    def reserve(self, entry: SessionEntry) -> Callable[[], None]:
+        """Reserves all that the next host of a session takes at its start, until the returned function is called.
+
+        Raises:
+            Problem: overloaded: the machine has too little memory; nothing is reserved.
+        """
+        needed = _PROCESS_BYTES + entry.disk_bytes
+        if self.is_short(needed):
+            raise _short(self._free() - self._reserved, needed)
+        self._reserved += needed
+        return lambda: self._give_back(needed)
+
+    def _give_back(self, nbytes: int) -> None:
+        self._reserved -= nbytes
+
+
+def _short(free: int, needed: int) -> Problem:
+    return overloaded(
+        f"the machine has {max(free, 0) >> 20} MiB of memory left, and a process for this session takes "
+        f"{needed >> 20} MiB, beyond {_LEAST_FREE >> 20} MiB that stay free; no idle session can be parked"
+    )

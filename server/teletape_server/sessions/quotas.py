@@ -21,14 +21,16 @@ class Quota:
     """The limits of this server.
 
     Attributes:
-        sessions_per_key: Live sessions of one owner.
-        sessions: Live sessions in all.
+        sessions_per_key: Sessions of one owner that have a place: live ones, and those that start, wake or recover.
+        sessions: Sessions in all that have one.
         memory_limit: Bytes of arrays in one session.
         bodies_per_key: Bytes of one owner's request bodies that are being received or not answered yet.
         bodies: The same of all owners.
         waiting: Unanswered requests of one session.
         keys: Owners that there can be.
+        lasting_per_key: Sessions of one owner that outlive their processes.
         room_after: Seconds without work after which a session may end to make room for another owner's.
+        parks_after: Seconds without work after which one that outlives its process may be parked to make room.
         runs: Requests without a session that run at a time.
         waiting_runs: Such requests of one owner that wait for their turn.
     """
@@ -40,7 +42,9 @@ class Quota:
     bodies: int
     waiting: int = 128
     keys: int = 1
+    lasting_per_key: int = 1000
     room_after: float = 300.0
+    parks_after: float = 5.0
     runs: int = 8
     waiting_runs: int = 128
 
@@ -73,6 +77,21 @@ class Quota:
                 headers={"Retry-After": str(_RETRY_SECONDS)},
                 found=all_sessions,
                 limit=self.sessions,
+            )
+
+    def admit_lasting(self, mine: int) -> None:
+        """Checks that an owner with `mine` sessions that outlive their processes may have one more of them.
+
+        Raises:
+            Problem: too_many_sessions.
+        """
+        if mine >= self.lasting_per_key:
+            raise Problem(
+                "too_many_sessions",
+                f"you have {mine} sessions with files, parked ones too, the limit is {self.lasting_per_key}: end those "
+                "that you no longer need (GET /v1/sessions)",
+                found=mine,
+                limit=self.lasting_per_key,
             )
 
     def sessions_left(self, mine: int, all_sessions: int, owners: int) -> int:

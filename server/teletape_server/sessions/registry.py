@@ -22,8 +22,9 @@ from teletape_server.durable.records import SessionDamagedError
 from teletape_server.hosts.protocols import Host, HostGone, Running
 from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.hosts.watchdog import Ending
-from teletape_server.ipc.leases import Reason, Terms
-from teletape_server.problems import Problem, shutting_down
+from teletape_server.ipc.confinement import free_memory
+from teletape_server.ipc.leases import NEVER, Reason, Terms
+from teletape_server.problems import Problem, overloaded, shutting_down
 from teletape_server.sessions.counted_bodies import Bodies, CountedBody
 from teletape_server.sessions.ended_sessions import Boot, Ended, EndedSessions, damaged, recovering, session_ended
 from teletape_server.sessions.entry import SessionEntry as SessionEntry
@@ -44,6 +45,7 @@ _CANCEL_SECONDS: Final = 1.0  # in which cancelled requests may stop when the se
 _FAULTS: Final = (Reason.WORKER_DIED, Reason.STUCK, Reason.DEADLINE)
 _BROUGHT_BACK: Final = (Phase.WAKING, Phase.RECOVERING)
 _MOST_DEATHS: Final = 2  # of hosts at one record, after which a session counts as damaged
+_MOST_FAILURES: Final = 3  # of hosts that end while they bring a session back, one after the other
 
 log = logging.getLogger("teletape")
 
@@ -59,6 +61,7 @@ class Registry:
         run_wait: Seconds that a request without a session may wait for its turn.
         clock: Returns Unix seconds.
         store: Has the records of sessions that there are already, and keeps those of all.
+        free_memory: Returns the bytes of memory that processes can still take.
 
     Attributes:
         stopping: Whether the server is about to end: no session and no request is taken.
@@ -76,6 +79,7 @@ class Registry:
         run_wait: float,
         clock: Callable[[], float],
         store: Store | None = None,
+        free_memory: Callable[[], int] = free_memory,
     ) -> None:
         self._starts, self._quota = starts, quota
         self._idle, self._max_age = idle, max_age
@@ -88,7 +92,7 @@ class Registry:
         self._ending: set[asyncio.Task[None]] = set()
         self.stopping = False
         self.bodies = Bodies(quota)
-        self._places = Places(quota, lambda: [*self.all(), *self._starting.values()])
+        self._places = Places(quota, self._all_with_starting, free_memory)
         self._created = 0
         self._spent: defaultdict[str, Spent] = defaultdict(Spent)  # by owner, of hosts that have ended
 
@@ -125,11 +129,11 @@ class Registry:
         entry = self._live.get(key) or self._starting.get(key)
         is_new = entry is None
         if entry is None:
-            could_end = [other for other in self.all() if other.record.durability == "none"]
-            if (ending := self._places.to_end(owner, could_end, self.clock())) is not None:
-                self._end_soon(ending[0], Reason.ROOM, ending[1])
-            self._places.admit(owner)
+            if durability != "none":
+                self._places.admit_lasting(owner)
+            room = self._make_room(owner)
             entry = self._new(key, device, SessionLimits(limit, dtype, dedicated), durability=durability)
+            entry.room = room
         if entry.record.state.phase is Phase.STARTING:
             await entry.wake()
         if not is_new:
@@ -190,6 +194,38 @@ class Registry:
         if self.stopping:
             raise shutting_down()
 
+    def _make_room(self, owner: str) -> asyncio.Task[None] | None:
+        """Gives one more session of an owner a place; returns what it has to wait for, until that is free.
+
+        The session that is idle for longest is parked, if there is no place, or else one that does not outlive its
+        host ends for an owner that has fewer.
+
+        Raises:
+            Problem: too_many_sessions, overloaded.
+        """
+        now, room = self.clock(), None
+        if (idle := self._places.to_park(owner, now)) is not None:
+            room = self._begin_parking(idle, "another session needs its place")
+        elif (ending := self._places.to_end(owner, now)) is not None:
+            self._end_soon(ending[0], Reason.ROOM, ending[1])
+        self._places.admit(owner)
+        return room
+
+    async def _reserve_memory(self, entry: SessionEntry) -> Callable[[], None]:
+        """Reserves what the next host of a session takes; the sessions that are idle for longest are parked for it.
+
+        Raises:
+            Problem: overloaded; nothing is reserved.
+        """
+        self.measure(entry)
+        while True:
+            try:
+                return self._places.reserve(entry)
+            except Problem:
+                if (idle := self._places.longest_idle(self.clock())) is None:
+                    raise
+                await asyncio.wait([self._begin_parking(idle, "another session needs its memory")])
+
     # ----------------------------------------------------------------------------------------------- starting a host
     def _new(
         self,
@@ -202,7 +238,8 @@ class Registry:
     ) -> SessionEntry:
         """Returns a new session, which begins to live when it is woken."""
         now = self.clock()
-        terms = Terms(min(self._idle, IDLE_SECONDS) if is_run else self._idle, now + self._max_age)
+        ends = now + self._max_age if durability == "none" else NEVER
+        terms = Terms(min(self._idle, IDLE_SECONDS) if is_run else self._idle, ends)
         record = SessionRecord(new_uid(), *key, device, limits, now, terms, durability, is_run=is_run)
         entry = self._starting[key] = SessionEntry(record, self._start, self.clock)
         return entry
@@ -220,26 +257,32 @@ class Registry:
         if state.phase in LOST:
             raise damaged(entry.id, state.why)
         if state.phase is Phase.PARKED:
+            self._check_running()
+            entry.room = self._room_to_wake(entry)
             self._change(entry, state=state.then(Phase.WAKING))
+        if (pause := entry.pause(self.clock())) and state.phase is Phase.RECOVERING:
+            raise recovering(entry.id, state.why, pause)
         opened: OpenLog | None = None
+        give_back: Callable[[], None] = _nothing
         try:
             self._check_running()
+            if entry.room is not None:
+                await asyncio.wait([entry.room])
+            give_back = await self._reserve_memory(entry)
             next_host = replace(entry.record, epoch=entry.record.epoch + 1)
             opened = self._store.open_log(next_host)
             host, device = await self._starts.host(entry.record, self.devices_in_use, opened)
         except BaseException as error:
             if opened is not None:
                 self._store.close_log(opened)
-            if isinstance(error, SessionDamagedError) and entry.record.state.phase in _BROUGHT_BACK:
-                lost = Phase(str(error.details["state"]))
-                self._change(entry, state=entry.record.state.then(lost, str(error)))
-                raise damaged(entry.id, str(error)) from error
-            if entry.record.state.phase is Phase.WAKING:
-                self._change(entry, state=entry.record.state.then(Phase.PARKED))
+            if entry.record.state.phase in _BROUGHT_BACK:
+                self._note_failure(entry, error)
             if is_new and opened is not None:
                 self._store.put(replace(entry.record, state=entry.record.state.end(Reason.WORKER_DIED)))
             raise
         finally:
+            give_back()
+            entry.room = None
             self._starting.pop(key, None)
         entry.host, entry.log = host, opened
         entry.begin(host.beginning, host.facts().written)
@@ -257,20 +300,74 @@ class Registry:
             await self._store.settled()  # whoever is told of it finds it after a restart
         return host
 
+    def _room_to_wake(self, entry: SessionEntry) -> asyncio.Task[None] | None:
+        """Gives a parked session a place; see `_make_room`.
+
+        Raises:
+            Problem: overloaded: it stays as it is.
+        """
+        try:
+            return self._make_room(entry.owner)
+        except Problem as error:
+            if error.code != "too_many_sessions":
+                raise
+            raise overloaded(
+                f"the session {entry.id!r} is parked, and all sessions that its key may have at a time are in use"
+            ) from None
+
+    def _note_failure(self, entry: SessionEntry, error: BaseException) -> None:
+        """Notes that a session could not be brought back: it is tried again, unless it cannot succeed.
+
+        Raises:
+            Problem: session_damaged.
+        """
+        state, lost, why = entry.record.state, Phase.DAMAGED, ""
+        if isinstance(error, SessionDamagedError):
+            lost, why = Phase(str(error.details["state"])), str(error)
+        if isinstance(error, Problem) and isinstance(error.__cause__, HostGone) and not self.stopping:
+            entry.note_failure(self.clock())
+            if entry.attempts >= _MOST_FAILURES:
+                why = f"its process has ended {entry.attempts} times while it was brought back: {error.detail}"
+        elif state.phase is Phase.RECOVERING and not self.stopping:
+            entry.note_failure(self.clock())
+        if why:
+            self._change(entry, state=state.then(lost, why))
+            raise damaged(entry.id, why) from error
+        if state.phase is Phase.WAKING:
+            self._change(entry, state=state.then(Phase.PARKED))
+        elif not self.stopping:
+            first = state.why.partition("; attempt ")[0]
+            detail = error.detail if isinstance(error, Problem) else str(error)
+            why = f"{first}; attempt {entry.attempts} has failed: {detail}"
+            self._change(entry, state=state.then(Phase.RECOVERING, why))
+            log.warning("session %s of %s: %s", entry.id, entry.owner, why, extra=entry.log_facts)
+
     async def park(self, entry: SessionEntry) -> None:
         """Writes down what a session has, and ends its host; the next request wakes it. Does nothing without a host.
 
         A session of which nothing outlives a host is left as it is.
+
+        Raises:
+            Problem: overloaded: the machine has too little memory for what passes through it.
         """
         if entry.parking is None and entry.host is not None and entry.log is not None:
-            entry.parking = asyncio.get_running_loop().create_task(self._parked(entry, entry.host))
+            if not self.stopping and not self._places.can_write_down(entry):
+                raise overloaded("the machine has too little memory to write down what the session has on its GPU")
+            self._begin_parking(entry, "it was asked for")
         if entry.parking is not None:
             await asyncio.wait([entry.parking])
 
-    async def _parked(self, entry: SessionEntry, host: Host) -> None:
-        """Parks a session: from the first moment on its requests wait for another host."""
-        entry.host = None
+    def _begin_parking(self, entry: SessionEntry, why: str) -> asyncio.Task[None]:
+        """Begins to park a session that has a host and a log: from now on its requests wait for another host."""
+        host, entry.host = entry.host, None
+        assert host is not None, "the caller looks"
+        log.info("session %s of %s is parked: %s", entry.id, entry.owner, why, extra=entry.log_facts)
         self._change(entry, state=entry.record.state.then(Phase.PARKING))
+        entry.parking = asyncio.get_running_loop().create_task(self._parked(entry, host))
+        return entry.parking
+
+    async def _parked(self, entry: SessionEntry, host: Host) -> None:
+        """Parks a session."""
         try:
             await host.recall()
             if self.stopping and host.running:  # what does not end in time has not happened: it is sent again
@@ -306,7 +403,7 @@ class Registry:
 
     def _recover_soon(self, entry: SessionEntry) -> None:
         """Has a session recover in the background, unless its last try was a moment ago."""
-        is_due = entry.record.state.phase is Phase.RECOVERING and entry.may_try(self.clock())
+        is_due = entry.record.state.phase is Phase.RECOVERING and not entry.pause(self.clock())
         if is_due and entry.waking is None and not self.stopping:
             self._soon(_tried(entry))
 
@@ -337,6 +434,9 @@ class Registry:
     def all(self) -> list[SessionEntry]:
         """Returns the live sessions of all owners, oldest first; without those of single requests."""
         return [entry for entry in self._live.values() if not entry.record.is_run]
+
+    def _all_with_starting(self) -> list[SessionEntry]:
+        return [*self.all(), *(entry for entry in self._starting.values() if not entry.record.is_run)]
 
     def devices_in_use(self) -> Counter[str]:
         """Returns how many sessions compute on each device, those of single requests too."""
@@ -381,7 +481,7 @@ class Registry:
         try:
             self._check_running()
             self._quota.queue(waiting)
-            running = entry.submit(method, params, content_type, None if body is None else body.buffer)
+            running = entry.submit(method, params, content_type, body)
         except BaseException as error:
             if body is not None:
                 body.discard()
@@ -432,8 +532,8 @@ class Registry:
             return
         entry.note_facts()  # it may have worked since the last look
         if (reason := entry.lease.expired(now)) is Reason.IDLE and entry.record.durability != "none":
-            if entry.host is not None and entry.log is not None:
-                self._soon(self.park(entry))
+            if entry.is_quiet() and self._places.can_write_down(entry):
+                self._begin_parking(entry, f"no request came for {entry.lease.terms.idle:g} s")
             return
         if reason is not None:
             idle, age = (f"{seconds:g} s" for seconds in (entry.lease.terms.idle, self._max_age))
@@ -482,6 +582,8 @@ class Registry:
                 self.measure(entry)
                 self._end_if_expired(key)
                 self._recover_soon(entry)
+            if self._places.is_short() and (idle := self._places.longest_idle(self.clock())) is not None:
+                self._begin_parking(idle, "the machine has little memory left")
 
     async def drain(self, grace: float) -> None:
         """Takes no more work, lets running requests finish for `grace` seconds, and ends all.
@@ -526,6 +628,10 @@ class Registry:
         ]
         await asyncio.gather(*map(self.park, lasting), *ends, *self._ending)
         self._store.close()
+
+
+def _nothing() -> None:
+    """Does nothing."""
 
 
 async def _tried(entry: SessionEntry) -> None:

@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from typing import Any, Final, Protocol
 
 from teletape_server.durable.folders import FOLDER, LOCK, Folder, OpenLog, Syncer
-from teletape_server.ipc.leases import Terms
+from teletape_server.ipc.leases import NEVER, Terms
 from teletape_server.problems import overloaded
 from teletape_server.sessions.lifecycle import LOST, Phase, State
 from teletape_server.sessions.record import SessionLimits, SessionRecord
@@ -201,8 +201,8 @@ class DiskStore:
 
 def _record(manifest: dict[str, Any], down: float) -> SessionRecord:
     """The record of a manifest: of a session without a host, to whose times the seconds without a server are added."""
-    terms = Terms(**manifest["terms"])
-    terms = replace(terms, ends=terms.ends + down, until=terms.until + down if terms.until else 0.0)
+    terms = Terms(**{**manifest["terms"], "ends": NEVER})
+    terms = replace(terms, until=terms.until + down if terms.until else 0.0)
     limits = SessionLimits(*manifest["limits"])
     return SessionRecord(**{**manifest, "terms": terms, "limits": limits, "state": State(Phase.PARKED)})
 

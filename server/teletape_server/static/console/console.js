@@ -151,7 +151,7 @@ class Pane {
       device: facts.device,
       created: new Date(facts.created_at).toLocaleTimeString(),
       "ends without work": `in ${duration(Date.parse(facts.expires_at) - Date.now())}`,
-      "ends at the latest": `in ${duration(Date.parse(facts.ends_at) - Date.now())}`,
+      "ends at the latest": facts.ends_at.startsWith("9999") ? "never: it has files" : `in ${duration(Date.parse(facts.ends_at) - Date.now())}`,
       requests: this.rate.of(facts.answered.requests),
       problems: count(facts.answered.problems),
     };
