@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -15,8 +16,10 @@ from rest_client import op
 import teletape_wire as wire
 from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
-from teletape_server.handlers.functions.forms import Form, forms_of
+from teletape_server.handlers.forms.forms import Form, forms_of
 from teletape_server.handlers.methods import METHODS, Request
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
+from teletape_wire.safetensors.writer import write_file
 
 TIMES = 6  #: More than it takes to know a form, and to run it as a plan.
 TWO: dict[str, Any] = {
@@ -46,18 +49,28 @@ MAKES: list[tuple[str, Mapping[str, Any]]] = [
 
 def answer_to(session: Session, method: str, body: Mapping[str, Any], **params: Any) -> Any:
     """The answer to a request, or its error."""
-    content = memoryview(json.dumps(body).encode())
+    answer = text_to(session, method, json.dumps(body).encode(), **params)
+    if isinstance(answer, tuple):
+        return answer
+    answer = json.loads(answer or b"{}")
+    answer.pop("bytes_in_use", None)
+    return answer
+
+
+def text_to(
+    session: Session, method: str, body: bytes, content_type: str = wire.JSON_TYPE, **params: Any
+) -> bytes | tuple[str, str]:
+    """The body of the answer to a request, or its error."""
+    content = memoryview(body)
     params = {"full": False, "accept": wire.JSON_TYPE, "collection": "/x", "query": {}, **params}
     request = Request(
-        params, wire.JSON_TYPE, content, sys.maxsize, lambda: False, lambda *_, **__: None, time.monotonic()
+        params, content_type, content, sys.maxsize, lambda: False, lambda *_, **__: None, time.monotonic()
     )
     try:
         with wire.numbers_alone("float32"):
-            answer = json.loads(b"".join(METHODS[method](session, request).buffers) or b"{}")
+            return b"".join(METHODS[method](session, request).buffers)
     except TeletapeError as error:
         return error.code, error.message
-    answer.pop("bytes_in_use", None)
-    return answer
 
 
 def session_with_functions() -> Session:
@@ -228,3 +241,73 @@ def test_a_question_of_a_known_form_that_fails_says_what_the_first_would() -> No
     answer_to(fresh, "functions-create", {"id": "pick", "inputs": ["x", "i"], "steps": steps, "outputs": ["y"]})
     assert answers[3] == pick(fresh, 7)
     assert answers[7] == answers[5] == answers[2] == answers[0]
+
+
+#: What a caller may write in the place of a list or number.
+INSTEAD = (
+    *("null", "true", "[]", "{}", '"NaN"', '["NaN", 1.5]', '"v"', "NaN", "Infinity", "[1.5, null]", "[1.5, true]"),
+    *("-0", "[-0.0, 2.5]", "01", "1.", "[1.5 2.5]", "[[1.5], [2.5, 3.5]]", "[1.5, [2.5]]", "[1.5, 2.5, 3.5]", "1e400"),
+    *(
+        "9007199254740993",
+        "[9007199254740993, 1]",
+        "18446744073709551617",
+        "[18446744073709551617, 0.5]",
+        "[1e38, 1e39]",
+    ),
+    *("[3000000000, 1]", "[[[[[[[[[[1.5]]]]]]]]]]", '{"data": [1, 2]}', '{"dtype": "float64", "data": [0.25, 0.1]}'),
+    *('{"dtype": "int32", "data": [1, 2]}', '{"dtype": "int8", "data": [300, 2]}', '{"number": 1.5}', "[0.5,\n 1.5 ]"),
+    *('{"dtype": "float64", "shape": [2], "data": [0.5, 1.5]}', '{"dtype": "float16", "data": [70000, 1]}'),
+    *('{"dtype": "float32", "shape": [1, 2], "data": [0.5, 1.5]}', '"x", "x": 1', "]", "\\u0000", "\x00"),
+)
+#: Bodies of which `{}` are such places.
+TEMPLATES = (
+    '{"inputs": {"x": {}, "w": {}}, "sources": ["x"], "targets": ["b"]}',
+    '{"inputs": [{}, {}], "fetch": ["a"]}',
+    '{"inputs": {"x": {"dtype": "float64", "shape": [2], "data": {}}, "w": {"data": {}}}}',
+    '{"inputs": {"x": {}, "w": "v"}, "output_gradients": [{}, null], "targets": ["a", "b"]}',
+    '{"inputs": [{}, [1, 2]], "sources": ["w, [1, 2]", {}]}',
+)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_any_body_is_answered_in_the_same_bytes_as_without_forms(template: str) -> None:
+    """Bodies of a form that is known, and near misses of it: numbers of other shapes and kinds, and what is no JSON."""
+    session, general = session_with_functions(), session_with_functions()
+    random = np.random.default_rng(len(template))
+    answered = 0
+    for number in range(160):
+        values = [json.dumps(numbers(number + at, 2)) for at in range(2)]
+        if number % 4 == 3:
+            values[random.integers(2)] = str(random.choice(INSTEAD))
+        first, second, third = template.split("{}") if template.count("{}") == 2 else (template, "", "")
+        body = f"{first}{values[0]}{second}{values[1]}{third}".encode()
+        verb = "functions-vjp" if "output_gradients" in template else "functions-value_and_gradient"
+        forms_of(general).__init__()  # type: ignore[misc]  # it knows none
+        answer = text_to(session, verb, body, id="two")
+        wanted = text_to(general, verb, body, id="two")
+        if isinstance(answer, bytes) and isinstance(wanted, bytes):
+            answer, wanted = (re.sub(rb',"bytes_in_use":\d+', b"", text) for text in (answer, wanted))
+            answered += 1
+        assert answer == wanted, body
+    assert answered >= 100 or "w, [1" in template
+    assert known_forms(session) or "w, [1" in template
+    assert not known_forms(general)
+
+
+def test_named_tensors_of_a_known_header_are_answered_in_the_same_bytes() -> None:
+    session, general = session_with_functions(), session_with_functions()
+    for number in range(12):
+        shape = (2, 1 + number % 2)
+        tensors = {name: np.asarray(numbers(number + at, *shape), np.float32) for at, name in enumerate("xw")}
+        metadata = {"request": json.dumps({"sources": ["x"]})}
+        body = b"".join(map(bytes, write_file({f"inputs/{name}": tensors[name] for name in "xw"}, metadata)))
+        body = body[: len(body) - number // 10]  # the last ones are cut
+        forms_of(general).__init__()  # type: ignore[misc]  # it knows none
+        answers = [
+            text_to(each, "functions-value_and_gradient", body, SAFETENSORS_TYPE, id="two")
+            for each in (session, general)
+        ]
+        texts = [re.sub(rb'"bytes_in_use":\d+', b"", text) if isinstance(text, bytes) else text for text in answers]
+        assert texts[0] == texts[1]
+        assert isinstance(texts[0], bytes) == (number < 10)
+    assert len(known_forms(session)) == 2

@@ -36,10 +36,19 @@ from teletape_wire.json import (
     step_from_json,
     timestamp,
 )
-from teletape_wire.json_text import parse_json
+from teletape_wire.json_text import parse_json, parse_numbers
 from teletape_wire.repeats import REPEATED_BATCHES, STRANDS, Repeats
 from teletape_wire.structures import Structures
-from teletape_wire.tensor_json import numbers_alone, tensor_from_json, tensor_to_json, write_json
+from teletape_wire.tensor_json import (
+    array_as_json,
+    json_around_arrays,
+    numbers_alone,
+    tensor_from_data,
+    tensor_from_json,
+    tensor_from_numbers,
+    tensor_to_json,
+    write_json,
+)
 
 __all__ = [
     "FRAME_TYPE",
@@ -62,6 +71,7 @@ __all__ = [
     "UnsupportedVersionError",
     "WireError",
     "answer_to_json",
+    "array_as_json",
     "attributes_from_json",
     "batch_from_json",
     "batch_to_json",
@@ -74,11 +84,15 @@ __all__ = [
     "encode_repeated",
     "id_from_json",
     "input_from_json",
+    "json_around_arrays",
     "large_tensors",
     "numbers_alone",
     "parse_json",
+    "parse_numbers",
     "step_from_json",
+    "tensor_from_data",
     "tensor_from_json",
+    "tensor_from_numbers",
     "tensor_to_json",
     "timestamp",
     "write_json",

@@ -8,6 +8,7 @@ import math
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final
 
 from teletape_wire.errors import MalformedJsonError
@@ -34,6 +35,23 @@ def parse_json(text: bytes | memoryview) -> Any:
         if value is not None:
             return value
     return _parsed(content)
+
+
+def parse_numbers(texts: Sequence[bytes]) -> list[Any] | None:
+    """Parses texts of numbers, and of nested lists of numbers, each by itself; None: one is no such text.
+
+    So is one with an integer that may have more than 64 bits.
+    """
+    import orjson  # the server's
+
+    content = b"[%b]" % b",".join(texts)
+    if _has_long_integer(content.translate(_DIGITS)):
+        return None
+    try:
+        values: list[Any] = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return None
+    return values if len(values) == len(texts) else None
 
 
 def _fast(content: bytes) -> Any:

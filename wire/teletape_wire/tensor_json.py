@@ -11,7 +11,7 @@ import json
 import math
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +35,8 @@ MAX_NUMBERS: Final = 6_000_000  #: Of the tensors in a JSON answer: the text of 
 _LEAST: Final = 200
 _BASE64: Final = 32  #: Bytes whose base64 takes as long as the text of a number.
 _SMALL: Final = 16  #: Elements of an array of float16 that is not worth the table of all numbers.
+#: Dtypes that NumPy gives numbers of JSON, whatever list they are in.
+_OF_JSON: Final = (DTYPES["float64"], DTYPES["int64"])
 #: The strings for the numbers that JSON cannot write.
 NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -66,7 +68,7 @@ def tensor_from_json(value: Any) -> Array | Literal:
         InvalidArgumentError: It is not a tensor; the message says what does not fit.
     """
     if not isinstance(value, dict):
-        return _from_data(value, None, None)
+        return tensor_from_data(value, None, None)
     unknown = value.keys() - {"dtype", "shape", "data", "encoding"}
     if value.keys() == {"tensor"}:
         raise InvalidArgumentError(
@@ -86,7 +88,7 @@ def tensor_from_json(value: Any) -> Array | Literal:
             raise InvalidArgumentError(f"{len(shape)} axes, the limit is {MAX_DIMS}")
     encoding = value.get("encoding")
     if encoding is None:
-        return _from_data(value["data"], dtype, shape)
+        return tensor_from_data(value["data"], dtype, shape)
     if encoding != "base64" or dtype is None or shape is None or not isinstance(value["data"], str):
         raise InvalidArgumentError('the one encoding is "base64": it needs dtype, shape, and data as a string')
     try:
@@ -111,7 +113,12 @@ def _shaped(flat: Array, shape: Any) -> Array:
     return array
 
 
-def _from_data(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) -> Array | Literal:
+def tensor_from_data(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) -> Array | Literal:
+    """Reads the array of some `data`, its dtype and its shape, as `tensor_from_json` does; None: it has none.
+
+    Raises:
+        InvalidArgumentError: They do not fit.
+    """
     flat, nesting = _flatten(data)
     paired = dtype in COMPLEX
     if paired:
@@ -126,6 +133,28 @@ def _from_data(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) 
             )
     array = _shaped(_numbers(flat, dtype), nesting if shape is None else shape)
     return array if dtype is not None or array.dtype is BOOL else untyped(array, _ALONE.get())
+
+
+def tensor_from_numbers(data: Any, dtype: np.dtype[Any] | None, shape: list[int] | None) -> Array | Literal:
+    """As `tensor_from_data`, of what `parse_numbers` has returned: NumPy need not be kept from words and booleans.
+
+    Raises:
+        InvalidArgumentError: They do not fit.
+    """
+    with suppress(ValueError):  # lists of different lengths
+        array = np.array(data)
+        if (
+            array.size
+            and array.ndim <= MAX_DIMS
+            and array.dtype in _OF_JSON
+            and (shape is None or array.shape == (*shape,))
+        ):
+            array.flags.writeable = False
+            if dtype is None:
+                return untyped(array, _ALONE.get())
+            if dtype is DTYPES["float64"] and array.dtype is dtype:
+                return array
+    return tensor_from_data(data, dtype, shape)
 
 
 def _flatten(data: Any) -> tuple[list[Any], list[int]]:
@@ -241,6 +270,21 @@ def write_json(value: Any) -> list[bytes]:
         NotInJsonError: The unwritten arrays have more than `MAX_NUMBERS` together.
         ValueError: A number outside arrays is not finite.
     """
+    parts, unwritten = json_around_arrays(value)
+    _check_size(unwritten)
+    between = [
+        *(b'"%b"' % data.text() if isinstance(data, _Base64) else array_as_json(data) for data in unwritten),
+        b"",
+    ]
+    return [part for pair in zip(parts, between, strict=True) for part in pair if part]
+
+
+def json_around_arrays(value: Any) -> tuple[list[bytes], list[Array | _Base64]]:
+    """Writes JSON-able data without what `tensor_to_json` left unwritten: the text around it, and that in its order.
+
+    Raises:
+        ValueError: A number outside arrays is not finite.
+    """
     unwritten: list[Array | _Base64] = []
     mark = secrets.token_hex(16)
 
@@ -251,10 +295,7 @@ def write_json(value: Any) -> list[bytes]:
         return mark
 
     text = json.dumps(value, default=marked, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    _check_size(unwritten)
-    parts = text.encode().split(f'"{mark}"'.encode())
-    between = [*(b'"%b"' % data.text() if isinstance(data, _Base64) else _text(data) for data in unwritten), b""]
-    return [part for pair in zip(parts, between, strict=True) for part in pair if part]
+    return text.encode().split(f'"{mark}"'.encode()), unwritten
 
 
 def _check_size(unwritten: list[Array | _Base64]) -> None:
@@ -279,8 +320,8 @@ def _count(data: Array | _Base64) -> int:
     return max(count, _LEAST)
 
 
-def _text(array: Array) -> bytes:
-    """The text of an array: orjson prints a million numbers in the time of 20,000 in Python."""
+def array_as_json(array: Array) -> bytes:
+    """Writes an array as nested lists of numbers: orjson prints a million in the time of 20,000 in Python."""
     import orjson  # the server's; a client writes no large arrays as JSON
 
     numbers = _pairs(array) if array.dtype in COMPLEX else np.ascontiguousarray(array)  # a list of one of a scalar

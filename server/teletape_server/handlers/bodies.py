@@ -20,7 +20,7 @@ from teletape_server.tensor_files.errors import InvalidRequestError as InvalidRe
 from teletape_server.tensor_files.metadata import REQUEST
 from teletape_server.tensor_files.requests import request_fields
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
-from teletape_wire.safetensors.reader import read_file
+from teletape_wire.safetensors.reader import TensorFile, read_file
 from teletape_wire.tensors import MAX_DIMS
 
 RAW_TYPE: Final = "application/octet-stream"
@@ -38,22 +38,31 @@ def read(request: Request, model: type[Model]) -> Model:
         MalformedSafetensorsError: It is not in the safetensors format.
         InvalidRequestError: The body does not fit the model, or a binary tensor lacks dtype or shape.
     """
+    return validated(model, fields_of(request, model))
+
+
+def fields_of(request: Request, model: type[BaseModel], file: TensorFile | None = None) -> Any:
+    """Returns the body's fields, which are not compared with `model`, but for their names; see `read`.
+
+    Args:
+        request: The request.
+        model: Of its body.
+        file: The body, if it is one of named tensors, and was read.
+    """
     query = {name: value for name, value in request.params.get("query", {}).items() if value is not None}
     request_text = request.params.get(REQUEST)
     if request.content_type == SAFETENSORS_TYPE:
-        file = read_file(request.body, copy_below=request.copy_below)
-        fields = request_fields(file, model.model_fields, query, request_text)
-    elif request_text is not None:
+        file = file or read_file(request.body, copy_below=request.copy_below)
+        return request_fields(file, model.model_fields, query, request_text)
+    if request_text is not None:
         raise InvalidRequestError(f"{REQUEST}: this query parameter belongs to a body of the type {SAFETENSORS_TYPE}")
-    elif request.content_type == RAW_TYPE:
-        fields = query | {"value": _binary_tensor(request)}
-    elif query:
+    if request.content_type == RAW_TYPE:
+        return query | {"value": _binary_tensor(request)}
+    if query:
         raise InvalidRequestError(
             f"the query parameters {', '.join(query)} belong to a binary body; in JSON they are fields of the body"
         )
-    else:
-        fields = request.json()
-    return validated(model, fields)
+    return request.json()
 
 
 def validated(model: type[Model], fields: Any, *path: str | int) -> Model:

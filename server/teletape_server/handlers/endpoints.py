@@ -16,6 +16,8 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel
 
 from teletape_server.handlers.bodies import read
+from teletape_server.handlers.forms.forms import known_by_form
+from teletape_server.handlers.forms.skeletons import Places
 from teletape_server.handlers.methods import Method, Result, method
 from teletape_server.models.parameters import Parameters
 
@@ -101,7 +103,14 @@ Handler = TypeVar("Handler", bound=Callable[..., Result])
 
 
 def endpoint(
-    verb: str, path: str, answer: type[BaseModel] | None, summary: str, *, section: str | None = None, **facts: Any
+    verb: str,
+    path: str,
+    answer: type[BaseModel] | None,
+    summary: str,
+    *,
+    section: str | None = None,
+    places: Places | None = None,
+    **facts: Any,
 ) -> Callable[[Handler], Handler]:
     """Returns a decorator that registers a function as the method that answers an endpoint; see `Endpoint`.
 
@@ -115,6 +124,7 @@ def endpoint(
         answer: The model of the answer, or None.
         summary: In a few words.
         section: Of the API page; None: the first part of the path.
+        places: Returns the places of inputs in the body, if requests that differ in these alone are known again.
         **facts: Further attributes of the record.
     """
 
@@ -124,7 +134,10 @@ def endpoint(
         operation = f"{tag}-{handler.__name__.rstrip('_')}"
         description = inspect.getdoc(handler) or ""
         known = {"safe": verb == "GET", "status": 204 if answer is None else 200, **facts}
-        method(operation)(handler if body is None else _reading(body, handler))
+        answers: Method = handler
+        if body is not None:
+            answers = known_by_form(operation, body, places, handler) if places is not None else _reading(body, handler)
+        method(operation)(answers)
         ENDPOINTS[operation] = Endpoint(operation, tag, verb, path, body, answer, summary, description, **known)
         return handler
 

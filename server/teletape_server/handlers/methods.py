@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 import teletape_wire as wire
+from teletape_engine.commands import Batch, Id
+from teletape_engine.commands.results import Answer
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server.tensor_files.answers import answer_file
@@ -41,9 +43,33 @@ class Reporter(Protocol):
         """Reports commands and iterations done and in all, and the loss of the last step that is known."""
 
 
-@dataclass(frozen=True)
+class Noting(Protocol):
+    """Takes note of what a request asks; see `handlers.forms`."""
+
+    def note(
+        self,
+        session: Session,
+        batch: Batch,
+        inputs: Sequence[Any],
+        typed: Sequence[Any],
+        answering: Callable[[Session, Request, Answer], Result],
+        *functions: Id,
+    ) -> None:
+        """Notes a request.
+
+        Args:
+            session: The session.
+            batch: Its commands.
+            inputs: Tensors, numbers and ids in its body, as they came; None: nothing.
+            typed: The same with the dtypes that they have in the commands.
+            answering: Makes the answer, which depends on the numbers by the answer of the batch alone.
+            *functions: The ids of functions that it names.
+        """
+
+
+@dataclass(slots=True, eq=False)  # not frozen: that takes longer than all else that makes one
 class Request:
-    """What a method gets.
+    """What a method gets; it does not change.
 
     Attributes:
         params: Small JSON-able values that the front made from path, query and headers.
@@ -56,6 +82,7 @@ class Request:
         budget: The time that is left for it; None: not known beforehand.
         started: Time at which the process began to work on it, on the monotonic clock.
         structures: Those of batches that the process keeps.
+        asked: Takes note of what it asks, for requests that differ from it in their numbers alone; None: of no use.
     """
 
     params: Mapping[str, Any]
@@ -68,6 +95,7 @@ class Request:
     budget: TimeBudget | None = None
     started: float = field(default_factory=time.monotonic)
     structures: wire.Structures = field(default_factory=wire.Structures)
+    asked: Noting | None = None
 
     def json(self) -> Any:
         """Returns the body as JSON; {} if there is no body.

@@ -157,7 +157,7 @@ def _read_id(value: Any) -> Any:
 
 
 def _read_input(value: Any) -> Any:
-    if isinstance(value, np.ndarray):  # the body was a binary tensor
+    if isinstance(value, np.ndarray | Literal):  # it was read before: a binary tensor, or one of a known place
         return value
     if isinstance(value, dict) and value.keys() == {"id"}:
         return _read_id(value)

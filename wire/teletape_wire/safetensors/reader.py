@@ -62,8 +62,7 @@ def read_file(body: memoryview, *, copy_below: int, most: int = MAX_TENSORS) -> 
         MalformedSafetensorsError: The body is not in the safetensors format.
     """
     declared = read_header(body, most=most)
-    data = body[declared.end :]
-    return TensorFile({entry.name: _array(entry, data, copy_below) for entry in declared.entries}, declared.metadata)
+    return TensorFile(tensors_of(declared, body, copy_below=copy_below), declared.metadata)
 
 
 class Header(NamedTuple):
@@ -94,6 +93,16 @@ def read_header(body: memoryview, *, most: int = MAX_TENSORS) -> Header:
     entries = [_entry(name, facts) for name, facts in header.items()]
     _check_places(sorted(entries), len(body) - header_end)
     return Header(header_end, entries, metadata)
+
+
+def tensors_of(header: Header, body: memoryview, *, copy_below: int) -> dict[str, Array]:
+    """Returns the tensors of a body with this header, and of the length that was checked with it; see `read_file`.
+
+    Raises:
+        MalformedSafetensorsError: A boolean is no boolean.
+    """
+    data = body[header.end :]
+    return {entry.name: _array(entry, data, copy_below) for entry in header.entries}
 
 
 def header_length(body: memoryview) -> int:

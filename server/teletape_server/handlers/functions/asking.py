@@ -5,20 +5,20 @@ All of it is one batch, of which nothing stays.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from teletape_engine.commands import Id
-from teletape_engine.commands.results import Kinds
-from teletape_engine.errors import TeletapeError
+from teletape_engine.commands.results import Answer, Kinds
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Reason
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import derivative_entry, fetched_values
 from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id
 from teletape_server.handlers.execution import command
+from teletape_server.handlers.forms.skeletons import Place
 from teletape_server.handlers.functions.bound_calls import BoundCall, bound_call
-from teletape_server.handlers.functions.forms import Question, forms_of, key_of
 from teletape_server.handlers.functions.question_commands import (
     chosen_outputs,
     chosen_targets,
@@ -27,7 +27,7 @@ from teletape_server.handlers.functions.question_commands import (
     recorded,
     run_question,
 )
-from teletape_server.handlers.functions.question_parts import NOT_FIELDS, Parts, flat, members_of
+from teletape_server.handlers.functions.question_parts import MEMBERS, NOT_FIELDS, Parts, Question, flat, members_of
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.tapes.questions import PARTS, blocks, kept_outputs, sparse_entry
 
@@ -54,36 +54,52 @@ def ask(
         fetches_all: Whether all outputs are returned if none is chosen.
         answers_derivatives: Whether the answer has their elements; else they stay under the ids in `outputs` alone.
     """
-    members = members_of(body)
-    operands = [*_values(body.inputs), *flat(members)]
-    forms, key = forms_of(session), _form_key(session, request, verb, body, operands, members, fetches_all)
-    form = forms.find(key)
-    if form is None:
-        function = path_id(request.params["id"])
-        parts = Parts(session, function, verb, body, fetches_all)
-        if len(parts.chunks) > 1:
-            part, answer, kinds = parts.run_all(request)
-            question = part.question
-        else:
-            part = parts.part(0)
-            question = part.question
-            ids_to_fetch = [question.outputs[name] for name in question.fetched]
-            ids_to_fetch += question.ids if answers_derivatives else []
-            batch = question_batch(request, part.commands, question.names, ids_to_fetch, replace=body.replace)
-            answer = run_question(session, request, batch)
-            kinds = kinds_of(answer)
-            if key is not None:
-                forms.note(key, question, batch, operands, [*_in_order_of(body.inputs, part.call), *part.members])
-        if verb == "jvp":
-            question.why.update(_reasons(session, part.call, question, kinds))
-    else:
-        question, repetition = form.question, form.repetition(operands)
-        try:
-            answer = run_question(session, request, repetition)
-        except TeletapeError:
-            forms.forget(key)
-            raise
-        kinds = kinds_of(answer)
+    function = path_id(request.params["id"])
+    parts = Parts(session, function, verb, body, fetches_all)
+    if len(parts.chunks) > 1:
+        part, answer, kinds = parts.run_all(request)
+        return _answer(session, request, answer, verb, part.question, kinds)
+    part = parts.part(0)
+    question = part.question
+    ids_to_fetch = [question.outputs[name] for name in question.fetched]
+    ids_to_fetch += question.ids if answers_derivatives else []
+    batch = question_batch(request, part.commands, question.names, ids_to_fetch, replace=body.replace)
+    answer = run_question(session, request, batch)
+    if verb == "jvp":
+        question.why.update(_reasons(session, part.call, question, kinds_of(answer)))
+    if request.asked is not None and body.outputs is None and not body.replace:
+        inputs = [*_values(body.inputs), *flat(members_of(body))]
+        typed = [*_in_order_of(body.inputs, part.call), *part.members]
+        answering = partial(_answer, verb=verb, question=question, nothing_stays=True)
+        request.asked.note(session, batch, inputs, typed, answering, function)
+    return _answer(session, request, answer, verb, question)
+
+
+def places(fields: Any) -> list[Place]:
+    """Returns the places of inputs in the fields of a question's body."""
+    if not isinstance(fields, dict):
+        return []
+    lists = [fields.get(name) for name in ("inputs", *MEMBERS)]
+    return [
+        (container, key)
+        for container in lists
+        if isinstance(container, dict | list)
+        for key in (container if isinstance(container, dict) else range(len(container)))
+    ]
+
+
+def _answer(
+    session: Session,
+    request: Request,
+    answer: Answer,
+    verb: str,
+    question: Question,
+    kinds: Kinds | None = None,
+    *,
+    nothing_stays: bool = False,
+) -> Result:
+    """Returns the answer to a question whose commands have run; `kinds`: those of the parts, if there were several."""
+    kinds = kinds or kinds_of(answer)
     values = fetched_values(request, answer)
     sources, is_hessian = question.sources, verb == "hessian"
     rows = [source for source in sources for _ in sources] if is_hessian else sources
@@ -100,12 +116,10 @@ def ask(
             }
             for name, derivative in zip(rows, derivatives, strict=True)
         ]
-    answered = blocks(derivatives, sources) if is_hessian else derivatives
-    more = {} if question.map is None else {"map": question.map}
-    is_known = form is not None  # then it has no outputs of the caller's
-    return question_result(
-        session, question.outputs, question.fetched, values, nothing_stays=is_known, derivatives=answered, **more
-    )
+    more: dict[str, Any] = {"derivatives": blocks(derivatives, sources) if is_hessian else derivatives}
+    if question.map is not None:
+        more["map"] = question.map
+    return question_result(session, question.outputs, question.fetched, values, nothing_stays=nothing_stays, **more)
 
 
 def _reasons(session: Session, call: BoundCall, question: Question, kinds: Kinds) -> dict[str, Any]:
@@ -118,32 +132,6 @@ def _reasons(session: Session, call: BoundCall, question: Question, kinds: Kinds
             why = next((why for why in whys if why is not None), _NO_SECOND)
             reasons |= {target: {"why": why}}
     return reasons
-
-
-def _form_key(
-    session: Session,
-    request: Request,
-    verb: str,
-    body: Any,
-    operands: Sequence[Any],
-    members: Mapping[str, Sequence[Any] | None],
-    fetches_all: bool,
-) -> Hashable | None:
-    """Returns what two questions of one form have in common; None: what it makes stays under ids of the caller's."""
-    if body.outputs is not None or body.replace:
-        return None
-    fields = [_hashable(value) for name, value in body if name != "inputs" and name not in members]
-    inputs = tuple(body.inputs) if isinstance(body.inputs, Mapping) else len(body.inputs)
-    counts = [None if values is None else len(values) for values in members.values()]  # an empty list is refused
-    parts = (verb, fetches_all, request.params["full"], request.params["accept"], inputs, *counts, *fields)
-    return key_of(session, *parts, function=path_id(request.params["id"]), operands=operands)
-
-
-def _hashable(value: Any) -> Hashable:
-    """Returns a field's value as a part of a key."""
-    if isinstance(value, Mapping):
-        return tuple(value.items())
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _values(inputs: Iterable[Any] | Mapping[str, Any]) -> Iterable[Any]:

@@ -6,6 +6,7 @@ A tape answers all questions but jvp, which the forward mode answers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from teletape_engine.commands import CheckGradients, Explain
@@ -14,7 +15,7 @@ from teletape_engine.session.session import Session
 from teletape_server.handlers.bodies import new_id, path_id
 from teletape_server.handlers.endpoints import WORK, Handler, endpoint
 from teletape_server.handlers.execution import described
-from teletape_server.handlers.functions.asking import ask, ask_sparse
+from teletape_server.handlers.functions.asking import ask, ask_sparse, places
 from teletape_server.handlers.functions.bound_calls import bound_call, in_order
 from teletape_server.handlers.functions.gradients.accumulators import ask_accumulated
 from teletape_server.handlers.functions.gradients.numeric import ask_numeric
@@ -51,7 +52,7 @@ _PROBLEMS: Final = ("no_gradient_registered", *WORK)
 def _question(name: str, answer: type[FunctionAnswer], summary: str) -> Callable[[Handler], Handler]:
     """Returns the decorator of a question that is answered with tensors; see `endpoint`."""
     path, problems = f"/functions/{{function}}/{name}", (*_PROBLEMS, "id_in_use")
-    return endpoint("POST", path, answer, summary, problems=problems, query=Elements)
+    return endpoint("POST", path, answer, summary, problems=problems, query=Elements, places=places)
 
 
 def _gradients(
@@ -62,6 +63,8 @@ def _gradients(
     fetches_all: bool = False,
     answers_derivatives: bool = True,
 ) -> Result:
+    if body.accumulate is not None or body.part is not None or body.numeric or body.per_example is not None:
+        request = replace(request, asked=None)  # what follows asks something else
     if body.accumulate is not None:
         return ask_accumulated(session, request, body, _gradients, fetches_all=fetches_all)
     if body.part is not None:

@@ -5,6 +5,7 @@ Each part is one batch. What several parts answer is joined along axis 0, the ax
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -16,7 +17,6 @@ from teletape_engine.spec import Spec
 from teletape_server.handlers.bodies import new_id
 from teletape_server.handlers.execution import command
 from teletape_server.handlers.functions.bound_calls import BoundCall, bound_call
-from teletape_server.handlers.functions.forms import Question
 from teletape_server.handlers.functions.mapped_calls import MappedCall, mapped_call
 from teletape_server.handlers.functions.question_commands import (
     check_length,
@@ -38,6 +38,28 @@ NOT_FIELDS: Final = (
 )
 #: Fields of a question that have a member for each of its sources or targets.
 MEMBERS: Final[Mapping[str, str]] = {"tangents": "source", "vectors": "source", "output_gradients": "target"}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a question asks for.
+
+    Attributes:
+        sources, fetched: The names of the sources (of `jvp`: of the targets), and of the outputs to return.
+        outputs: By name: the id of each output during the request.
+        names: For each derivative the id that keeps it, or None.
+        ids: For each derivative the id that it has during the request.
+        map: What the answer says of the map, if it is one.
+        why: Of `jvp`: for a target without a tangent the member of its entry that says why.
+    """
+
+    sources: Sequence[str]
+    fetched: Sequence[str]
+    outputs: Mapping[str, Id]
+    names: Sequence[str | None]
+    ids: Sequence[Id]
+    map: Mapping[str, Any] | None = None
+    why: dict[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)
