@@ -311,3 +311,76 @@ def test_named_tensors_of_a_known_header_are_answered_in_the_same_bytes() -> Non
         assert texts[0] == texts[1]
         assert isinstance(texts[0], bytes) == (number < 10)
     assert len(known_forms(session)) == 2
+
+
+RUNS = (
+    {
+        "commands": [
+            {"do": "constant", "id": "x", "value": {"dtype": "float64", "data": "A"}},
+            {"do": "tape.open", "id": "t"},
+            {"do": "variable", "id": "w", "value": "B"},
+            {"do": "op", "op": "mul", "inputs": ["x", "w"], "outputs": ["p"]},
+            {"do": "op", "op": "mul", "inputs": ["p", 2.5], "outputs": ["q"]},
+            {"do": "op", "op": "reduce_sum", "inputs": ["q"], "attrs": {"axis": [0]}, "outputs": ["l"]},
+            {"do": "gradient", "tape": "t", "targets": ["l"], "sources": ["w"], "outputs": ["g"]},
+        ],
+        "fetch": ["l", "g", "w"],
+        "dtype": "float64",
+    },
+    {
+        "tensors": {"x": "A"},
+        "commands": [
+            {"do": "variable", "id": "v", "value": "B", "trainable": False},
+            {"do": "variable", "id": "w", "value": [0.5, 1.5]},
+            {"do": "tape.open", "id": "t", "persistent": True},
+            {"do": "op", "op": "mul", "inputs": ["x", "v"], "outputs": ["p"]},
+            {"do": "op", "op": "sub", "inputs": ["p", "w"], "outputs": ["l"]},
+            {"do": "fetch", "id": "p"},
+            {"do": "gradient", "tape": "t", "targets": ["l"], "sources": ["w", "v"], "outputs": ["g", "h"]},
+        ],
+        "fetch": ["g", "h"],
+    },
+    {
+        "commands": [
+            {"do": "variable", "id": "w", "value": "A"},
+            {"do": "assign", "variable": "w", "value": "B", "mode": "add"},
+            {"do": "op", "op": "log", "inputs": ["w"], "outputs": ["l"]},
+        ],
+        "fetch": ["l"],
+    },
+)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_any_run_is_answered_in_the_same_bytes_as_without_forms(run: Mapping[str, Any]) -> None:
+    """Each begins anew: nothing of one is in the next, and what fails is said of the caller's own commands."""
+    session, random = Session(), np.random.default_rng(0)
+    template = json.dumps(run)
+    answered = 0
+    for number in range(100):
+        values = [json.dumps(numbers(number + at, 2)) for at in range(2)]
+        if number % 4 == 3:
+            values[random.integers(2)] = str(random.choice(INSTEAD))
+        body = template.replace('"A"', values[0]).replace('"B"', values[1]).encode()
+        answer = text_to(session, "run", body)
+        session.renew()
+        assert not session.listing("tensor", "variable", "tape", "function")
+        assert answer == text_to(Session(), "run", body), body
+        answered += isinstance(answer, bytes)
+    assert answered >= 75
+    assert any(form is not None for form in forms_of(session)._forms.values()) == (run is RUNS[0])
+
+
+def test_a_run_of_a_known_form_that_fails_is_said_as_the_first_would() -> None:
+    session = Session()
+    for index in (0, 1, 0, 7, 1, 0, 7, 0):
+        steps = [
+            {"do": "op", "op": "gather", "inputs": ["x", "i"], "outputs": ["y"]},
+            *({"do": "op", "op": "exp", "inputs": [name], "outputs": [name * 2]} for name in ("y", "yy", "yyyy")),
+        ]
+        tensors = {"x": typed("float32", [1.5, 2.5]), "i": typed("int32", [index])}
+        body = json.dumps({"tensors": tensors, "commands": steps, "fetch": ["y"]}).encode()
+        answer = text_to(session, "run", body)
+        session.renew()
+        assert answer == text_to(Session(), "run", body)
+        assert isinstance(answer, bytes) == (index < 7)

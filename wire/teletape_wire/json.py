@@ -76,7 +76,7 @@ def input_from_json(value: Any) -> Any:
             return Literal(_number_from(value["number"]))
     if kind in (dict, list, int, float):
         return tensor_from_json(value)
-    if isinstance(value, np.ndarray):  # it came outside of the JSON
+    if isinstance(value, np.ndarray | Literal):  # it came outside of the JSON, or was read before
         return value
     raise BadCommandError(f"an input is an id, a number or a tensor; found {json.dumps(value, default=str):.60}")
 

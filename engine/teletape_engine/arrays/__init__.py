@@ -10,6 +10,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -87,7 +88,7 @@ def backend(device: str = "cpu") -> Backend:
         UnimplementedError: No such device here, or no SciPy; the message says what is missing.
     """
     kind, _, index = str(device).partition(":")
-    if "scipy" not in sys.modules and importlib.util.find_spec("scipy") is None:
+    if "scipy" not in sys.modules and not _has_scipy():
         raise UnimplementedError("no session can compute here: SciPy is not installed (pip install 'teletape[local]')")
     if kind == "cpu" and not index:
         reuse_freed_memory()
@@ -97,6 +98,12 @@ def backend(device: str = "cpu") -> Backend:
     if device in ("gpu", "auto"):
         return _freest(device)
     raise UnimplementedError(f"unknown device {device!r}: it must be cpu, gpu, gpu:N or auto")
+
+
+@cache
+def _has_scipy() -> bool:
+    """Whether SciPy can be imported; not again, since looking through the folders takes longer than a small batch."""
+    return importlib.util.find_spec("scipy") is not None
 
 
 def _freest(device: str) -> Backend:

@@ -65,10 +65,14 @@ class Repetitions:
     """
 
     def __init__(self, state: State) -> None:
-        self._state = state
         self._sketches: dict[int, _Sketch] = {}
         self._steps: dict[str, KnownStep] = {}
         self._refused: dict[int, None] = {}  # hashes of the texts of structures that never run as plans
+        self.move(state)
+
+    def move(self, state: State) -> None:
+        """Goes on with another state, on the same device."""
+        self._state = state
         state.repetitions = self
 
     # ---------------------------------------------------------------------------------------------------- recognition

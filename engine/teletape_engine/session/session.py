@@ -300,6 +300,26 @@ class Session:
             return error.message
         return ""
 
+    def renew(self) -> None:
+        """Ends all that the session has: it goes on as a new one with the same limits.
+
+        Structures of batches are known further on the CPU; a GPU's plans end with its arrays.
+        """
+        old = self._state
+        self._state = state = State(
+            old.backend.device,
+            memory_limit=old.memory.limit,
+            max_iterations=old.monitor.most_iterations,
+            clock=old.clock,
+        )
+        if self._host_memory is not None:
+            state.backend.use_host_memory(self._host_memory)
+        if state.backend is old.backend:
+            state.memory.caches, state.memory.plans = old.memory.caches, old.memory.plans
+            self._repetitions.move(state)
+        else:
+            self._repetitions = Repetitions(state)
+
     def like(self) -> Session:
         """A new session that has nothing, on the same device and with the same limits."""
         state = self._state

@@ -54,6 +54,7 @@ class Noting(Protocol):
         typed: Sequence[Any],
         answering: Callable[[Session, Request, Answer], Result],
         *functions: Id,
+        renews: bool = False,
     ) -> None:
         """Notes a request.
 
@@ -64,6 +65,7 @@ class Noting(Protocol):
             typed: The same with the dtypes that they have in the commands.
             answering: Makes the answer, which depends on the numbers by the answer of the batch alone.
             *functions: The ids of functions that it names.
+            renews: Whether the session has nothing but what the request makes: it can begin anew.
         """
 
 

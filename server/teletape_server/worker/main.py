@@ -123,7 +123,7 @@ class Worker:
         self._watcher = watcher
         self._process = process or Process()
         self._session: Session | None = None
-        self._new_session: Callable[[], Session] | None = None  # for each request; None: all have the same
+        self._renews = False  # whether each request has a session that has nothing
         self._time_limit = float("inf")
         self._budgets: Callable[[float, float], TimeBudget] | None = None  # from limit and deadline; None: on a GPU
         self._once = Once(0.0)  # `_open` sets the window
@@ -162,8 +162,8 @@ class Worker:
                 self._send(head)
             else:
                 self._handle(head, body)
-                if self._new_session is not None:
-                    self._session = self._new_session()
+                if self._renews and self._session is not None:
+                    self._session.renew()
             del head, body  # or the last body's memory would stay in use while the loop waits
 
     def _next_message(self) -> tuple[Any, memoryview | None]:
@@ -200,16 +200,14 @@ class Worker:
             else:
                 name_kernel_folder()
             durable = start.get("durable")
-            new_session = functools.partial(
-                Session if durable is None else RecordedSession,
+            self._session = (Session if durable is None else RecordedSession)(
                 start["device"],
                 memory_limit=start["memory_limit"],
                 max_iterations=start["max_iterations"],
                 clock=time.perf_counter,
                 host_memory=self._channel.array,
             )
-            self._session = new_session()
-            self._new_session = new_session if start["resets"] else None
+            self._renews = start["resets"]
             self._time_limit = start["time_limit"]
             if start["device"] == "cpu":  # how long a GPU takes is not estimated
                 # Imported here: the server imports this module, and must measure nothing.

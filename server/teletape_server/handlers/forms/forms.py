@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from pydantic import BaseModel
@@ -49,10 +49,12 @@ class Form:
     Attributes:
         names: What the body names in the session: ids, and what they are of.
         answering: Makes the answer.
+        renews: Whether the session has nothing but what the request makes.
     """
 
     names: Sequence[tuple[Id, Hashable]]
     answering: Answering
+    renews: bool
     _structure: Structure
     _contents: BatchContents  # without tensors and numbers
     _constants: Sequence[Any]  # inputs that are the same in all such requests
@@ -116,9 +118,12 @@ class Asked:
         typed: Sequence[Any],
         answering: Answering,
         *functions: Id,
+        renews: bool = False,
     ) -> None:
         """Notes what the request is, so that it is known when it comes again; see `Noting`."""
-        form = self._form(session, batch, inputs, typed, answering, functions) if self._is_wanted else None
+        form = None
+        if self._is_wanted:
+            form = self._form(session, batch, inputs, typed, answering, functions, renews=renews)
         self._forms.note(self._key, form)
 
     def _form(
@@ -129,6 +134,8 @@ class Asked:
         typed: Sequence[Any],
         answering: Answering,
         functions: Sequence[Id],
+        *,
+        renews: bool,
     ) -> Form | None:
         """Returns the form; None: there is none, since its commands have numbers from elsewhere."""
         read = structure_of(batch)
@@ -154,6 +161,7 @@ class Asked:
         return Form(
             [(name, _kind(session, name)) for name in names],
             answering,
+            renews,
             structure,
             contents._replace(tensors=(), numbers=()),
             constants,
@@ -166,7 +174,8 @@ class Forms:
     """The forms of a session's requests: one is known when a request of it has come for the second time."""
 
     def __init__(self) -> None:
-        self._slots: dict[Hashable, Slots | None] = {}  # by what is around the numbers; None: it came once
+        # By what is around the numbers; None: it came once; False: there is no saying.
+        self._slots: dict[Hashable, Slots | Literal[False] | None] = {}
         self._forms: dict[Hashable, Form | None] = {}
 
     def note(self, key: Hashable, form: Form | None) -> None:
@@ -190,38 +199,52 @@ class Forms:
         if skeleton is None:
             return handler(session, request, read(request, model))
         around = (operation, request.content_type, *skeleton.parts)
+        slots: Slots | Literal[False] | None = None
+        contents, is_new = None, False
         try:
-            slots, is_new = self._slots[around], False
+            slots = self._slots[around]
             if slots is None:
-                slots = self._slots[around] = slots_of(request, skeleton, places)
-                is_new = True
-            contents = slots.contents(request, skeleton.numbers)
+                slots, is_new = slots_of(request, skeleton, places), True
+                self._slots[around] = slots
+            contents = slots.contents(request, skeleton.numbers) if slots else None
         except KeyError:
             keep(self._slots, around, None, _MOST_FORMS)
-            contents = None
-        except TeletapeError:  # which is said as for every body
-            contents = None
-        if contents is None or slots is None:
+        except TeletapeError:  # what is wrong is said as for every body
+            self._slots[around] = self._slots[around] or False
+        if not slots or contents is None:
             return handler(session, request, read(request, model))
         params = request.params
-        key = (slots, contents.fixed, *map(kind_of, contents.operands), params["id"], params["full"], params["accept"])
+        key = (
+            slots,
+            contents.fixed,
+            *map(kind_of, contents.operands),
+            params.get("id"),
+            params["full"],
+            params["accept"],
+        )
         form = self._forms.get(key)
         if form is not None and form.names_the_same(session):
-            return self._repeated(key, form, session, request, contents.operands)
+            result = self._repeated(key, form, session, request, contents.operands)
+            if result is not None:
+                return result
         asked = Asked(self, key, contents, is_wanted=is_new or key in self._forms)
         fields = slots.fields(request, model, contents.operands)
         return handler(session, replace(request, asked=asked), validated(model, fields))
 
     def _repeated(
         self, key: Hashable, form: Form, session: Session, request: Request, operands: Sequence[Any]
-    ) -> Result:
-        repetition = form.repetition(operands)
+    ) -> Result | None:
+        """Returns the result of a request of a known form; None: it is to run as its first was."""
         try:
+            repetition = form.repetition(operands)
             answer = executed(session, request, repetition)
             if answer.failure is not None:
                 raise error_of(session, answer.failure, repetition.batch().commands)
         except TeletapeError:  # its ids are not new any more
             self._forms.pop(key, None)
+            if form.renews:  # the caller's own commands say what is wrong
+                session.renew()
+                return None
             raise
         return form.result(session, request, answer)
 

@@ -66,7 +66,9 @@ def skeleton_of(request: Request) -> Skeleton | None:
         if len(body) > _MOST_TEXT or request.params.get("query") or request.params.get(REQUEST) is not None:
             return None
         parts = _NUMBERS.split(bytes(body))
-        return Skeleton(tuple(parts[::2]), parts[1::2])
+        around, numbers = tuple(parts[::2]), parts[1::2]
+        is_large = len(numbers) > _MOST_SLOTS or sum(map(len, around)) > _MOST_SKELETON
+        return None if is_large else Skeleton(around, numbers)
     if request.content_type == SAFETENSORS_TYPE and not request.params.get("query"):
         with suppress(TeletapeError):
             header = bytes(body[: header_length(body)])
@@ -158,8 +160,7 @@ class TextSlots:
 
     def __init__(self, skeleton: Skeleton, places: Places) -> None:
         parts, numbers = skeleton
-        is_large = len(numbers) > _MOST_SLOTS or sum(map(len, parts)) > _MOST_SKELETON
-        if is_large or any(b"\\u0000" in part for part in parts):
+        if any(b"\\u0000" in part for part in parts):
             raise wire.MalformedJsonError("its skeleton is not kept")
         values = _parsed(numbers)
         text, marks = _marked(skeleton)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import teletape_wire as wire
@@ -34,11 +35,13 @@ from teletape_engine.commands.results import Answer, Facts, Fetched, Kinds, Spec
 from teletape_engine.errors import TapeStateError, TeletapeError, UnknownIdError
 from teletape_engine.session.session import Session
 from teletape_server.handlers.answers import fetched_values, fetches
-from teletape_server.handlers.bodies import InvalidRequestError, lasting_ids, read
+from teletape_server.handlers.bodies import InvalidRequestError, lasting_ids
 from teletape_server.handlers.endpoints import NAMED, STATE, WORK, endpoint
 from teletape_server.handlers.execution import constants, execute
+from teletape_server.handlers.forms.forms import known_by_form
 from teletape_server.handlers.methods import Request, Result, json_result, method
 from teletape_server.handlers.recording import CONTEXT
+from teletape_server.handlers.session.repeated_runs import places, repeated
 from teletape_server.models.base import NAME_PATTERN
 from teletape_server.models.parameters import Elements
 from teletape_server.models.session.batches import Run, SessionRun, SessionRunAnswer
@@ -46,10 +49,8 @@ from teletape_server.models.session.batches import Run, SessionRun, SessionRunAn
 _MAY_BE_NONE: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)  # commands with derivatives
 
 
-@method("run")
-def run(session: Session, request: Request) -> Result:
+def run(session: Session, request: Request, body: Run) -> Result:
     """Runs the commands; returns the values of `fetch` and of fetch commands, why some are null, and other answers."""
-    body = read(request, Run)
     with wire.numbers_alone(body.dtype):
         commands = wire.batch_from_json({"commands": body.commands}).commands
     created = dict.fromkeys([*body.tensors, *_created(commands)])
@@ -60,7 +61,23 @@ def run(session: Session, request: Request) -> Result:
             raise UnknownIdError(f"fetch: no command makes {id!r}; they make {names}", id=id, fetch=position)
     before, after = constants(body.tensors), fetches(request, body.fetch, optional=True)
     answer = execute(session, request, commands, before=before, after=after, name_command=True)
+    # A reason why there is no gradient names what the caller has made.
+    has_values = all(isinstance(each, Fetched) or (isinstance(each, Kinds) and not each.why) for each in answer.results)
+    same = repeated([*before, *commands, *after]) if request.asked is not None and has_values else None
+    if request.asked is not None and same is not None:
+        answering = partial(_values_alone, commands=same.questions(), fetch=body.fetch)
+        request.asked.note(session, same.batch, same.inputs, same.typed, answering, renews=True)
     return json_result(_written(*_answers(request, commands, answer, body.fetch, first=len(before))))
+
+
+def _values_alone(
+    _: Session, request: Request, answer: Answer, *, commands: Sequence[Command | None], fetch: Sequence[Id]
+) -> Result:
+    """Returns the answer to commands that were run as `repeated` has them."""
+    return json_result(_written(*_answers(request, commands, answer, fetch)))
+
+
+method("run")(known_by_form("run", Run, places, run))
 
 
 @endpoint(
@@ -133,13 +150,13 @@ def _records(session: Session, id: Id) -> bool:
 
 
 def _answers(
-    request: Request, commands: Sequence[Command], answer: Answer, fetch: Sequence[Id], *, first: int = 0
+    request: Request, commands: Sequence[Command | None], answer: Answer, fetch: Sequence[Id], *, first: int = 0
 ) -> tuple[dict[Id, Any], dict[Id, Any], dict[Id, Any]]:
     """Returns what a batch answered: values by id, reasons of nulls by id, and other answers by the command's position.
 
     Args:
         request: The request.
-        commands: The caller's commands.
+        commands: The caller's commands; None: one that asks nothing.
         answer: Of the batch.
         fetch: Ids of the values to return.
         first: The number of the server's own commands before them.
