@@ -141,17 +141,26 @@ def test_what_is_damaged_in_a_backup_is_not_restored_and_named(tmp_path: Path, r
         assert value(lasting, "good") == X.tolist()
 
 
-def test_a_damaged_session_is_backed_up_as_it_is_and_named(tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("bad", "files", "why"),
+    [(X, "base-*", "base 2 has"), (np.ones(1 << 16, np.float32), "blobs", "of the file of blobs, is not as it was")],
+    ids=["base", "blob"],
+)
+def test_a_damaged_session_is_backed_up_as_it_is_and_named(
+    tmp_path: Path, run: Run, bad: np.ndarray, files: str, why: str
+) -> None:
     data, backup = tmp_path / "data", tmp_path / "backup"
-    with_values(data, good=X, bad=X)
+    with_values(data, good=X, bad=bad)
     [folder] = [path.parent for path in (data / "sessions").glob("*/manifest.json") if b'"bad"' in path.read_bytes()]
-    [base] = [path for path in folder.glob("base-*") if path.stat().st_size]
+    [base] = [path for path in folder.glob(files) if path.stat().st_size]
     changed = bytearray(base.read_bytes())
     changed[-1] ^= 1
     base.write_bytes(changed)
-    assert "local:bad is damaged: base 2 has" in run("backup", backup, "--data-dir", data, status=1)
+    printed = run("backup", backup, "--data-dir", data, status=1)
+    assert "local:bad is damaged: " in printed
+    assert why in printed
     assert (backup / base.relative_to(data)).read_bytes() == changed
-    assert "local:bad is damaged: base 2 has" in run("restore", backup, "--data-dir", tmp_path / "other", status=1)
+    assert why in run("restore", backup, "--data-dir", tmp_path / "other", status=1)
 
 
 def test_what_is_no_whole_backup_is_refused(tmp_path: Path, run: Run) -> None:

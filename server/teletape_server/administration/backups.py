@@ -22,7 +22,8 @@ from typing import Any, Final, NamedTuple
 from teletape_server import version
 from teletape_server.administration.running_server import CommandError, address_of_server
 from teletape_server.administration.stored_sessions import StoredSession, stored_sessions
-from teletape_server.durable import records
+from teletape_server.durable import bases, records
+from teletape_server.durable.batches import with_blobs
 from teletape_server.durable.disk import replace
 from teletape_server.durable.folders import FOLDER, Folder
 from teletape_server.durable.records import DamagedError
@@ -144,10 +145,15 @@ def damage(folder: Folder) -> str:
     try:
         number = folder.newest()
         log = records.read(folder.bytes_of_log(number))
-        if log is not None and log.head["base"] is not None:
-            base = folder.bytes_of_base(number)
-            if [len(base), crc32(base)] != [*log.head["base"]]:
-                return f"base {number} has {len(base)} bytes, which are not those that were written"
+        if log is None:
+            return ""
+        with folder.blobs() as blobs:
+            if log.head["base"] is not None:
+                base = folder.bytes_of_base(number)
+                if [len(base), crc32(base)] != [*log.head["base"]]:
+                    return f"base {number} has {len(base)} bytes, which are not those that were written"
+                bases.read(base, blobs.get)
+            with_blobs(log, blobs)
     except DamagedError as error:
         return error.why
     except OSError as error:

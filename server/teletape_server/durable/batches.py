@@ -19,8 +19,8 @@ from teletape_engine.commands.results import Answer, Failure
 from teletape_engine.session.session import Session
 from teletape_engine.session.snapshot.moved import ACCIDENTS, Moved
 from teletape_engine.spec import dtype_of
-from teletape_server.durable.blobs import LEAST, Blobs, Place, frame_of, parts_of
-from teletape_server.durable.records import DamagedError, Kind, Record, packed, unpacked
+from teletape_server.durable.blobs import LEAST, BlobError, Blobs, Place, frame_of, parts_of
+from teletape_server.durable.records import DamagedError, Kind, Log, Record, packed, unpacked
 from teletape_wire.tensors import NAMES, Buffer, raw
 
 
@@ -176,12 +176,29 @@ class BatchReader:
         return frame_of(parts, self._blobs)
 
 
-def places_of(record: Record) -> Iterator[Place]:
-    """Returns where the large tensors of a record are.
+def with_blobs(log: Log, blobs: Blobs) -> tuple[Log, list[Place]]:
+    """Returns a log as far as the blobs of its records were on the disk with them, and where these are.
 
     Raises:
-        DamagedError: It cannot be read.
+        BlobError: One is not as it was written, and not because of a power cut.
+        DamagedError: A record cannot be read.
     """
+    places: dict[Place, None] = {}
+    for position, record in enumerate(log.records):
+        try:
+            for place in _places_of(record):
+                if place not in places:
+                    blobs.get(place)
+                    places[place] = None
+        except BlobError:
+            if any(later.synced >= record.number for later in log.records[position:]):
+                raise
+            cut = log.end - record.begin + log.cut
+            return log._replace(records=log.records[:position], end=record.begin, cut=cut), [*places]
+    return log, [*places]
+
+
+def _places_of(record: Record) -> Iterator[Place]:
     frames: list[Any] = []
     if record.kind is Kind.STRUCTURE:
         frames = [unpacked(record.payload)[1]]

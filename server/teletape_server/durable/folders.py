@@ -18,11 +18,12 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from teletape_server.durable import records
-from teletape_server.durable.disk import NEWER, replace, sync_folder
+from teletape_server.durable.blobs import Blobs
+from teletape_server.durable.disk import NEWER, RealFile, replace, sync_folder
 from teletape_server.ipc.page import Page
 
 SYNC_SECONDS: Final = 0.05  #: Between two times that logs are brought to the disk.
@@ -192,14 +193,19 @@ class Folder:
         """
         return os.open(self.at(_BLOBS), _FLAGS, 0o600)
 
-    def read_blobs(self) -> int:
-        """Opens the file of large tensors to read it, and returns its descriptor; one that is not there has nothing.
+    @contextlib.contextmanager
+    def blobs(self) -> Iterator[Blobs]:
+        """Has the large tensors to read; without their file there are none.
 
         Raises:
             OSError: It cannot be opened.
         """
         path = self.at(_BLOBS)
-        return os.open(path if os.path.exists(path) else os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path if os.path.exists(path) else os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            yield Blobs(RealFile(file))
+        finally:
+            os.close(file)
 
     def keep_only(self, *numbers: int) -> None:
         """Removes the bases and logs with other numbers.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +16,6 @@ from teletape_engine.session.session import Session
 from teletape_server.durable import bases, records
 from teletape_server.durable.batches import BatchReader
 from teletape_server.durable.blobs import BlobError, Blobs
-from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import Folder
 from teletape_server.durable.records import DIGEST_BYTES, DamagedError, Kind, Log, unpacked
 from teletape_wire.checksum import crc32
@@ -80,7 +77,7 @@ def rescue(folder: Folder, out: str) -> Rescued:
     if log is None:
         raise DamagedError(f"log {number} of {folder.path} has no head")
     base = None if log.head["base"] is None else folder.bytes_of_base(number)
-    with _opened(folder) as blobs:
+    with folder.blobs() as blobs:
         return _rescued(log, base, blobs, why, out)
 
 
@@ -143,15 +140,6 @@ def _run(log: Log, base: bytes | None, blobs: Blobs, last: int) -> _Run:
             break
         at = record.number
     return _Run(session, at, why, agreed, differed)
-
-
-@contextlib.contextmanager
-def _opened(folder: Folder) -> Iterator[Blobs]:
-    file = folder.read_blobs()
-    try:
-        yield Blobs(RealFile(file))
-    finally:
-        os.close(file)
 
 
 def _some(blobs: Blobs, place: Any, changed: list[str]) -> bytes:

@@ -22,7 +22,7 @@ from teletape_engine.commands.results import Answer
 from teletape_engine.errors import ResourceExhaustedError, TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server.durable import bases, records
-from teletape_server.durable.batches import BatchWriter, Executed
+from teletape_server.durable.batches import BatchWriter, Executed, with_blobs
 from teletape_server.durable.blobs import LEAST, Blobs, Place
 from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import JOURNAL_SYNC
@@ -327,7 +327,7 @@ class Durability:
     def _recover(self, file: RealFile, data: bytes, log: Log, base: int | None) -> Journal:
         began = time.monotonic()
         recovery.check_is(log, self._facts["uid"])
-        log, places = recovery.with_blobs(log, self._blobs)
+        log, places = with_blobs(log, self._blobs)
         number = log.records[-1].number if log.records else log.head["first"] - 1
         journal = Journal(file, log.end, number + 1, self._synced)
         last = self._written_again(file, data[: log.end], places, number, journal) if log.records else number

@@ -15,8 +15,8 @@ from teletape_engine.catalogue import describe
 from teletape_engine.session.session import Session
 from teletape_server import version
 from teletape_server.durable import bases
-from teletape_server.durable.batches import BatchReader, places_of
-from teletape_server.durable.blobs import BlobError, Blobs, Place
+from teletape_server.durable.batches import BatchReader
+from teletape_server.durable.blobs import Blobs
 from teletape_server.durable.records import DIGEST_BYTES, DamagedError, DivergedError, Kind, Log, unpacked
 from teletape_server.handlers.idempotency import Once
 
@@ -44,28 +44,6 @@ def check_is(log: Log, uid: str) -> None:
     """
     if log.head["format"] != FORMAT or log.head["uid"] != uid:
         raise DamagedError(f"the log is of format {log.head['format']} and of the session {log.head['uid']}")
-
-
-def with_blobs(log: Log, blobs: Blobs) -> tuple[Log, list[Place]]:
-    """Returns a log as far as the blobs of its records were on the disk with them, and where these are.
-
-    Raises:
-        BlobError: One is not as it was written, and not because of a power cut.
-        DamagedError: A record cannot be read.
-    """
-    places: dict[Place, None] = {}
-    for position, record in enumerate(log.records):
-        try:
-            for place in places_of(record):
-                if place not in places:
-                    blobs.get(place)
-                    places[place] = None
-        except BlobError:
-            if any(later.synced >= record.number for later in log.records[position:]):
-                raise
-            cut = log.end - record.begin + log.cut
-            return log._replace(records=log.records[:position], end=record.begin, cut=cut), [*places]
-    return log, [*places]
 
 
 def bring_back(session: Session, once: Once, log: Log, last: int, base: int | None, blobs: Blobs) -> float:
