@@ -14,12 +14,18 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def row(program: str, *arguments: str) -> dict[str, Any]:
-    """The row that a program prints; its status must be 0."""
+def printed(program: str, *arguments: str) -> dict[str, Any]:
+    """The numbers that a program prints; its status must be 0."""
     command = [str(ROOT / ".venv" / "bin" / "python"), f"reliability/{program}.py", *arguments]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     numbers: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    return numbers
+
+
+def row(program: str, *arguments: str) -> dict[str, Any]:
+    """The row of a program that watches the server meanwhile."""
+    numbers = printed(program, *arguments)
     assert numbers["health_ms"]["count"] > 0
     assert len(numbers["front_mb"]) == 2
     return numbers
@@ -34,3 +40,8 @@ def test_clients_lose_nothing_over_a_lossy_network_while_processes_are_killed() 
     numbers = row("soak", "--minutes", "0.02", "--clients", "2", "--kill-every", "0.4")
     assert numbers["comparisons"] > 0
     assert (numbers["lost"], numbers["doubled"], numbers["wrong"], numbers["errors"]) == (0, 0, 0, 0)
+
+
+def test_answers_that_wait_for_the_disk_share_syncs(tmp_path: Path) -> None:
+    rows = printed("durability", "--seconds", "0.2", "--only", "many", "--folder", str(tmp_path))
+    assert rows["64 callers of 1 sessions, journal-sync"]["answers a sync"] > 1
