@@ -28,9 +28,9 @@ RUN command -v python3 >/dev/null \
 # Graphviz draws the graphs of tapes.
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends graphviz && rm -rf /var/lib/apt/lists/*
-RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin teletape
 # A volume for the folder for data gets this folder's owner; without --data-dir it stays empty.
-RUN install --directory --owner=10001 --group=10001 --mode=0700 /var/lib/teletape
+RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin teletape \
+    && install --directory --owner=10001 --group=10001 --mode=0700 /var/lib/teletape
 COPY --from=build /opt/teletape /opt/teletape
 ENV PATH=/opt/teletape/bin:${PATH} \
     PYTHONUNBUFFERED=1 \

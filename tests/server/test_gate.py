@@ -53,14 +53,14 @@ class Disk:
         self.syncs, self.fails = 0, False
         sync = Journal.sync
 
-        def held(journal: Journal) -> None:
+        def wait_and_sync(journal: Journal) -> None:
             self.syncs += 1
             assert self.turns.wait(60)
             if self.fails:
                 raise OSError(5, "the disk has failed")
             sync(journal)
 
-        monkeypatch.setattr(Journal, "sync", held)
+        monkeypatch.setattr(Journal, "sync", wait_and_sync)
 
 
 class Served:

@@ -30,15 +30,15 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield executor
 
 
-class Held:
+class Waiting:
     """Lets a host end only when the test allows it, and counts how often it is asked to."""
 
     def __init__(self, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.asked, self.may_end, self._suspend = 0, threading.Event(), host.suspend
-        monkeypatch.setattr(host, "suspend", self._held)
+        self.calls, self.may_end, self._suspend = 0, threading.Event(), host.suspend
+        monkeypatch.setattr(host, "suspend", self._wait)
 
-    async def _held(self) -> bool:
-        self.asked += 1
+    async def _wait(self) -> bool:
+        self.calls += 1
         while not self.may_end.is_set():  # noqa: ASYNC110  # another thread sets it
             await asyncio.sleep(0.001)
         ended: bool = await self._suspend()
@@ -46,8 +46,8 @@ class Held:
 
 
 def phase(entry: Any) -> Phase:
-    found: Phase = entry.record.state.phase
-    return found
+    current: Phase = entry.record.state.phase
+    return current
 
 
 def park(http: httpx.Client, path: str = PATH) -> str:
@@ -65,18 +65,18 @@ def test_what_comes_while_it_parks_waits_for_the_next_process_and_it_parks_once(
 ) -> None:
     program = lasting.create()
     entry, host = lasting.entry, lasting.entry.host
-    held = Held(host, monkeypatch)
+    waiting = Waiting(host, monkeypatch)
     parks = [threads.submit(park, lasting.http) for _ in range(2)]
     until(lambda: phase(entry) is Phase.PARKING and lasting.server.answering() == 2)
     frame = threads.submit(program.run, Assign("w", X, "add"), Fetch("w"))
     listed = threads.submit(lasting.http.get, f"{PATH}/variables")
     until(lambda: lasting.server.answering() == 4)
     assert not frame.done()
-    held.may_end.set()
+    waiting.may_end.set()
     assert fetched(frame.result()) == [2.0, 4.0]
     ok(listed.result())
     assert {future.result() for future in parks} <= {"parked", "waking", "live"}
-    assert (held.asked, entry.record.epoch, host.ended.done()) == (1, 2, True)
+    assert (waiting.calls, entry.record.epoch, host.ended.done()) == (1, 2, True)
     assert park(lasting.http) == park(lasting.http) == "parked"  # the second time there is nothing to do
     assert entry.record.epoch == 2
 

@@ -84,7 +84,7 @@ class Request:
         budget: The time that is left for it; None: not known beforehand.
         started: Time at which the process began to work on it, on the monotonic clock.
         structures: Those of batches that the process keeps.
-        asked: Takes note of what it asks, for requests that differ from it in their numbers alone; None: of no use.
+        noting: Takes note of what it asks, for requests that differ from it in their numbers alone; None: of no use.
     """
 
     params: Mapping[str, Any]
@@ -97,7 +97,7 @@ class Request:
     budget: TimeBudget | None = None
     started: float = field(default_factory=time.monotonic)
     structures: wire.Structures = field(default_factory=wire.Structures)
-    asked: Noting | None = None
+    noting: Noting | None = None
 
     def json(self) -> Any:
         """Returns the body as JSON; {} if there is no body.

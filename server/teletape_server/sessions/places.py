@@ -76,7 +76,7 @@ class Places:
         return self.longest_idle(now, helps)
 
     def longest_idle(self, now: float, allowed: Callable[[SessionEntry], bool] = lambda _: True) -> SessionEntry | None:
-        """Returns the session that is idle for longest of those that can be parked; None: there is none.
+        """Returns the session that is idle for longest, and can be parked; None: there is none.
 
         Args:
             now: Unix seconds.

@@ -297,7 +297,7 @@ class Registry:
         entry.lease.work(self.clock())
         host.ended.add_done_callback(partial(self._on_host_ended, entry, host), context=Context())  # no request's
         if is_new:
-            await self._store.settled()  # whoever is told of it finds it after a restart
+            await self._store.settled()  # who learns of it finds it after a restart
         return host
 
     def _room_to_wake(self, entry: SessionEntry) -> asyncio.Task[None] | None:

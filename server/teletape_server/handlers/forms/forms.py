@@ -227,9 +227,9 @@ class Forms:
             result = self._repeated(key, form, session, request, contents.operands)
             if result is not None:
                 return result
-        asked = Asked(self, key, contents, is_wanted=is_new or key in self._forms)
+        noting = Asked(self, key, contents, is_wanted=is_new or key in self._forms)
         fields = slots.fields(request, model, contents.operands)
-        return handler(session, replace(request, asked=asked), validated(model, fields))
+        return handler(session, replace(request, noting=noting), validated(model, fields))
 
     def _repeated(
         self, key: Hashable, form: Form, session: Session, request: Request, operands: Sequence[Any]
@@ -267,6 +267,6 @@ def known_by_form(operation: str, model: type[Body], places: Places, handler: Ha
         operation: Its name.
         model: Of the body.
         places: Returns the places of inputs in the fields of a body.
-        handler: Answers the others; it may note their form (`Request.asked`).
+        handler: Answers the others; it may note their form (`Request.noting`).
     """
     return lambda session, request: forms_of(session).answer(operation, session, request, model, places, handler)

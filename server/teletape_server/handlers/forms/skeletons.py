@@ -33,7 +33,7 @@ _DEEPEST: Final = 8  # axes of a list of numbers
 
 
 def _lists(depth: int) -> bytes:
-    """Returns the pattern of lists of numbers of at most so many axes; it never goes back in the text."""
+    """Returns the pattern of lists of numbers of at most `depth` axes; it never goes back in the text."""
     inner = rb"[-+0-9.eE,\s]++"
     return rb"\[(?:%b)*+\]" % (inner + b"|" + _lists(depth - 1) if depth > 1 else inner)
 

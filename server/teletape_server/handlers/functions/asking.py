@@ -67,11 +67,11 @@ def ask(
     answer = run_question(session, request, batch)
     if verb == "jvp":
         question.why.update(_reasons(session, part.call, question, kinds_of(answer)))
-    if request.asked is not None and body.outputs is None and not body.replace:
+    if request.noting is not None and body.outputs is None and not body.replace:
         inputs = [*_values(body.inputs), *flat(members_of(body))]
         typed = [*_in_order_of(body.inputs, part.call), *part.members]
         answering = partial(_answer, verb=verb, question=question, nothing_stays=True)
-        request.asked.note(session, batch, inputs, typed, answering, function)
+        request.noting.note(session, batch, inputs, typed, answering, function)
     return _answer(session, request, answer, verb, question)
 
 

@@ -64,7 +64,7 @@ def _gradients(
     answers_derivatives: bool = True,
 ) -> Result:
     if body.accumulate is not None or body.part is not None or body.numeric or body.per_example is not None:
-        request = replace(request, asked=None)  # what follows asks something else
+        request = replace(request, noting=None)  # what follows asks something else
     if body.accumulate is not None:
         return ask_accumulated(session, request, body, _gradients, fetches_all=fetches_all)
     if body.part is not None:

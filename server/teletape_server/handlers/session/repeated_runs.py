@@ -37,7 +37,7 @@ def places(fields: Any) -> list[Place]:
     if not isinstance(fields, dict):
         return []
     tensors, commands = fields.get("tensors"), fields.get("commands")
-    found: list[Place] = [(tensors, name) for name in tensors] if isinstance(tensors, dict) else []
+    places: list[Place] = [(tensors, name) for name in tensors] if isinstance(tensors, dict) else []
     for command in commands if isinstance(commands, list) else ():
         verb = command.get("do") if isinstance(command, dict) else None
         known = schema.FIELDS.get("constant" if verb == "tensor" else verb, {}) if isinstance(verb, str) else {}
@@ -46,10 +46,10 @@ def places(fields: Any) -> list[Place]:
                 continue
             members = command[name]
             if not field.is_list:
-                found.append((command, name))
+                places.append((command, name))
             elif isinstance(members, list):
-                found += [(members, number) for number in range(len(members))]
-    return found
+                places += [(members, number) for number in range(len(members))]
+    return places
 
 
 class Repeated(NamedTuple):

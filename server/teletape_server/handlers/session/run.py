@@ -63,10 +63,10 @@ def run(session: Session, request: Request, body: Run) -> Result:
     answer = execute(session, request, commands, before=before, after=after, name_command=True)
     # A reason why there is no gradient names what the caller has made.
     has_values = all(isinstance(each, Fetched) or (isinstance(each, Kinds) and not each.why) for each in answer.results)
-    same = repeated([*before, *commands, *after]) if request.asked is not None and has_values else None
-    if request.asked is not None and same is not None:
+    same = repeated([*before, *commands, *after]) if request.noting is not None and has_values else None
+    if request.noting is not None and same is not None:
         answering = partial(_values_alone, commands=same.questions(), fetch=body.fetch)
-        request.asked.note(session, same.batch, same.inputs, same.typed, answering, renews=True)
+        request.noting.note(session, same.batch, same.inputs, same.typed, answering, renews=True)
     return json_result(_written(*_answers(request, commands, answer, body.fetch, first=len(before))))
 
 
