@@ -576,6 +576,19 @@ def test_after_a_failed_sync_nothing_is_changed_until_another_log_is_there(
     assert variable(again(process)) == [3.0, 6.0]
 
 
+def test_after_a_failed_sync_of_blobs_the_log_is_lost_too(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    process.frame(MakeVariable("large", np.ones(1 << 17, np.float32)))
+    disk = Disk(monkeypatch)
+    disk.refuses = False
+    assert not process.durability.checkpoint()
+    with pytest.raises(ResourceExhaustedError, match="blobs of the session"):
+        process.frame(Assign("w", X, "add"))
+    disk.fails = False
+    process.frame(Assign("w", X, "add"))
+    assert process.folder.newest() == 2
+    assert variable(again(process)) == [2.0, 4.0]
+
+
 def test_a_log_that_cannot_be_written_is_replaced(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
     disk.fails = False

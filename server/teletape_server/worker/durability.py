@@ -272,8 +272,7 @@ class Durability:
         self._blobs.begin_base(doubtful=bool(self._journal.broken))
         try:
             buffers = bases.written(self._session.snapshot(), {"replies": self._once.written()}, self._blobs)
-            with self._syncing:
-                self._blobs.sync()
+            self._sync_blobs()
             file.truncate(0)
             file.write(0, buffers)
             file.sync()
@@ -298,6 +297,15 @@ class Durability:
             self.gate.note_durable(journal.number - 1)
         self._send(("checkpointed", number))
         return True
+
+    def _sync_blobs(self) -> None:
+        """Brings the blobs to the disk; if that fails, the log is lost too, which refers to some of them."""
+        with self._syncing:
+            try:
+                self._blobs.sync()
+            except OSError as error:
+                self._journal.broken = f"the blobs of the session could not be written ({error})"
+                raise
 
     def _take_back(self, log: RealFile, error: OSError) -> None:
         """Empties a log whose head may be on the disk: the session would go on from there, and not from its log."""
