@@ -150,7 +150,7 @@ def test_requests_run_while_answers_wait_and_share_a_sync(served: Served, disk: 
 
 
 def test_a_stored_answer_waits_for_its_record(served: Served, disk: Disk) -> None:
-    """It is asked for by its key while the first one waits."""
+    """A retry comes under its key while the first request waits."""
     body, create = b'{"id": "v", "value": 1}', {"id": None, "idempotency_key": "k", "collection": "/v1"}
     for _ in range(2):
         served.do("variables-create", {**create, "accept": wire.JSON_TYPE}, body, wire.JSON_TYPE)

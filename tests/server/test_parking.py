@@ -31,7 +31,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 class Waiting:
-    """Lets a host end only when the test allows it, and counts how often it is asked to."""
+    """Lets a host end only when the test allows it, and counts the calls."""
 
     def __init__(self, host: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls, self.may_end, self._suspend = 0, threading.Event(), host.suspend

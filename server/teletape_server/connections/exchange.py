@@ -71,12 +71,10 @@ class FrameExchange:
         self.keep_alive = head.keep_alive
         self._loop = asyncio.get_running_loop()
         self.began, self.seconds = time.monotonic(), 0.0
-        self.head = head
+        self.head, self._session = head, session
         self._heads, self._length, self._respond = heads, length, respond
-        self._session = session
         self.request_id = head.request_id or new_request_id()
-        self._memory = memory
-        self._beginning = b""
+        self._memory, self._beginning = memory, b""
         self._batch: FrameBatch | PlainRequest | None = None
         self._is_refused = False
         self._body: CountedBody | EarlyBody | None = None
@@ -85,7 +83,7 @@ class FrameExchange:
         self._earlier: Joinable | None = None  # the same frame, which ran when this one began to come
         self._joins = False
         self._patience: asyncio.TimerHandle | None = None
-        self._waking: asyncio.Task[None] | None = None
+        self._waking: asyncio.Task[Any] | None = None
 
     @property
     def session(self) -> SessionEntry:
@@ -139,12 +137,10 @@ class FrameExchange:
     def _begin(self, beginning: memoryview) -> None:
         """Finds what runs already, or takes memory for the body."""
         try:
-            batch = self.head.plain or FrameBatch.read(
-                beginning, self.head.params, length=self._length, max_header=self._heads.settings.max_header
-            )
+            batch = self._request_of(beginning)
             self._earlier = None if self._session is None else batch.running_in(self._session)
             if self._earlier is None:
-                self._body = self._room_for_body()
+                self._body = self._heads.registry.body_buffer(self.session, self._length)
                 self._place(beginning)
             self._batch, self._beginning = batch, b""
         except Exception as error:
@@ -152,8 +148,9 @@ class FrameExchange:
             self._is_refused = True
             self._loop.call_soon(self._fail, error)
 
-    def _room_for_body(self) -> CountedBody | EarlyBody:
-        return self._heads.registry.body_buffer(self.session, self._length)
+    def _request_of(self, beginning: memoryview | bytes) -> FrameBatch | PlainRequest:
+        most = self._heads.settings.max_header
+        return self.head.plain or FrameBatch.read(beginning, self.head.params, length=self._length, max_header=most)
 
     def end_of_body(self) -> None:
         """Submits the frame; its retry waits for it."""
@@ -180,20 +177,18 @@ class FrameExchange:
         copies[0] = target[_PIECE:], source[_PIECE:]
         self._loop.call_soon(self._copy, copies, then)
 
-    async def _submit_awake(self) -> None:
-        """Submits the frame to another host than the one that has begun to receive it."""
-        try:
-            await self.session.wake()
-        except Exception as error:
+    def _on_awake(self, waking: asyncio.Future[Any]) -> None:
+        error = None if waking.cancelled() else waking.exception()
+        if isinstance(error, Exception):
             self._fail(error)
-            return
-        if not self.disconnected:
+        elif not (waking.cancelled() or self.disconnected):
             self._submit()
 
     def _submit(self) -> None:
         assert self._batch is not None
-        if self.session.host is None:
-            self._waking = self._loop.create_task(self._submit_awake())
+        if self.session.host is None:  # the one that has begun to receive the body has ended
+            self._waking = self._loop.create_task(self.session.wake())
+            self._waking.add_done_callback(self._on_awake)
             return
         try:
             body, self._body = self._body, None
@@ -208,10 +203,7 @@ class FrameExchange:
     def go_on(self, request: LentRequest) -> None:
         """Answers a request that its session's process has read, and that was reclaimed as it ran."""
         self.began -= request.seconds
-        max_header = self._heads.settings.max_header
-        self._batch = self.head.plain or FrameBatch.read(
-            request.prefix, self.head.params, length=self._length, max_header=max_header
-        )
+        self._batch = self._request_of(request.prefix)
         request.running.request_id = self.request_id
         self._batch.note(self.session, request.running)
         self._running = request.running
