@@ -29,7 +29,7 @@ PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint co
 # Tests start hundreds of Python processes, and each would compile all modules anew where nothing keeps the result.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adapters programs help install demo serve test more test-kernels keras-tests fuzz soak durability flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients onnx-answers kernels gpu lint format constraints image clean
+.PHONY: adapters programs help install demo serve test more test-kernels keras-tests fuzz simulate soak durability flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients onnx-answers kernels gpu lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -68,6 +68,9 @@ fuzz: $(INSTALLED) ## look for inputs that break something: ARGS='--only ops --s
 
 programs: $(INSTALLED) ## draw random programs, and compare what they see in this process and over HTTP: N=2000
 	TELETAPE_PROGRAMS=$(or $(N),2000) $(BIN)/python -P -m pytest -q --timeout=0 tests/sdk/remote/test_random_programs.py
+
+simulate: $(INSTALLED) ## simulate servers, disks, networks and clients from seeds: SEEDS=10000, ARGS='--seed 80'
+	PYTHONPATH=tests $(MODULE) simulation $(or $(SEEDS),1000) $(ARGS)
 
 soak: $(INSTALLED) ## add over a lossy network while processes are killed, and compare: ARGS='--minutes 120'
 	$(BIN)/python reliability/soak.py $(ARGS)

@@ -693,3 +693,27 @@ def test_a_long_request_is_written_in_parts(process: Process, monkeypatch: pytes
         process.session.execute(Batch((Assign("w", X, "add"),)))
     assert process.page.written == before + 3
     assert variable(again(process)) == [4.0, 8.0]
+
+
+def test_files_that_cannot_be_opened_do_not_keep_the_log_from_the_next_process(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.die()
+    opened, facts = os.open, {"uid": "u", "epoch": 2, "level": "journal"}
+    for name in ("base-2", "log-2"):
+
+        def full(path: str, *arguments: Any, name: str = name) -> int:
+            if name in path:
+                raise OSError(errno.ENOSPC, "no space")
+            return opened(path, *arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", full)
+            log = OpenLog(process.folder, facts)
+            page, file = Page.new()
+            with pytest.raises(OSError, match="no space"):
+                log.files(file)
+            log.close()
+            page.close()
+            os.close(file)
+    assert variable(Process(Path(process.folder.path), epoch=2)) == X.tolist()

@@ -240,13 +240,16 @@ class OpenLog:
         self._folder = folder
         self._lock = threading.Lock()
         self._number = folder.newest()
-        self._log: int | None = folder.open_log(self._number, is_new=False)
-        if folder.newest() != self._number:  # the process that had it has gone on with another one
-            self._close(self._log)
-            raise BlockingIOError("its log has just been replaced")
-        folder.keep_only(self._number)
-        self._base = folder.open_base(self._number, is_new=False)
-        self._blobs: int | None = folder.open_blobs()
+        with contextlib.ExitStack() as opened:
+            log = folder.open_log(self._number, is_new=False)
+            opened.callback(os.close, log)
+            if folder.newest() != self._number:  # the process that had it has gone on with another one
+                raise BlockingIOError("its log has just been replaced")
+            folder.keep_only(self._number)
+            self._base = folder.open_base(self._number, is_new=False)
+            self._blobs: int | None = folder.open_blobs()
+            opened.pop_all()
+        self._log: int | None = log
         self._next_log: int | None = None
         self._page: Page | None = None
         self.why_failed = ""
@@ -264,7 +267,11 @@ class OpenLog:
         assert self._log is not None
         assert self._blobs is not None
         self._page = Page(page)
-        files = [os.dup(self._log), *self._next_files(), os.dup(self._blobs)]
+        with contextlib.ExitStack() as opened:  # a descriptor that is left open would keep the log from the next host
+            log = os.dup(self._log)
+            opened.callback(os.close, log)
+            files = [log, *self._next_files(), os.dup(self._blobs)]
+            opened.pop_all()
         if self._base is not None:
             files.append(self._base)
             self._base = None
@@ -272,10 +279,15 @@ class OpenLog:
 
     def _next_files(self) -> list[int]:
         number = self._number + 1
-        base, self._next_log = self._folder.open_base(number, is_new=True), self._folder.open_log(number, is_new=True)
-        assert base is not None
-        sync_folder(self._folder.path)
-        return [base, os.dup(self._next_log)]
+        with contextlib.ExitStack() as opened:
+            base = self._folder.open_base(number, is_new=True)
+            assert base is not None
+            opened.callback(os.close, base)
+            self._next_log = self._folder.open_log(number, is_new=True)
+            sync_folder(self._folder.path)
+            files = [base, os.dup(self._next_log)]
+            opened.pop_all()
+        return files
 
     def advance(self, number: int) -> list[int]:
         """Notes that the host goes on with the next log; returns the descriptors of the base and log after that.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -97,13 +98,17 @@ class WorkerHost:
         Raises:
             TeletapeError: The device cannot be used.
             HostGone: The process ended.
-            OSError: There are too many open files.
+            OSError: There are too many open files, or the session's files could not be written.
         """
         page, file = Page.new()
         self._loans = Loans(page, self._send_files, self._begin_lent, lambda: self._watchdog.began)
         self._watchdog.time_limit, self._watchdog.needs_cpu = start.time_limit, start.device == "cpu"
         self._log = start.log
-        files = [] if start.log is None else start.log.files(file)
+        try:
+            files = [] if start.log is None else start.log.files(file)
+        except OSError:
+            os.close(file)
+            raise
         self._send_files(("open", start.facts()), [file, *files])
         await self._opened
 
@@ -373,6 +378,8 @@ class WorkerHost:
             case ("ready", recovered, last_client):
                 self.beginning = Beginning(recovered, last_client)
                 self._opened.set_result(None)
+            case ("failed", "", text, _):
+                self._opened.set_exception(OSError(text))
             case ("failed", code, text, details):
                 self._opened.set_exception(tree().get(code, TeletapeError)(text, **details))
 

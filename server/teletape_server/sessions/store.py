@@ -9,9 +9,11 @@ import os
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any, Final, Protocol
 
+from teletape_server.durable.disk import sync_folder
 from teletape_server.durable.folders import FOLDER, LOCK, Folder, OpenLog, Syncer
 from teletape_server.ipc.leases import NEVER, Terms
 from teletape_server.problems import overloaded
@@ -111,6 +113,10 @@ class DiskStore:
     def __init__(self, folder: str, now: float) -> None:
         self._path, self._now = os.path.abspath(os.path.join(folder, FOLDER)), now
         os.makedirs(self._path, mode=0o700, exist_ok=True)
+        data = os.path.dirname(self._path)
+        sync_folder(data)
+        with suppress(PermissionError):  # whoever made it may keep the server from reading what is beside it
+            sync_folder(os.path.dirname(data))
         lock = os.open(os.path.join(self._path, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         _wait_for(lock, folder)
         self._lock: int | None = lock

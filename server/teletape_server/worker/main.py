@@ -72,10 +72,10 @@ def main(sockets: Sockets, user: User | None = None) -> None:
         `after` are seconds since the request before it was sent, None if that is answered; ("trim",);
         ("lend", id, slot, approval, times) with files, ("reclaimed", id); ("map", name) with a file; ("files", number)
         with those of the session's next base and log; ("suspend",).
-    Messages out: ("ready", recovered, last client) or ("failed", code, text, details); ("progress", number, …);
-        ("reply", number, …); ("trimmed",), ("defect", number, traceback), ("returned", id, unsent), ("reclaimed", id);
-        ("checkpointed", number) when the session has a new base, ("suspended", whether it has). The numbers of requests
-        that the process has read itself are negative.
+    Messages out: ("ready", recovered, last client) or ("failed", code, text, details), of an OSError without a code;
+        ("progress", number, …); ("reply", number, …); ("trimmed",), ("defect", number, traceback),
+        ("returned", id, unsent), ("reclaimed", id); ("checkpointed", number) when the session has a new base,
+        ("suspended", whether it has). The numbers of requests that the process has read itself are negative.
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -227,6 +227,8 @@ class Worker:
             self._send(("ready", recovered, self._session.last_client))
         except TeletapeError as error:
             self._send(("failed", error.code, error.message, error.details))
+        except OSError as error:  # a full disk, too little memory: it may succeed later
+            self._send(("failed", "", str(error), {}))
         except Exception as error:
             self._say_defect(0)
             self._send(("failed", "internal", f"device {start['device']}: {type(error).__name__}: {error}", {}))
