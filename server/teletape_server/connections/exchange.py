@@ -76,12 +76,11 @@ class FrameExchange:
         self.request_id = head.request_id or new_request_id()
         self._memory, self._beginning = memory, b""
         self._batch: FrameBatch | PlainRequest | None = None
-        self._is_refused = False
+        self._is_refused = self._joins = False
         self._body: CountedBody | EarlyBody | None = None
         self._position = 0  # in the body's memory
         self._running: Running | None = None
         self._earlier: Joinable | None = None  # the same frame, which ran when this one began to come
-        self._joins = False
         self._patience: asyncio.TimerHandle | None = None
         self._waking: asyncio.Task[Any] | None = None
 
@@ -95,9 +94,7 @@ class FrameExchange:
     @property
     def missing(self) -> memoryview:
         """The memory for the rest of the body; empty if it is not known yet, or the rest is not needed."""
-        if self._body is None or self.uses_memory:
-            return _NOTHING
-        return self._body.view[self._position :]
+        return _NOTHING if self._body is None or self.uses_memory else self._body.view[self._position :]
 
     @property
     def uses_memory(self) -> bool:
@@ -140,7 +137,7 @@ class FrameExchange:
             batch = self._request_of(beginning)
             self._earlier = None if self._session is None else batch.running_in(self._session)
             if self._earlier is None:
-                self._body = self._heads.registry.body_buffer(self.session, self._length)
+                self._body = self._room_for_body()
                 self._place(beginning)
             self._batch, self._beginning = batch, b""
         except Exception as error:
@@ -151,6 +148,9 @@ class FrameExchange:
     def _request_of(self, beginning: memoryview | bytes) -> FrameBatch | PlainRequest:
         most = self._heads.settings.max_header
         return self.head.plain or FrameBatch.read(beginning, self.head.params, length=self._length, max_header=most)
+
+    def _room_for_body(self) -> CountedBody | EarlyBody:
+        return self._heads.registry.body_buffer(self.session, self._length)
 
     def end_of_body(self) -> None:
         """Submits the frame; its retry waits for it."""
@@ -167,8 +167,7 @@ class FrameExchange:
         """Copies memory (to, from) piece by piece: other connections get their turn between two."""
         if self.disconnected:
             return
-        while copies and not copies[0][0].nbytes:
-            del copies[0]
+        copies = [pair for pair in copies if pair[0].nbytes]
         if not copies:
             then()
             return
@@ -203,10 +202,9 @@ class FrameExchange:
     def go_on(self, request: LentRequest) -> None:
         """Answers a request that its session's process has read, and that was reclaimed as it ran."""
         self.began -= request.seconds
-        self._batch = self._request_of(request.prefix)
+        self._batch, self._running = self._request_of(request.prefix), request.running
         request.running.request_id = self.request_id
         self._batch.note(self.session, request.running)
-        self._running = request.running
         self._wait(self._batch, request.running, max(self._heads.settings.patience - request.seconds, 0.0))
 
     def _wait(self, batch: FrameBatch | PlainRequest, running: Running, patience: float) -> None:
