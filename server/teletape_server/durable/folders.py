@@ -241,8 +241,7 @@ class OpenLog:
         self._lock = threading.Lock()
         self._number = folder.newest()
         with contextlib.ExitStack() as opened:
-            log = folder.open_log(self._number, is_new=False)
-            opened.callback(os.close, log)
+            opened.callback(os.close, log := folder.open_log(self._number, is_new=False))
             if folder.newest() != self._number:  # the process that had it has gone on with another one
                 raise BlockingIOError("its log has just been replaced")
             folder.keep_only(self._number)
@@ -268,8 +267,7 @@ class OpenLog:
         assert self._blobs is not None
         self._page = Page(page)
         with contextlib.ExitStack() as opened:  # a descriptor that is left open would keep the log from the next host
-            log = os.dup(self._log)
-            opened.callback(os.close, log)
+            opened.callback(os.close, log := os.dup(self._log))
             files = [log, *self._next_files(), os.dup(self._blobs)]
             opened.pop_all()
         if self._base is not None:
@@ -279,15 +277,14 @@ class OpenLog:
 
     def _next_files(self) -> list[int]:
         number = self._number + 1
+        base = self._folder.open_base(number, is_new=True)
+        assert base is not None
         with contextlib.ExitStack() as opened:
-            base = self._folder.open_base(number, is_new=True)
-            assert base is not None
             opened.callback(os.close, base)
             self._next_log = self._folder.open_log(number, is_new=True)
             sync_folder(self._folder.path)
-            files = [base, os.dup(self._next_log)]
             opened.pop_all()
-        return files
+        return [base, os.dup(self._next_log)]
 
     def advance(self, number: int) -> list[int]:
         """Notes that the host goes on with the next log; returns the descriptors of the base and log after that.
