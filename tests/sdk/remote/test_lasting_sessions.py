@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
@@ -80,7 +81,8 @@ def test_a_training_goes_on_with_the_same_numbers(server: Restarted, capfd: pyte
 def test_the_terminal_parks_a_session_and_its_program_goes_on(
     server: Restarted, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with tf.connect(server.url, session="mine"):
+    with tf.connect(server.url, session="mine", durability="journal-sync"):
+        assert httpx.get(f"{server.url}/v1/sessions/mine", trust_env=False).json()["durability"] == "journal-sync"
         weights = tf.Variable([1.0, 2.0])
         tf.sync()
         assert main(["sessions", server.url, "--park", "mine"]) == 0

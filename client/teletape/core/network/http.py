@@ -35,6 +35,7 @@ from teletape.core.program import logs
 _CHUNK: Final = 1 << 20
 _JOINED: Final = 64 << 10
 _PATIENCE: Final = 60.0  #: Seconds without an answer after which a request raises.
+_LASTING_PATIENCE: Final = 600.0  #: The same for a session that the next server has too.
 _READ_LIMIT: Final = 30.0  #: Seconds without a byte after which a request is sent again; the server answers 202 at 20.
 #: Errors that a further attempt cannot mend.
 _FINAL: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.DecodingError, httpx.TooManyRedirects)
@@ -71,6 +72,7 @@ class Connection:
         requests: The number of answered requests, without retries.
         server_date: The server's time at its last JSON answer, in HTTP's form; None: not known.
         boot_id: The id of the server's run, from `info`; None: not known.
+        session_lasts: Whether its session outlives the server: then a request waits for the next one.
 
     Raises:
         InvalidArgumentError: An option is invalid; the key would be sent unencrypted to another machine.
@@ -83,6 +85,7 @@ class Connection:
         if not options.allow_insecure and (options.api_key or any(map(_is_secret, options.headers))):
             address.check_encrypted(self.url)
         self.requests = 0
+        self.session_lasts = False
         self.boot_id: str | None = None
         self.server_date: str | None = None
         self._base = address.base_url(self.url)
@@ -442,7 +445,8 @@ class Connection:
             until: The end of the caller's wait, on the monotonic clock; None: there is none.
         """
         address: str | None = None  # the address at which the answer is waited for
-        seconds = min(_PATIENCE, self.options.first_patience) if self._is_new else _PATIENCE
+        usual = _LASTING_PATIENCE if self.session_lasts else _PATIENCE
+        seconds = min(_PATIENCE, self.options.first_patience) if self._is_new else usual
         patience = Patience(self.url, seconds, self.options.max_retries)
         notice = None if of_frame else progress.Notice(sys.stderr)
         try:

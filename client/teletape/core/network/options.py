@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from teletape.core import environment
 from teletape_engine.errors import InvalidArgumentError
@@ -43,6 +43,7 @@ class ConnectOptions:
     allow_insecure: bool = False
     session: str | None = None
     dedicated: bool = False
+    durability: Literal["none", "journal", "journal-sync"] | None = None
     timeout: float | None = None
     connect_timeout: float | None = None
     max_retries: int | None = None

@@ -96,6 +96,7 @@ class Channel:
             raise
         self.joined, self.stays = present is not None, name is not None
         wishes: dict[str, Any] = {"id": name, "device": device, "dedicated": options.dedicated or None}
+        wishes["durability"] = options.durability
         body = {field: value for field, value in wishes.items() if value is not None}
         key, self._path = new_key(), ""
         try:
@@ -103,6 +104,7 @@ class Channel:
             self.session: str = facts["id"]
             self.device: str = facts.get("device", device or "cpu")
             self._facts = facts
+            http.session_lasts = facts.get("durability", "none") != "none"
             self._path = f"/v1/sessions/{self.session}"
             attached = http.create(f"{self._path}/attach")
             self.next_id: Callable[[], int] = itertools.count(attached["first_id"]).__next__
