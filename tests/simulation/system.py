@@ -217,6 +217,8 @@ class _Executor:
                 self._world.wait(holds=lambda: bool(self._todo) or self._is_closed)
                 continue
             future, call, args = self._todo.pop(0)
+            if not future.set_running_or_notify_cancel():
+                continue
             try:
                 future.set_result(call(*args))
             except Exception as error:
