@@ -948,6 +948,8 @@ class Limits(Model):
     stall_limit: float
     min_rate: int
     memory_limit: int
+    disk_limit: int
+    disk_per_key: int
     max_body: int
     bodies_per_key: int
     bodies: int
@@ -1557,6 +1559,7 @@ class Session(Model):
         why: Why it recovers, is damaged, has diverged, or takes no changes.
         durability: What outlives its process.
         disk_bytes: Bytes of its files; in events as of the last second.
+        disk_limit: Bytes that they may take; with those of the key's other sessions, disk_per_key.
         recovered: What its process has brought back; null: it is the first one.
     """
 
@@ -1573,6 +1576,7 @@ class Session(Model):
     why: str | None
     durability: Literal["none", "journal", "journal-sync"]
     disk_bytes: int
+    disk_limit: int
     recovered: Recovered | None
     running: Work
     answered: Answered

@@ -117,6 +117,8 @@ def create_app(
                 keys=max(len(settings.api_keys), 1),
                 lasting_per_key=settings.lasting_per_key,
                 runs=settings.runs,
+                disk_limit=settings.disk_limit,
+                disk_per_key=settings.disk_per_key,
             ),
             boot=boot,
             idle=settings.idle_limit,

@@ -104,6 +104,10 @@ class Settings:
     memory_limit: int = field(
         default=2 << 30, metadata=_setting(values.size, "memory of one session: its arrays and objects", "BYTES")
     )
+    disk_limit: int = field(default=16 << 30, metadata=_setting(values.size, "files of one session", "BYTES"))
+    disk_per_key: int = field(
+        default=64 << 30, metadata=_setting(values.size, "files of all sessions of one key", "BYTES")
+    )
     max_body: int = field(default=1 << 30, metadata=_setting(values.size, "largest request", "BYTES"))
     bodies_per_key: int = field(
         default=2 << 30,

@@ -210,6 +210,45 @@ def test_a_process_that_dies_at_one_record_after_another_is_started_again(lastin
     assert fetched(program.run(Fetch("w"))) == [4.0, 8.0]
 
 
+# ------------------------------------------------------------------------------------------------------ limits of disks
+MIB = np.arange(1 << 18, dtype=np.float32)
+
+
+def test_a_log_that_is_as_long_as_it_may_be_is_replaced_by_what_the_session_has(tmp_path: Path) -> None:
+    with Lasting(tmp_path, disk_limit=6 << 20).running() as lasting:
+        program = lasting.create()
+        program.run(MakeVariable("v", MIB))
+        assert lasting.described()["disk_limit"] == 6 << 20
+        for step in range(12):
+            program.run(Assign("v", MIB + step))
+        assert lasting.described()["disk_bytes"] < 9 << 20  # with what is reserved
+
+
+@pytest.mark.parametrize("limit", ["disk_limit", "disk_per_key"])
+def test_the_files_of_a_session_and_of_a_key_are_limited_and_reads_go_on(tmp_path: Path, limit: str) -> None:
+    with Lasting(tmp_path, **{limit: 6 << 20}).running() as lasting:
+        program = lasting.create()
+        ok(lasting.http.post("/v1/sessions", json={"id": "another"}))
+        other = Program(lasting.http, "another")
+        made = 0
+        for made in range(20):
+            answer = program.post(program.batch(MakeVariable(f"v{made}", MIB + made)))
+            if not answer.is_success:
+                break
+        message = problem(answer, 507, "resource_exhausted")["detail"]
+        assert "disk_limit and disk_per_key" in message
+        assert made in range(1, 7)
+        program.seq -= 1  # it was not executed
+        assert ok(lasting.http.get(f"{PATH}/variables")).json()
+        ok(lasting.http.get("/v1/sessions"))  # else it may take a second
+        refused = other.post(other.batch(MakeVariable("w", MIB)))
+        assert refused.is_success is (limit == "disk_limit")
+        ok(lasting.http.delete(PATH))
+        ok(lasting.http.get("/v1/sessions"))
+        other.seq -= not refused.is_success
+        other.run(MakeVariable("x", MIB))
+
+
 # ------------------------------------------------------------------------------------------------ the end of the server
 def test_sessions_go_on_after_an_orderly_restart(tmp_path: Path) -> None:
     key = {"Idempotency-Key": "k"}

@@ -67,6 +67,7 @@ class Blobs:
 
     Attributes:
         added: Bytes written since the last base.
+        nbytes: Of all blobs that are in use.
     """
 
     def __init__(self, file: File) -> None:
@@ -75,7 +76,7 @@ class Blobs:
         self._by_content: dict[tuple[int, int], list[Place]] = {}
         self._recent: set[Place] = set()  # what the base that is being written refers to, and the log after it
         self._is_synced = True
-        self.added = 0
+        self.added = self.nbytes = 0
 
     def put(self, data: memoryview, checksum: int | None = None) -> Place:
         """Returns where bytes are, which are written if they are nowhere yet.
@@ -138,7 +139,8 @@ class Blobs:
 
     def end_base(self) -> None:
         """Notes that the base is on the disk, and the log before it is gone: what only that referred to is free."""
-        recent, self._places, self._by_content, self.added = self._recent, [], {}, 0
+        recent, self._places, self._by_content = self._recent, [], {}
+        self.added = self.nbytes = 0
         for place in sorted(recent):
             self._note(place)
         with contextlib.suppress(OSError):  # it only takes space
@@ -168,6 +170,7 @@ class Blobs:
 
     def _note(self, place: Place) -> None:
         insort(self._places, place)
+        self.nbytes += place.length
         self._by_content.setdefault(place[1:], []).append(place)
         self._recent.add(place)
 

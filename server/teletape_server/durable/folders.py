@@ -334,6 +334,12 @@ class OpenLog:
                 raise
             page.synced = written
 
+    def limit(self, nbytes: int) -> None:
+        """Lets the files have that many bytes at most; what they have stays."""
+        with self._lock:
+            if self._page is not None:
+                self._page.disk_limit = max(nbytes, 1)
+
     @property
     def synced(self) -> int | None:
         """The number of the last record that is surely on the disk; None: it is not known."""

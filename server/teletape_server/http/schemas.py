@@ -145,6 +145,9 @@ class Session(BaseModel):
     why: Annotated[str | None, Field(description="Why it recovers, is damaged, has diverged, or takes no changes")]
     durability: Annotated[Literal["none", "journal", "journal-sync"], Field(description="What outlives its process")]
     disk_bytes: Annotated[int, Field(description="Bytes of its files; in events as of the last second")]
+    disk_limit: Annotated[
+        int, Field(description="Bytes that they may take; with those of the key's other sessions, disk_per_key")
+    ]
     recovered: Annotated[
         Recovered | None, Field(description="What its process has brought back; null: it is the first one")
     ]
@@ -252,6 +255,8 @@ class Limits(BaseModel):
     stall_limit: float
     min_rate: int
     memory_limit: int
+    disk_limit: int
+    disk_per_key: int
     max_body: int
     bodies_per_key: int
     bodies: int

@@ -21,7 +21,8 @@ _WORD: Final = 8  # bytes of a number, in the system's form and aligned: each is
 _DURATIONS: Final = 1 + BUCKETS  # words of durations: the sum, and the counts
 
 #: Words of the page; the last begins durations.
-_BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _LOG, _WRITTEN, _SYNCED, _FAILED, _REFUSES, _ALL = range(12)
+_BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _LOG, _WRITTEN, _SYNCED, _FAILED, _REFUSES = range(11)
+_DISK_LIMIT, _ALL = range(11, 13)
 _FACTS: Final = _ALL + _DURATIONS  # words before the first slot
 _RUNNING, _COUNT, _ANSWERING, _WORKED, _PREFIX = range(5)  # words of a slot; the last begins the request's first bytes
 _LENT: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
@@ -138,6 +139,15 @@ class Page:
     @refuses.setter
     def refuses(self, refuses: bool) -> None:
         self._numbers[_REFUSES] = refuses
+
+    @property
+    def disk_limit(self) -> int:
+        """The bytes that the session's log, base and blobs may have; 0: there is no limit yet. The server writes it."""
+        return self._numbers[_DISK_LIMIT]
+
+    @disk_limit.setter
+    def disk_limit(self, count: int) -> None:
+        self._numbers[_DISK_LIMIT] = count
 
     @property
     def durations(self) -> Durations:

@@ -33,6 +33,8 @@ class Quota:
         parks_after: Seconds without work after which one that outlives its process may be parked to make room.
         runs: Requests without a session that run at a time.
         waiting_runs: Such requests of one owner that wait for their turn.
+        disk_limit: Bytes of the files of one session.
+        disk_per_key: The same of all sessions of one owner.
     """
 
     sessions_per_key: int
@@ -47,6 +49,8 @@ class Quota:
     parks_after: float = 5.0
     runs: int = 8
     waiting_runs: int = 128
+    disk_limit: int = 16 << 30
+    disk_per_key: int = 64 << 30
 
     def admit(self, mine: int, all_sessions: int, owners: int) -> None:
         """Checks that an owner may have one more session.
@@ -139,6 +143,10 @@ class Quota:
                 limit=self.memory_limit,
             )
         return requested
+
+    def disk(self, others: int) -> int:
+        """Returns the bytes that the files of a session may have; `others`: those of its owner's other sessions."""
+        return min(self.disk_limit, max(self.disk_per_key - others, 0))
 
     def queue(self, waiting: int) -> None:
         """Checks that a session with `waiting` requests, received or not yet, may take one more.

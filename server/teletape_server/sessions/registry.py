@@ -178,6 +178,11 @@ class Registry:
         """Returns how many unanswered requests a session may have, and how many more it can take now."""
         return self._quota.waiting, self._quota.requests_left(len(entry.running) + entry.receiving)
 
+    @property
+    def disk_limit(self) -> int:
+        """Bytes that the files of a session may take."""
+        return self._quota.disk_limit
+
     def usage(self) -> Usage:
         """Returns what is in use now, and what was counted."""
         return Usage.of(
@@ -295,6 +300,7 @@ class Registry:
         how = "created" if is_new else "woken" if state.phase is Phase.PARKED else "recovered"
         log.info("%s %s on %s by request %s", host.name, how, device, REQUEST_ID.get(), extra=entry.log_facts)
         entry.lease.work(self.clock())
+        self.measure(entry)
         host.ended.add_done_callback(partial(self._on_host_ended, entry, host), context=Context())  # no request's
         if is_new:
             await self._store.settled()  # who learns of it finds it after a restart
@@ -496,6 +502,9 @@ class Registry:
         """Notes the bytes that a session takes on a disk; they change while it has a log."""
         if entry.log is not None or not entry.disk_bytes:
             entry.disk_bytes = self._store.nbytes(entry.record)
+        if entry.log is not None:
+            mine = sum(other.disk_bytes for other in self._live.values() if other.owner == entry.owner)
+            entry.log.limit(self._quota.disk(mine - entry.disk_bytes))
 
     def ended(self, entry: SessionEntry) -> Problem:
         """Returns the problem of a session whose host has ended; another one may go on with it."""

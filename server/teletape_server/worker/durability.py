@@ -39,6 +39,7 @@ from teletape_wire.tensors import Buffer
 
 _MARGIN: Final = 64 << 10  # bytes of a record besides the request's body
 _PART_SECONDS: Final = 1.0  # of a request after which what it has done so far is written
+_SHARE: Final = 4  # a base is written for want of space if the log has that part of what the files may have
 _LEAST_LOG: Final = 64 << 20  # bytes of a log that is not replaced by a base
 _LOOK_BYTES: Final = 64 << 10  # that a long log grows by before the next look at whether a base can be written
 _REPLAY_SECONDS: Final = 5.0  # that a log may take to run again
@@ -115,6 +116,7 @@ class Durability:
         self._seconds = 0.0  # that the log takes to run again
         self._requests = self._look_at = 0
         self._try_at = 0.0
+        self._base_length = 0  # of the base from which the log goes on
         self._is_safe, self._began, self._written = True, 0.0, 0.0
         self.recovered: dict[str, Any] | None = None
         page.log = facts["log"]
@@ -169,6 +171,16 @@ class Durability:
         self._began = self._written = time.monotonic()
         if self._is_safe:
             return
+        if not self._has_room(length):
+            if self._journal.end + self._blobs.added > self._page.disk_limit // _SHARE:
+                self.checkpoint()
+            if not self._has_room(length):
+                self._page.refuses = True
+                raise ResourceExhaustedError(
+                    "the files of the session, or those of all sessions of its key, have as many bytes as they may "
+                    "(disk_limit and disk_per_key of GET /v1/info): the request was not executed; requests that only "
+                    "read are answered. End a session that you do not need: GET /v1/sessions has the bytes of each"
+                )
         try:
             self._journal.reserve(length + _MARGIN)
             if length >= LEAST:
@@ -182,6 +194,11 @@ class Durability:
             ) from None
         if self._page.refuses:
             self._page.refuses = False
+
+    def _has_room(self, length: int) -> bool:
+        taken = self._journal.end + self._base_length + self._blobs.nbytes
+        limit = self._page.disk_limit
+        return not limit or taken + length + _MARGIN <= limit
 
     def commit(self, request: Request, *, is_frame: bool) -> None:
         """Writes what the request did; `answer` may send its answer then.
@@ -278,7 +295,8 @@ class Durability:
             file.sync()
         except OSError:  # no space: the log goes on
             return False
-        head = self._head(self._journal.number, [sum(map(len, buffers)), _checksum(buffers)])
+        length = sum(map(len, buffers))
+        head = self._head(self._journal.number, [length, _checksum(buffers)])
         try:
             journal = Journal.begin(RealFile(log), head, self._synced)
         except OSError as error:
@@ -287,6 +305,7 @@ class Durability:
         os.close(base)
         self._next = None
         self._blobs.end_base()
+        self._base_length = length
         self._writer, self._seconds, self._look_at = BatchWriter(self._blobs), 0.0, 0
         with self._syncing:
             os.close(self._log)
@@ -335,6 +354,7 @@ class Durability:
     def _recover(self, file: RealFile, data: bytes, log: Log, base: int | None) -> Journal:
         began = time.monotonic()
         recovery.check_is(log, self._facts["uid"])
+        self._base_length = log.head["base"][0] if log.head["base"] else 0
         log, places = with_blobs(log, self._blobs)
         number = log.records[-1].number if log.records else log.head["first"] - 1
         journal = Journal(file, log.end, number + 1, self._synced)

@@ -30,8 +30,8 @@ MOST_PER_KEY: Final = 32  #: Streams of one key.
 MOST: Final = 512  #: Streams of all keys.
 
 
-def described(entry: SessionEntry, now: float) -> Session:
-    """Returns a session as answers have it, at a time in Unix seconds."""
+def described(entry: SessionEntry, now: float, disk_limit: int) -> Session:
+    """Returns a session as answers have it, at a time in Unix seconds; `disk_limit`: bytes that its files may take."""
     unanswered, facts = entry.running, entry.note_facts()
     current = min(unanswered, key=lambda running: running.total == 0, default=None)
     return Session(
@@ -48,6 +48,7 @@ def described(entry: SessionEntry, now: float) -> Session:
         why=entry.record.state.why or (entry.log and entry.log.trouble) or None,
         durability=entry.record.durability,
         disk_bytes=entry.disk_bytes,
+        disk_limit=disk_limit,
         recovered=None if entry.recovered is None else Recovered(**entry.recovered),
         running=Work(
             requests=len(unanswered),
@@ -140,7 +141,9 @@ class SessionFeed:
     def look(self) -> None:
         """Describes each session, and wakes the listeners that see one which has changed."""
         now = self.registry.clock()
-        sessions = {(entry.owner, entry.id): described(entry, now) for entry in self.registry.all()}
+        sessions = {
+            (entry.owner, entry.id): described(entry, now, self.registry.disk_limit) for entry in self.registry.all()
+        }
         changed = {key for key, session in sessions.items() if self.sessions.get(key) != session}
         ended = self.sessions.keys() - sessions.keys()
         for key in changed:

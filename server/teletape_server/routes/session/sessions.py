@@ -43,7 +43,7 @@ router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyR
 def _described(request: Request, entry: SessionEntry) -> Session:
     registry = registry_of(request)
     registry.measure(entry)
-    return described(entry, registry.clock())
+    return described(entry, registry.clock(), registry.disk_limit)
 
 
 @router.post(
