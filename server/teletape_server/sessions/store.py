@@ -14,7 +14,8 @@ from dataclasses import asdict, replace
 from typing import Any, Final, Protocol
 
 from teletape_server.durable.disk import sync_folder
-from teletape_server.durable.folders import FOLDER, LOCK, Folder, OpenLog, Syncer
+from teletape_server.durable.folders import FOLDER, LOCK, Folder, OpenLog
+from teletape_server.durable.syncer import Syncer
 from teletape_server.ipc.leases import NEVER, Terms
 from teletape_server.problems import overloaded
 from teletape_server.sessions.lifecycle import LOST, Phase, State
