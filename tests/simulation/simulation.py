@@ -20,6 +20,7 @@ from simulation.system import simulated
 from simulation.world import Process, World
 from teletape.core.network.progress import Notice
 from teletape_server.durable import journal
+from teletape_server.durable.syncer import SYNC_SECONDS
 from teletape_server.settings import Settings
 from teletape_server.worker import durability, main, recovery
 
