@@ -108,7 +108,7 @@ class Disk:
         if (file := self.file(fd)) is not None:
             file.ends.append(os.fstat(fd).st_size)
 
-    def made(self, path: str) -> None:
+    def created(self, path: str) -> None:
         """Notes a new folder."""
         self._change(path, None)
 
@@ -162,8 +162,8 @@ class Disk:
         """Leaves what a power cut leaves. No process may be alive."""
         for changes in self._changes.values():
             is_ordered = self._rng.random() < 0.7  # as in the journal of a file system
-            kept = changes[: self._rng.randint(0, len(changes))] if is_ordered else changes
-            for change in kept:
+            survivors = changes[: self._rng.randint(0, len(changes))] if is_ordered else changes
+            for change in survivors:
                 if is_ordered or self._rng.random() < 0.7:
                     self._apply(change)
         left = {

@@ -42,12 +42,12 @@ class Account:
         self.values: list[int] = []
         self.times: list[float] = []
         self.is_doubtful, self.cuts, self.seen = False, 0, 0
-        self._floor = 0  # so many of those before the power cut are there at least
-        self._after = 0  # so many were acknowledged after it
+        self._floor = 0  # the least number of those before the power cut that are there
+        self._after = 0  # the number of those that were acknowledged after it
 
     @property
     def least(self) -> int:
-        """So many additions there are at least."""
+        """The least number of additions that there are."""
         return self._floor + self._after if self.is_doubtful else len(self.values)
 
     def begin_doubt(self, before: float) -> None:
@@ -66,39 +66,39 @@ class Account:
         self.is_doubtful, self.seen = True, 0
         self.cuts += 1
 
-    def acknowledge(self, value: int, now: float, cuts: int, found: tuple[int, int | None] | None = None) -> None:
+    def acknowledge(self, value: int, now: float, cuts: int, state: tuple[int, int | None] | None = None) -> None:
         """Notes that an addition was answered.
 
         Args:
             value: What was added.
             now: Seconds.
             cuts: So many power cuts there had been when it was first sent.
-            found: The number of additions, and what `fold` gives, right after it.
+            state: The number of additions, and what `fold` gives, right after it.
         """
         is_certain = cuts == self.cuts  # else the answer may be from before the power cut
-        if found is not None and is_certain:
-            self._settle((found[0] - 1, None), f"the answer to addition {value} says that it was number {found[0]}")
+        if state is not None and is_certain:
+            self._settle((state[0] - 1, None), f"the answer to addition {value} says that it was number {state[0]}")
         self.values.append(value)
         self.times.append(now)
         self._after += self.is_doubtful and is_certain
-        if found is not None and is_certain:
-            self.see(found, may_be_more=False)
+        if state is not None and is_certain:
+            self.see(state, may_be_more=False)
 
-    def find(self, found: tuple[int, int | None], cuts: int) -> None:
+    def find(self, state: tuple[int, int | None], cuts: int) -> None:
         """Compares with what is there, when nothing is under way; `cuts`: as of `acknowledge`."""
         if cuts == self.cuts:
-            self._settle(found, f"there are {found[0]} additions")
-            self.see(found, may_be_more=False)
+            self._settle(state, f"there are {state[0]} additions")
+            self.see(state, may_be_more=False)
 
-    def see(self, found: tuple[int, int | None], *, may_be_more: bool, least: int | None = None) -> None:
-        """Compares with what somebody has read, perhaps while an addition is under way.
+    def see(self, state: tuple[int, int | None], *, may_be_more: bool, least: int | None = None) -> None:
+        """Compares with what a client has read, perhaps while an addition is under way.
 
         Args:
-            found: The number of additions, and what `fold` gives; None: it was not read.
+            state: The number of additions, and what `fold` gives; None: it was not read.
             may_be_more: Whether an addition may be there that is not acknowledged.
             least: So many had been acknowledged or seen when the reading began; None: it began and ended now.
         """
-        number, folded = found
+        number, folded = state
         least = self.seen if least is None else least
         if number < least:
             raise Violation(f"{self.name}: {number} additions are there, after {least} were acknowledged or seen")
@@ -108,8 +108,8 @@ class Account:
         if folded is not None and number <= len(self.values) and folded != fold(self.values[:number]):
             raise Violation(f"{self.name}: other additions than the first {number} that were acknowledged")
 
-    def _settle(self, found: tuple[int, int | None], what: str) -> None:
-        number, folded = found
+    def _settle(self, state: tuple[int, int | None], what: str) -> None:
+        number, folded = state
         if not self.least <= number <= len(self.values):
             doubt = f", {self.least} of them surely on the disk" if self.is_doubtful else ""
             raise Violation(f"{self.name}: {what}, and {len(self.values)} were acknowledged before{doubt}")

@@ -115,7 +115,7 @@ class Transport(httpx.BaseTransport):
             raise httpx.ConnectError("no server listens", request=request)
         exchange = Exchange(request)
         server.begin(exchange)
-        if _is_safe_to_repeat(exchange) and network.happens(0.08):  # whatever stands between has sent it twice
+        if _is_safe_to_repeat(exchange) and network.happens(0.08):  # a proxy has sent it twice
             again = Exchange(request)
             world.later(world.rng.choice([0.0, 0.01, 1.0, 8.0]), lambda: self._repeat(again))
         if network.happens(0.03):

@@ -173,11 +173,11 @@ class Frames(Program):
         while True:
             cuts = self.own.cuts
             try:
-                found = self._batch(*commands, temporaries=folded)
+                state = self._batch(*commands, temporaries=folded)
             except _GoneError as error:
                 self._go_on_after(error)
             else:
-                self.own.acknowledge(value, self.world.now, cuts, found)
+                self.own.acknowledge(value, self.world.now, cuts, state)
                 self.plan.acknowledged += 1
                 return
 
@@ -186,11 +186,11 @@ class Frames(Program):
         while True:
             cuts = self.own.cuts
             try:
-                found = self._batch(Fetch(self.count), Fetch(self.fold))
+                state = self._batch(Fetch(self.count), Fetch(self.fold))
             except _GoneError as error:
                 self._go_on_after(error)
             else:
-                self.own.find(found, cuts)
+                self.own.find(state, cuts)
                 return
 
     def _go_on_after(self, error: "_GoneError") -> None:
@@ -201,7 +201,7 @@ class Frames(Program):
             cuts = self.own.cuts
             try:
                 self._create()
-                found = self._batch(Fetch(self.count), Fetch(self.fold))
+                state = self._batch(Fetch(self.count), Fetch(self.fold))
             except _GoneError as again:
                 if again.code != "unknown_id" or "client" in again.text:
                     error = again
@@ -209,7 +209,7 @@ class Frames(Program):
                 self.own.find((0, 0), cuts)
                 self._make()
             else:
-                self.own.find(found, cuts)
+                self.own.find(state, cuts)
             return
 
     def _create(self) -> None:
@@ -269,7 +269,7 @@ class Rest(Program):
 
     def begin(self) -> None:
         """As `Program.begin`."""
-        self.added, self.made = self.account("additions"), self.account("tensors")
+        self.added, self.tensors = self.account("additions"), self.account("tensors")
         self._make()
 
     def _make(self) -> None:
@@ -288,7 +288,7 @@ class Rest(Program):
                 body = {"mode": "add", "value": 1}
                 answer = self._send("PUT", f"{self.path}/variables/n{self.name}", body)
             else:
-                account = self.made
+                account = self.tensors
                 answer = self._send("POST", f"{self.path}/tensors", {"value": [1.0, 2.0]})
             if answer is not None:
                 account.acknowledge(value, self.world.now, cuts)
@@ -310,8 +310,8 @@ class Rest(Program):
             tensors = None if variable is None else self._send("GET", f"{self.path}/tensors?limit=1000")
             if variable is not None and tensors is not None:
                 self.added.find((variable["value"]["data"], None), cuts)
-                made = [tensor for tensor in tensors["tensors"] if tensor["shape"] == [2]]
-                self.made.find((len(made), None), cuts)
+                ours = [tensor for tensor in tensors["tensors"] if tensor["shape"] == [2]]
+                self.tensors.find((len(ours), None), cuts)
                 return
             self._go_on(cuts)
 
@@ -336,7 +336,7 @@ class Rest(Program):
 
 
 class Reader(Program):
-    """Reads what another client adds: it never sees less than before, nor than was acknowledged before it asked."""
+    """Reads what another client adds: it never sees less than before, nor than was acknowledged before it read."""
 
     def __init__(self, plan: Plan, name: str, of: Rest, operations: int) -> None:
         self.of = of

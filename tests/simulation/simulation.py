@@ -25,7 +25,7 @@ from teletape_server.settings import Settings
 from teletape_server.worker import durability, main, recovery
 
 _LIMIT: Final = 400.0  # seconds of the world's time in which every client has to come to its end
-#: Seconds behind a power cut that a session with a journal may be: between two syncs, and what those of all logs take.
+#: Seconds before a power cut whose work a session with a journal may lose: between two syncs, and what all syncs take.
 _BEHIND: Final = SYNC_SECONDS + 0.25
 _RESTARTS: Final = 6  # of the server, after which a session that is still damaged counts as lost
 _VERSIONS: Final = ("1.0", "1.1")

@@ -381,7 +381,7 @@ class Files(_Module):
         if not os.path.isdir(os.path.dirname(path)):
             self.makedirs(os.path.dirname(path))
         os.mkdir(path, mode)
-        self.disk.made(path)
+        self.disk.created(path)
 
     def _exit(self, status: int) -> None:
         if self.world.thread is None:

@@ -116,7 +116,7 @@ class DiskStore:
         os.makedirs(self._path, mode=0o700, exist_ok=True)
         data = os.path.dirname(self._path)
         sync_folder(data)
-        with suppress(PermissionError):  # whoever made it may keep the server from reading what is beside it
+        with suppress(PermissionError):  # whoever made it may keep the server from reading the rest of the folder
             sync_folder(os.path.dirname(data))
         lock = os.open(os.path.join(self._path, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         _wait_for(lock, folder)
