@@ -43,7 +43,7 @@ class Account:
         self.times: list[float] = []
         self.is_doubtful, self.cuts, self.seen = False, 0, 0
         self._floor = 0  # the least number of those before the power cut that are there
-        self._after = 0  # the number of those that were acknowledged after it
+        self._after = 0  # how many were acknowledged after it
 
     @property
     def least(self) -> int:
