@@ -230,14 +230,14 @@ def test_the_files_of_a_session_and_of_a_key_are_limited_and_reads_go_on(tmp_pat
         program = lasting.create()
         ok(lasting.http.post("/v1/sessions", json={"id": "another"}))
         other = Program(lasting.http, "another")
-        made = 0
-        for made in range(20):
-            answer = program.post(program.batch(MakeVariable(f"v{made}", MIB + made)))
+        count = 0
+        for count in range(20):
+            answer = program.post(program.batch(MakeVariable(f"v{count}", MIB + made)))
             if not answer.is_success:
                 break
         message = problem(answer, 507, "resource_exhausted")["detail"]
         assert "disk_limit and disk_per_key" in message
-        assert made in range(1, 7)
+        assert count in range(1, 7)
         program.seq -= 1  # it was not executed
         assert ok(lasting.http.get(f"{PATH}/variables")).json()
         ok(lasting.http.get("/v1/sessions"))  # else it may take a second
