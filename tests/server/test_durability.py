@@ -50,7 +50,8 @@ from teletape_server.handlers.methods import METHODS, Request, Result
 from teletape_server.ipc.page import Page
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.worker import durability, recovery
-from teletape_server.worker.durability import Durability, RecordedSession
+from teletape_server.worker.durability import Durability
+from teletape_server.worker.recorded_session import RecordedSession
 from teletape_wire.safetensors.reader import read_file
 
 DEFAULTS = {"accept": wire.JSON_TYPE, "encoding": None, "full": True, "now": 1000.0, "terms": (10.0, 2000.0, 0.0)}

@@ -232,7 +232,7 @@ def test_the_files_of_a_session_and_of_a_key_are_limited_and_reads_go_on(tmp_pat
         other = Program(lasting.http, "another")
         count = 0
         for count in range(20):
-            answer = program.post(program.batch(MakeVariable(f"v{count}", MIB + made)))
+            answer = program.post(program.batch(MakeVariable(f"v{count}", MIB + count)))
             if not answer.is_success:
                 break
         message = problem(answer, 507, "resource_exhausted")["detail"]
@@ -326,6 +326,21 @@ def test_damaged_files_are_said_and_stay(tmp_path: Path) -> None:
         for _ in range(2):
             detail = problem(lasting.http.get(f"{PATH}/variables"), 409, "session_damaged")["detail"]
             assert "base of the log" in detail
+        assert lasting.described()["state"] == "damaged"
+    assert base.read_bytes() == data
+
+
+def test_a_session_whose_log_is_gone_is_damaged_and_what_is_left_stays(tmp_path: Path) -> None:
+    with Lasting(tmp_path).running() as lasting:
+        lasting.create()
+    [base] = [path for path in tmp_path.rglob("base-*.safetensors") if path.stat().st_size]
+    data = base.read_bytes()
+    for log in tmp_path.rglob("log-*.ttj"):
+        log.unlink()
+    with Lasting(tmp_path).running() as lasting:
+        for _ in range(2):
+            detail = problem(lasting.http.get(f"{PATH}/variables"), 409, "session_damaged")["detail"]
+            assert "is lost" in detail
         assert lasting.described()["state"] == "damaged"
     assert base.read_bytes() == data
 

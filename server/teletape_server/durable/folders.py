@@ -143,12 +143,15 @@ class Folder:
 
     # ----------------------------------------------------------------------------------------------------------- logs
     def newest(self) -> int:
-        """Returns the number of the session's log; 1: also if there is none yet."""
-        for number in sorted(self._numbers(), reverse=True):
-            with contextlib.suppress(OSError), open(self.at(f"log-{number}.ttj"), "rb") as file:
-                if records.has_head(file.read(_HEAD)):
-                    return number
-        return 1
+        """Returns the number of the session's log; if there is none, that of the files of the latest one; else 1."""
+        numbers = sorted(self._numbers(), reverse=True)
+        return next((number for number in numbers if self.has_log(number)), numbers[0] if numbers else 1)
+
+    def has_log(self, number: int) -> bool:
+        """Returns whether there is a log whose head can be read."""
+        with contextlib.suppress(OSError), open(self.at(f"log-{number}.ttj"), "rb") as file:
+            return records.has_head(file.read(_HEAD))
+        return False
 
     def _numbers(self) -> set[int]:
         matches = [_LOG.fullmatch(name) for name in os.listdir(self.path)]
@@ -243,7 +246,8 @@ class OpenLog:
             opened.callback(os.close, log := folder.open_log(self._number, is_new=False))
             if folder.newest() != self._number:  # the process that had it has gone on with another one
                 raise BlockingIOError("its log has just been replaced")
-            folder.keep_only(self._number)
+            if folder.has_log(self._number):
+                folder.keep_only(self._number)
             self._base = folder.open_base(self._number, is_new=False)
             self._blobs: int | None = folder.open_blobs()
             opened.pop_all()

@@ -17,10 +17,7 @@ from zlib import crc32
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest is written down
 import teletape_wire as wire
-from teletape_engine.commands import Batch, Repetition
-from teletape_engine.commands.results import Answer
 from teletape_engine.errors import ResourceExhaustedError, TeletapeError
-from teletape_engine.session.session import Session
 from teletape_server.durable import bases, records
 from teletape_server.durable.batches import BatchWriter, Executed, with_blobs
 from teletape_server.durable.blobs import LEAST, Blobs, Place
@@ -35,6 +32,7 @@ from teletape_server.ipc.channel import close_files
 from teletape_server.ipc.page import Page
 from teletape_server.worker import recovery
 from teletape_server.worker.gate import Gate
+from teletape_server.worker.recorded_session import RecordedSession
 from teletape_wire.tensors import Buffer
 
 _MARGIN: Final = 64 << 10  # bytes of a record besides the request's body
@@ -45,31 +43,6 @@ _LOOK_BYTES: Final = 64 << 10  # that a long log grows by before the next look a
 _REPLAY_SECONDS: Final = 5.0  # that a log may take to run again
 _DIGESTS: Final = 256  # requests between two checksums of the variables
 _TRY_SECONDS: Final = 1.0  # between two tries to go on with another log than one that has failed
-
-
-class RecordedSession(Session):
-    """A session that notes what it executes.
-
-    Attributes:
-        executed: What it has executed since that was last written down.
-        noted: Called after each batch; None: nothing is noted yet.
-    """
-
-    executed: list[Executed]
-    noted: Callable[[], None] | None
-
-    def __init__(self, *args: Any, **limits: Any) -> None:
-        super().__init__(*args, **limits)
-        self.executed, self.noted = [], None
-
-    def execute(self, batch: Batch | Repetition, **how: Any) -> Answer:
-        """As `Session.execute`."""
-        before = self.batches
-        answer = super().execute(batch, **how)
-        if self.noted is not None and self.batches != before:  # it was no retry
-            self.executed.append(Executed.of(self, batch, answer, explain=how.get("explain", False)))
-            self.noted()
-        return answer
 
 
 class Durability:
@@ -139,6 +112,8 @@ class Durability:
     def _opened(self, file: RealFile, files: Sequence[int]) -> Journal:
         data = file.read()
         log = records.read(data)
+        if log is None and self._facts["epoch"] > 1:
+            raise DamagedError(f"log {self._facts['log']} is lost, or its beginning; the session had one")
         if log is None:
             return Journal.begin(file, self._head(1, None), self._synced)
         return self._recover(file, data, log, files[4] if self._facts["base"] else None)

@@ -47,7 +47,8 @@ from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page
 from teletape_server.ipc.shared_memory import MessageBody
 from teletape_server.worker.direct_connections import DirectConnections
-from teletape_server.worker.durability import Durability, RecordedSession
+from teletape_server.worker.durability import Durability
+from teletape_server.worker.recorded_session import RecordedSession
 from teletape_server.worker.time_limits import TimeLimits
 from teletape_wire import Structures
 
