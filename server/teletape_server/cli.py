@@ -21,12 +21,13 @@ from teletape_server.settings import Settings, SettingsError, unknown_variables
 
 _END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
 _LATE_STATUS: Final = 70
-_ADMINISTRATION: Final = ("sessions", "backup", "restore")
+_ADMINISTRATION: Final = ("sessions", "backup", "restore", "upgrade")
 _USAGE = (
     "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
     "       teletape sessions list|show|park|rescue|end [SESSION] [--data-dir PATH | --url URL] [--out PATH]\n"
     "       teletape backup DIR [--data-dir PATH]\n"
     "       teletape restore DIR [SESSION ...] [--data-dir PATH]\n"
+    "       teletape upgrade --check DIR\n"
 )
 
 

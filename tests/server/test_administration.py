@@ -15,6 +15,7 @@ from serving import KEYS, Program, Server, ok, until
 from teletape_engine.commands import Assign, Fetch, MakeVariable
 from teletape_server import cli
 from teletape_server.administration.running_server import note_address
+from teletape_server.durable import records
 from teletape_server.settings import Settings
 
 Run = Callable[..., str]
@@ -167,3 +168,25 @@ def test_what_is_no_whole_backup_is_refused(tmp_path: Path, run: Run) -> None:
     with_values(tmp_path, good=X)
     assert "is no whole backup" in run("restore", tmp_path, "--data-dir", tmp_path / "other", status=1)
     assert "there is no folder" in run("backup", tmp_path / "backup", "--data-dir", tmp_path / "nothing", status=1)
+
+
+# ------------------------------------------------------------------------------------------------------------ upgrading
+def test_an_upgrade_is_checked_on_copies(tmp_path: Path, run: Run) -> None:
+    data = tmp_path / "data"
+    with Lasting(data).running() as lasting:
+        program = lasting.create()
+        for _ in range(300):
+            program.run(Assign("w", X, "add"))
+        before = {path: path.read_bytes() for path in data.rglob("log-*") if path.stat().st_size}
+        assert "local:demo  goes on" in run("upgrade", "--check", data)
+        assert before == {path: path.read_bytes() for path in before}
+        run("backup", tmp_path / "backup", "--data-dir", data)
+    [log] = [path for path in (tmp_path / "backup").rglob("log-*") if path.stat().st_size]
+    read = records.read(log.read_bytes())
+    assert read is not None
+    head = {**read.head, "versions": {**read.head["versions"], "numpy": "1.0"}}
+    written = [records.written_record(each.number, 0, each.kind, bytes(each.payload)) for each in read.records]
+    log.write_bytes(b"".join([records.written_head(head), *written]))
+    printed = run("upgrade", "--check", tmp_path / "backup", status=1)
+    assert "local:demo  would not go on: record 1 was written with numpy '1.0' (now" in printed
+    assert "gives the same 1 checksums of variables" in printed

@@ -1,4 +1,4 @@
-"""The command line of the operator's commands: sessions, backup, restore."""
+"""The command line of the operator's commands: sessions, backup, restore, upgrade."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _ABOUT: Final = {
     "sessions": "Lists, shows, parks and ends sessions, and saves their values; on a running server or files.",
     "backup": "Copies sessions and published functions, also while a server runs; each session as of one request.",
     "restore": "Puts what a backup has into a folder that no server has.",
+    "upgrade": "Looks at whether the sessions of a folder or a backup would go on with this installation.",
 }
 
 
@@ -30,6 +31,8 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     command = arguments[0]
     parser = argparse.ArgumentParser(f"teletape {command}", description=_ABOUT[command])
     data_dir = environment.get("TELETAPE_DATA_DIR") or None
+    if command == "upgrade":
+        parser.add_argument("--check", metavar="DIR", required=True, help="the folder, which stays as it is")
     parser.add_argument("--data-dir", default=data_dir, metavar="PATH", help="the server's folder (TELETAPE_DATA_DIR)")
     if command in ("backup", "restore"):
         parser.add_argument("backup", metavar="DIR", help="the backup")
@@ -43,6 +46,10 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     try:
         if command == "sessions":
             return sessions.run(options)
+        if command == "upgrade":
+            from teletape_server.administration import upgrades  # as those of backups
+
+            return upgrades.check(options.check)
         if options.data_dir is None:
             raise CommandError("name the server's folder for data: --data-dir, or TELETAPE_DATA_DIR")
         from teletape_server.administration import backups  # it imports the contracts of functions

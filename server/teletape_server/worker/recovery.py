@@ -46,7 +46,9 @@ def check_is(log: Log, uid: str) -> None:
         raise DamagedError(f"the log is of format {log.head['format']} and of the session {log.head['uid']}")
 
 
-def bring_back(session: Session, once: Once, log: Log, last: int, base: int | None, blobs: Blobs) -> float:
+def bring_back(
+    session: Session, once: Once, log: Log, last: int, base: int | None, blobs: Blobs, *, any_version: bool = False
+) -> float:
     """Gives a session what it had at a record; returns the seconds that the log has taken when it was written.
 
     Args:
@@ -56,6 +58,7 @@ def bring_back(session: Session, once: Once, log: Log, last: int, base: int | No
         last: The record's number.
         base: The descriptor of the log's base, which is closed here; None: it has none.
         blobs: To which both refer.
+        any_version: Whether the log is run whatever it was written with.
 
     Raises:
         DamagedError: The files are not as they were, or of other versions.
@@ -65,7 +68,7 @@ def bring_back(session: Session, once: Once, log: Log, last: int, base: int | No
     if log.head["base"] is not None:
         _restore(session, once, base, blobs, *log.head["base"])
     with session.without_limit():
-        return _replay(session, once, log, last, blobs)
+        return _replay(session, once, log, last, blobs, any_version=any_version)
 
 
 def _restore(session: Session, once: Once, base: int | None, blobs: Blobs, length: int, checksum: int) -> None:
@@ -80,7 +83,7 @@ def _restore(session: Session, once: Once, base: int | None, blobs: Blobs, lengt
     once.read(more["replies"])
 
 
-def _replay(session: Session, once: Once, log: Log, last: int, blobs: Blobs) -> float:
+def _replay(session: Session, once: Once, log: Log, last: int, blobs: Blobs, *, any_version: bool) -> float:
     reader, own, written_by, seconds = BatchReader(blobs), versions(), log.head["versions"], 0.0
     for record in log.records[: last + 1 - log.head["first"]]:
         if record.kind is Kind.EPOCH:
@@ -94,7 +97,8 @@ def _replay(session: Session, once: Once, log: Log, last: int, blobs: Blobs) -> 
                     f"with the same versions ({written_by})"
                 )
         else:
-            _check_versions(written_by, own, record.number)
+            if not any_version:
+                _check_versions(written_by, own, record.number)
             rows, reply, took = unpacked(record.payload)
             for row in rows:
                 reader.read(row).run_again(session)
