@@ -157,6 +157,16 @@ class Folder:
         matches = [_LOG.fullmatch(name) for name in os.listdir(self.path)]
         return {int(match[1] or match[2]) for match in matches if match is not None}
 
+    def sync(self) -> None:
+        """Returns when what a server that was killed has written to the log would survive a power cut.
+
+        Raises:
+            OSError: That is not certain.
+        """
+        for name in (_BLOBS, f"log-{self.newest()}.ttj"):
+            with contextlib.suppress(FileNotFoundError), open(self.at(name), "rb") as file:
+                os.fdatasync(file.fileno())
+
     def open_log(self, number: int, *, is_new: bool) -> int:
         """Opens a log, and returns its descriptor; `is_new`: it has nothing.
 

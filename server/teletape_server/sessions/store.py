@@ -169,6 +169,8 @@ class DiskStore:
                 if not any(entry.startswith("base-") for entry in os.listdir(folder.path)):
                     folder.remove()
                 continue
+            with suppress(OSError):  # its next process finds out
+                folder.sync()
             down = max(self._now - (folder.last_change() or self._now), 0.0)
             records.append(_record(manifest, down))
         return sorted(records, key=lambda record: record.created)
