@@ -59,7 +59,7 @@ def _names_stay(patch):
         (_no_rollback, "rollback: a name stays"),
         (_other_answers, "replay: another answer"),
         (_lost_bytes, "released: bytes in use"),
-        (_names_stay, "released: |replay: "),
+        (_names_stay, "released: |replay: |file: "),
     ],
 )
 def test_the_laws_notice(monkeypatch, broken, kind):

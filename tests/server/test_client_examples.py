@@ -44,7 +44,7 @@ def command(name: str, folder: Path) -> list[str] | str:
             (folder / ".cargo").mkdir()
             source = f'[source.crates-io]\nreplace-with = "debian"\n[source.debian]\ndirectory = "{CRATES}"\n'
             (folder / ".cargo/config.toml").write_text(source)
-            return ["sh", "-c", f"cd {folder} && /usr/bin/cargo run --offline --quiet"]
+            return ["sh", "-c", f"cd {folder} && CARGO_PROFILE_DEV_DEBUG=0 /usr/bin/cargo run --offline --quiet"]
         case _:
             if shutil.which("julia") is None:
                 return "Julia is not installed, and Debian 12 has no package of it"

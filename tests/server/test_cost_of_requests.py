@@ -15,6 +15,8 @@ from teletape_engine.session import names
 from teletape_engine.session.session import Session
 from teletape_server.handlers.bodies import lasting_ids
 from teletape_server.models.base import Results
+from teletape_server.published import pool
+from teletape_server.sessions import registry
 
 openapi_document = load_script("openapi_document")
 
@@ -25,6 +27,8 @@ EXPLAINED = ("tapes-sparse_hessian", "tapes-explain", "tapes-node_gradient", "ta
 @pytest.fixture
 def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     monkeypatch.setattr(names, "MOST_RELEASED", 64)
+    for sweeping in (registry, pool):  # their looks once a second are not a request's
+        monkeypatch.setattr(sweeping, "_SWEEP_SECONDS", 3600.0)
     with application(HostsHere(lambda: Session(memory_limit=1 << 30))) as client:
         yield client
 

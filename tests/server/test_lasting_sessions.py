@@ -116,7 +116,14 @@ def test_a_disk_that_fails_is_seen_and_another_log_begun(lasting: Lasting, monke
         program.run(Assign("w", X, "add"))
         until(lambda: "the disk has failed" in (lasting.described()["why"] or ""))
     assert lasting.described()["state"] == "live"
-    assert fetched(program.run(Assign("w", X, "add"), Fetch("w"))) == [3.0, 6.0]
+
+    def is_assigned() -> bool:  # another log is tried once a second
+        answer = program.post(program.batch(Assign("w", X, "add")))
+        program.seq -= not answer.is_success
+        return answer.is_success
+
+    until(is_assigned)
+    assert fetched(program.run(Fetch("w"))) == [3.0, 6.0]
     until(lambda: lasting.described()["why"] is None)
     lasting.kill()
     assert fetched(program.run(Fetch("w"))) == [3.0, 6.0]
@@ -150,9 +157,21 @@ def test_records_are_written_in_order_and_not_by_the_event_loop(
         disk.put(replace(record, epoch=epoch, state=live.then(Phase.PARKING)))  # the next server takes it for parked
     assert written == []
     turns.set()
-    asyncio.run(disk.settled())
+    asyncio.run(disk.settled(record))
     assert written == [1, 2, 3]
     disk.close()
+
+
+def test_a_session_that_cannot_be_kept_is_not_created(lasting: Lasting, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(folder: Folder, facts: dict[str, Any]) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "write_manifest", full)
+        detail = problem(lasting.http.post("/v1/sessions", json={"id": "new"}), 503, "overloaded")["detail"]
+        assert "could not be written down" in detail
+        assert ok(lasting.http.get("/v1/sessions")).json()["sessions"] == []
+    ok(lasting.http.post("/v1/sessions", json={"id": "new"}))
 
 
 def test_a_server_without_a_folder_offers_none() -> None:

@@ -152,9 +152,9 @@ def test_a_session_is_described_once_for_all_who_listen(governed: Server, monkey
     described, looks = list[str](), list[int]()
     describe, look = session_events.described, session_events.SessionFeed.look
 
-    def counted(entry: Any, now: float) -> Any:
+    def counted(entry: Any, *facts: Any) -> Any:
         described.append(entry.id)
-        return describe(entry, now)
+        return describe(entry, *facts)
 
     def looked(feed: Any) -> None:
         look(feed)

@@ -303,8 +303,20 @@ class Registry:
         self.measure(entry)
         host.ended.add_done_callback(partial(self._on_host_ended, entry, host), context=Context())  # no request's
         if is_new:
-            await self._store.settled()  # who learns of it finds it after a restart
+            await self._settle(entry)
         return host
+
+    async def _settle(self, entry: SessionEntry) -> None:
+        """Returns when a new session is written down: who learns of it finds it after a restart.
+
+        Raises:
+            Problem: overloaded: it could not be, and has ended.
+        """
+        try:
+            await self._store.settled(entry.record)
+        except Problem as problem:
+            self._end_soon(entry, Reason.WORKER_DIED, problem.detail)
+            raise
 
     def _room_to_wake(self, entry: SessionEntry) -> asyncio.Task[None] | None:
         """Gives a parked session a place; see `_make_room`.
@@ -531,7 +543,7 @@ class Registry:
         """Keeps a session for at least `seconds` from now; see `Lease`."""
         entry.lease.extend(self.clock(), seconds)
         self._change(entry, terms=entry.lease.terms)
-        await self._store.settled()
+        await self._store.settled(entry.record)
         if entry.host is not None:
             await entry.host.recall()  # what is lent has the terms as they were
 

@@ -36,8 +36,12 @@ class Store(Protocol):
         It is surely kept when `settled` has returned.
         """
 
-    async def settled(self) -> None:
-        """Returns when all that was put is kept."""
+    async def settled(self, record: SessionRecord) -> None:
+        """Returns when all that was put of a session is kept.
+
+        Raises:
+            Problem: overloaded: it could not be kept.
+        """
 
     def all(self) -> list[SessionRecord]:
         """Returns the records of the sessions that have not ended, oldest first."""
@@ -76,7 +80,7 @@ class MemoryStore:
         else:
             self._records[record.uid] = record
 
-    async def settled(self) -> None:
+    async def settled(self, record: SessionRecord) -> None:
         """It is kept at once."""
 
     def all(self) -> list[SessionRecord]:
@@ -124,6 +128,7 @@ class DiskStore:
         self._syncer = Syncer(self._failed)
         self._writer = ThreadPoolExecutor(1, "store")
         self._written: dict[str, SessionRecord] = {}  # by uid, as the last one was passed to the thread
+        self._unwritten: dict[str, str] = {}  # by uid: why the thread could not write it
         self._synced: dict[str, int | None] = {}  # by uid, of sessions whose hosts have ended: their last sure records
 
     def _failed(self, opened: OpenLog, error: OSError) -> None:
@@ -139,6 +144,7 @@ class DiskStore:
         if record.state.phase is Phase.ENDED:
             self._written.pop(record.uid, None)
             self._synced.pop(record.uid, None)
+            self._unwritten.pop(record.uid, None)
             self._writer.submit(self._folder(record).remove)
             return
         if record.state.phase not in LOST:  # whoever reads it finds the session without a host
@@ -150,12 +156,16 @@ class DiskStore:
     def _write(self, record: SessionRecord) -> None:
         try:
             self._folder(record).write_manifest(asdict(record))
+            self._unwritten.pop(record.uid, None)
         except OSError as error:
+            self._unwritten[record.uid] = str(error)
             log.error("the manifest of the session %s could not be written: %s", record.uid, error)
 
-    async def settled(self) -> None:
+    async def settled(self, record: SessionRecord) -> None:
         """As `Store.settled`."""
         await asyncio.wrap_future(self._writer.submit(lambda: None))
+        if (why := self._unwritten.get(record.uid)) is not None:
+            raise overloaded(f"the session could not be written down ({why})")
 
     def all(self) -> list[SessionRecord]:
         """As `Store.all`; all of them are without a host. What has no manifest was never created, and is removed."""

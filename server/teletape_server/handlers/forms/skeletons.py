@@ -183,7 +183,8 @@ class TextSlots:
     def contents(self, request: Request, numbers: Sequence[bytes]) -> Contents:
         """See `Slots`."""
         values = _parsed(numbers)
-        if any(len(values[number]) != length for number, length in self._lengths.items()):
+        lists = [(values[number], length) for number, length in self._lengths.items()]
+        if any(not isinstance(members, list) or len(members) != length for members, length in lists):
             raise wire.MalformedJsonError("it has another count of operands")
         with wire.numbers_alone(self._alone):
             operands = [slot.read(values) for slot in self._slots]
