@@ -190,3 +190,7 @@ def test_an_upgrade_is_checked_on_copies(tmp_path: Path, run: Run) -> None:
     printed = run("upgrade", "--check", tmp_path / "backup", status=1)
     assert "local:demo  would not go on: record 1 was written with numpy '1.0' (now" in printed
     assert "gives the same 1 checksums of variables" in printed
+    log.unlink()
+    assert "local:demo  would not go on: its log is lost" in run("upgrade", "--check", tmp_path / "backup", status=1)
+    assert "its log is lost" in run("backup", tmp_path / "again", "--data-dir", tmp_path / "backup", status=1)
+    assert [*(tmp_path / "again").rglob("manifest.json")]

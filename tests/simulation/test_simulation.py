@@ -45,6 +45,10 @@ def _folder_not_synced(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(store, "sync_folder", lambda path: None)
 
 
+def _logs_not_synced_at_start(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(folders.Folder, "sync", lambda self: None)
+
+
 def _answered_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
     append, waiting = Journal.append, dict[Journal, tuple[Kind, bytes]]()
 
@@ -70,6 +74,7 @@ MUTATIONS: list[tuple[Callable[[pytest.MonkeyPatch], None], int]] = [
     (_no_sync, 2),
     (_names_not_synced, 2),
     (_folder_not_synced, 2),
+    (_logs_not_synced_at_start, 288),
     (_answered_before_it_is_written, 0),
     (_keys_not_known, 8),
     (_numbers_not_known, 0),

@@ -101,6 +101,9 @@ def copy_session(folder: Folder, target: str, *, is_live: bool) -> str:
         shutil.rmtree(target, ignore_errors=True)
         try:
             number = folder.newest()
+            if not folder.has_log(number) and (is_last or not is_live):
+                shutil.copytree(folder.path, target)
+                return records.LOG_LOST
             with contextlib.ExitStack() as opened:
                 # The log first: what it names is there then, until another log replaces it.
                 log_name = f"log-{number}.ttj"
@@ -146,7 +149,7 @@ def damage(folder: Folder) -> str:
         number = folder.newest()
         log = records.read(folder.bytes_of_log(number))
         if log is None:
-            return ""
+            return records.LOG_LOST
         with folder.blobs() as blobs:
             if log.head["base"] is not None:
                 base = folder.bytes_of_base(number)
@@ -157,7 +160,7 @@ def damage(folder: Folder) -> str:
     except DamagedError as error:
         return error.why
     except OSError as error:
-        return str(error)
+        return str(error) if folder.has_log(folder.newest()) else records.LOG_LOST
     return ""
 
 

@@ -34,7 +34,8 @@ def check(data_dir: str) -> int:
             why = copy_session(session.folder, copy, is_live=is_live) or _tried(copy)
         sys.stdout.write(f"{session.name}  {f'would not go on: {why}' if why else 'goes on'}\n")
         refused += bool(why)
-    sys.stdout.write(f"with teletape {version()} {refused or 'none'} of them would not go on\n")
+    outcome = f"{refused} of them would not go on" if refused else "all of them go on"
+    sys.stdout.write(f"with teletape {version()} {outcome}\n")
     return 1 if refused else 0
 
 

@@ -19,6 +19,7 @@ from teletape_engine.errors import TeletapeError
 from teletape_wire.checksum import crc32
 from teletape_wire.tensors import Buffer
 
+LOG_LOST: Final = "its log is lost, or the beginning of it"  #: Why a session that had a log is damaged.
 MAGIC: Final = b"TTJ1"
 _HEAD: Final = struct.Struct("<4sII")
 _RECORD: Final = struct.Struct("<IIQQB7x")

@@ -113,7 +113,7 @@ class Durability:
         data = file.read()
         log = records.read(data)
         if log is None and self._facts["epoch"] > 1:
-            raise DamagedError(f"log {self._facts['log']} is lost, or its beginning; the session had one")
+            raise DamagedError(records.LOG_LOST)
         if log is None:
             return Journal.begin(file, self._head(1, None), self._synced)
         return self._recover(file, data, log, files[4] if self._facts["base"] else None)

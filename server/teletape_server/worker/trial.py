@@ -31,9 +31,9 @@ def main(path: str) -> dict[str, Any]:
         many of the variables the log has, which were compared.
     """
     folder = Folder(path)
-    log = records.read(folder.bytes_of_log(folder.newest()))
+    log = records.read(folder.bytes_of_log(folder.newest())) if folder.has_log(folder.newest()) else None
     if log is None:
-        return {"why": "", "anyway": None, "checksums": 0}
+        return {"why": records.LOG_LOST, "anyway": None, "checksums": 0}
     why = _tried(folder, log, any_version=False)
     return {
         "why": why,

@@ -141,11 +141,7 @@ class SessionList(Sequence[SessionFacts]):
             InvalidArgumentError: There is no session of that id, or it is a later one than that of the list.
             SessionEndedError: It has ended.
         """
-        self._check_known(ids)
-        with contextlib.closing(_connection(self.options)) as connection:
-            for id in ids:
-                self._check_current(connection, id)
-                connection.control("POST", f"/v1/sessions/{id}/cancel")
+        self._post(ids, "cancel")
 
     def park(self, *ids: str) -> None:
         """Ends the processes of the sessions with these ids, which stay: the next request to each starts another one.
@@ -157,11 +153,14 @@ class SessionList(Sequence[SessionFacts]):
             SessionEndedError: It has ended.
             RequestError: It still computes.
         """
+        self._post(ids, "park")
+
+    def _post(self, ids: Sequence[str], what: str) -> None:
         self._check_known(ids)
         with contextlib.closing(_connection(self.options)) as connection:
             for id in ids:
                 self._check_current(connection, id)
-                connection.control("POST", f"/v1/sessions/{id}/park")
+                connection.control("POST", f"/v1/sessions/{id}/{what}")
 
     def _check_known(self, ids: Sequence[str]) -> None:
         known = [session.id for session in self]

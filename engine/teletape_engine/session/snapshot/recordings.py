@@ -39,7 +39,7 @@ _TABLES: Final = ("texts", "calls", "plans", "templates", "logs", "tapes", "accu
 
 
 class RecordingWriter(ValueWriter):
-    """Gives what records its positions."""
+    """Gives calls, tapes, accumulators and logs their rows, and everything in them its position."""
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
@@ -163,7 +163,7 @@ class RecordingWriter(ValueWriter):
 
 
 class RecordingReader(ValueReader):
-    """Makes what records of rows."""
+    """Makes calls, tapes, accumulators and logs of their rows."""
 
     def __init__(
         self,
