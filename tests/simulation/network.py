@@ -62,12 +62,13 @@ class Network:
 
     Attributes:
         is_calm: Whether nothing is lost, repeated or delayed any more.
-        counts: What has happened to requests.
+        power_cuts: How many there were.
     """
 
     def __init__(self, world: World, server: Callable[[], Any]) -> None:
         self.world, self.server = world, server
         self.is_calm = False
+        self.power_cuts = 0
         self._cut: dict[str, float] = {}  # until when, by client
 
     def cut(self, client: str, seconds: float) -> None:
@@ -86,16 +87,16 @@ class Network:
         """Seconds that a message takes."""
         return self.world.rng.choice([2.0, 0.3]) if self.happens(0.03) else self.world.rng.uniform(0.0, 0.004)
 
-    def transport(self, client: str) -> "Transport":
-        """Returns the transport of a client's httpx."""
-        return Transport(self, client)
+    def transport(self, client: str, *, lasts: bool) -> "Transport":
+        """Returns the transport of a client's httpx; `lasts`: its session knows after a power cut what it did."""
+        return Transport(self, client, lasts=lasts)
 
 
 class Transport(httpx.BaseTransport):
     """What a client of httpx sends its requests by."""
 
-    def __init__(self, network: Network, client: str) -> None:
-        self._network, self._client = network, client
+    def __init__(self, network: Network, client: str, *, lasts: bool) -> None:
+        self._network, self._client, self._lasts = network, client, lasts
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request, and waits for its answer.
@@ -116,8 +117,8 @@ class Transport(httpx.BaseTransport):
         exchange = Exchange(request)
         server.begin(exchange)
         if _is_safe_to_repeat(exchange) and network.happens(0.08):  # a proxy has sent it twice
-            again = Exchange(request)
-            world.later(world.rng.choice([0.0, 0.01, 1.0, 8.0]), lambda: self._repeat(again))
+            again, cuts = Exchange(request), network.power_cuts
+            world.later(world.rng.choice([0.0, 0.01, 1.0, 8.0]), lambda: self._repeat(again, cuts))
         if network.happens(0.03):
             world.wait(world.rng.uniform(0.0, 0.01))
             exchange.leave()
@@ -136,9 +137,10 @@ class Transport(httpx.BaseTransport):
             exchange.status, headers=exchange.answer_headers, stream=httpx.ByteStream(bytes(exchange.answer))
         )
 
-    def _repeat(self, exchange: Exchange) -> None:
+    def _repeat(self, exchange: Exchange, cuts: int) -> None:
+        """Sends a request once more; a session that has forgotten it in a power cut would do it again, and may."""
         server = self._network.server()
-        if server is not None:
+        if server is not None and (self._lasts or cuts == self._network.power_cuts):
             server.begin(exchange)
 
 

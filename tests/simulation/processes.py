@@ -9,8 +9,9 @@ import contextlib
 import selectors
 import socket
 from array import array
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any, TypeVar, TypeVarTuple
 
 from fastapi import FastAPI
 
@@ -25,6 +26,9 @@ from teletape_server.ipc.processes import ProcessKind
 from teletape_server.sessions.store import DiskStore
 from teletape_server.settings import Settings
 from teletape_server.worker.main import Worker
+
+_Arguments = TypeVarTuple("_Arguments")
+_Result = TypeVar("_Result")
 
 
 class BlockingSocket:
@@ -86,9 +90,11 @@ class Loop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._world.now
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*_Arguments], _Result], *args: *_Arguments
+    ) -> asyncio.Future[_Result]:
         """Runs it at once: no other thread may run."""
-        future = self.create_future()
+        future: asyncio.Future[_Result] = self.create_future()
         try:
             future.set_result(func(*args))
         except Exception as error:
@@ -313,7 +319,7 @@ def _end(task: asyncio.Task[Any]) -> None:
     """Ends a task of a process that is dead: here, where nothing that it still does has an effect."""
     task._log_destroy_pending = False  # type: ignore[attr-defined]  # it has no public name
     with contextlib.suppress(BaseException):
-        task.get_coro().close()  # type: ignore[union-attr]  # it is a coroutine
+        task.get_coro().close()
 
 
 def application(settings: Settings) -> tuple[FastAPI, dict[str, Any]]:
@@ -323,7 +329,7 @@ def application(settings: Settings) -> tuple[FastAPI, dict[str, Any]]:
     """
     parts: dict[str, Any] = {"now": lambda: 1_800_000_000.0}
     store = _Current(parts)
-    app = create_app(settings, clock=lambda: parts["now"](), hosts=lambda: parts["hosts"], store=store)  # type: ignore[arg-type]
+    app = create_app(settings, clock=lambda: parts["now"](), hosts=lambda: parts["hosts"], store=store)
     return app, parts
 
 

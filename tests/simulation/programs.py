@@ -64,7 +64,8 @@ class Program:
         self.operations = operations
         self.rng = random.Random(plan.world.rng.random())
         self.has_worked = self.has_compared = self.is_lost = False
-        self.http = httpx.Client(transport=plan.network.transport(name), base_url=URL, trust_env=False)
+        transport = plan.network.transport(name, lasts=level == "journal-sync")
+        self.http = httpx.Client(transport=transport, base_url=URL, trust_env=False)
         self.accounts: list[Account] = []
         self.process = Process(plan.world, name)
         self.process.start(self._run)
@@ -297,21 +298,26 @@ class Rest(Program):
             self._go_on(cuts)
 
     def _go_on(self, cuts: int) -> None:
-        """Begins anew, after a power cut has taken the variable or the session."""
-        for account in self.accounts:
-            account.find((0, None), cuts)
+        """Begins anew, after a power cut has taken the variable; newer tensors may be there without it."""
+        tensors = self._count_tensors()
+        self.added.find((0, None), cuts)
+        self.tensors.find((tensors or 0, None), cuts)
         self._make()
+
+    def _count_tensors(self) -> int | None:
+        """Returns how many tensors it has; None: there is no session."""
+        answer = self._send("GET", f"{self.path}/tensors?limit=1000")
+        return None if answer is None else sum(tensor["shape"] == [2] for tensor in answer["tensors"])
 
     def compare(self) -> None:
         """As `Program.compare`."""
         while True:
             cuts = self.added.cuts
             variable = self._send("GET", f"{self.path}/variables/n{self.name}")
-            tensors = None if variable is None else self._send("GET", f"{self.path}/tensors?limit=1000")
+            tensors = None if variable is None else self._count_tensors()
             if variable is not None and tensors is not None:
                 self.added.find((variable["value"]["data"], None), cuts)
-                ours = [tensor for tensor in tensors["tensors"] if tensor["shape"] == [2]]
-                self.tensors.find((len(ours), None), cuts)
+                self.tensors.find((tensors, None), cuts)
                 return
             self._go_on(cuts)
 

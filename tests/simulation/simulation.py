@@ -125,6 +125,7 @@ def _small(world: World) -> Iterator[None]:
         (journal, "_RESERVED"): 4096,
         (main, "limit_memory"): lambda *_: None,  # of this process
         (Notice, "show"): lambda *_: None,
+        (recovery, "version"): lambda: world.version,
     }
     before = {place: getattr(*place) for place in edges}
     for place, value in edges.items():
@@ -144,9 +145,6 @@ class _Simulation:
         self.network = Network(world, self._listening)
         self.plan = Plan(world, self.network)
         self.counts: Counter[str] = Counter()
-        self.version = _VERSIONS[0]
-        durability_version = lambda: self.version  # noqa: E731
-        self._version_before, recovery.version = recovery.version, durability_version
         kinds = [name for name in Faults._fields if self.rng.random() < 0.6] or ["kill_all"]
         weights = Faults()._asdict()
         self.faults = [name for name in kinds for _ in range(weights[name])]
@@ -181,7 +179,6 @@ class _Simulation:
 
     def end(self) -> None:
         """Ends all processes, whatever state they are in."""
-        recovery.version = self._version_before
         programs = [program.process for program in self.programs]
         fronts = [process for front in self.fronts for process in (front.process, *front.workers)]
         for process in (self.operator, *programs, *fronts):
@@ -195,7 +192,7 @@ class _Simulation:
     def _start(self) -> None:
         self.parts["now"] = lambda: 1_800_000_000.0 + self.world.now
         self.fronts.append(Front(self.world, self.disk, self.settings, self.parts, self.app, len(self.fronts) + 1))
-        self.world.note(f"server {len(self.fronts)} starts with version {self.version}")
+        self.world.note(f"server {len(self.fronts)} starts with version {self.world.version}")
 
     def _operate(self) -> None:
         world = self.world
@@ -229,14 +226,17 @@ class _Simulation:
         raise Violation("a session stays damaged, whatever is tried")
 
     def _mend(self) -> None:
-        """Does what an operator does with a damaged session: starts the server again, perhaps as it was before."""
+        """Does what an operator does with a damaged session: starts the server again, with each version in turn."""
         if self.plan.damaged:
             self.disk.is_full = self.disk.fails = False
-            self.version = _VERSIONS[self.version == _VERSIONS[0]] if self.rng.random() < 0.5 else self.version
+            self._change_version()
             self._ensure_served()
             self._restart()
             self.world.wait(0.5)
             self.plan.damaged = 0
+
+    def _change_version(self) -> None:
+        self.world.version = _VERSIONS[self.world.version == _VERSIONS[0]]
 
     def _ensure_served(self) -> None:
         """Starts a server again and again, if there is none that serves."""
@@ -285,7 +285,7 @@ class _Simulation:
         elif fault == "stop":
             self._restart()
         elif fault == "upgrade":
-            self.version = _VERSIONS[self.version == _VERSIONS[0]]
+            self._change_version()
             self._restart()
         elif fault == "power_cut":
             if soon is not None and living:
@@ -297,6 +297,7 @@ class _Simulation:
             self.front.kill_all()
             self.disk.is_full = self.disk.fails = False
             self._wait_for_end()
+            self.network.power_cuts += 1
             self.disk.cut_power()
             world.note("the power is back")
             self._start()

@@ -151,6 +151,7 @@ class World:
         local: Has the thread that runs, of each real thread.
         notes: What has happened, newest last.
         failures: Errors that no thread may raise.
+        version: Of Teletape, as the processes that start from now on have it.
         wants_collection: Whether processes have ended whose memory is to be freed: a process frees it with its end.
     """
 
@@ -164,6 +165,7 @@ class World:
         self.notes: list[str] = []
         self.failures: list[BaseException] = []
         self.pids = count(1)
+        self.version = "1.0"
         self.wants_collection = False
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()
