@@ -56,9 +56,9 @@ from teletape_server.routes.server import catalogue, expressions, info, metrics
 from teletape_server.routes.session import batch, requests, run, sessions
 from teletape_server.routes.session.session_events import SessionFeed
 from teletape_server.sessions.ended_sessions import Boot
+from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.registry import Registry
-from teletape_server.sessions.starts import Starts
 from teletape_server.sessions.store import DiskStore, MemoryStore, Store
 from teletape_server.settings import Settings
 
@@ -179,7 +179,7 @@ def create_app(
         loopback_only=not settings.api_keys,
         origins=settings.allow_origins,
         boot_id=boot.id,
-        is_stopping=lambda: app.state.registry.stopping,
+        is_stopping=lambda: app.state.registry.live.stopping,
     )
     app.add_middleware(CompressionMiddleware)  # the last one that is added gets a request first
     app.add_middleware(ValidatorsMiddleware)

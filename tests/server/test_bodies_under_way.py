@@ -200,7 +200,7 @@ def test_the_body_of_a_run_with_a_key_counts_until_the_answer(limited: Server, a
         with unread_post(ann, "/v1/run", content, Idempotency_Key="long"):
             problem(ann.post("/v1/run", content=content + b" ", headers=key), 422, "idempotency_conflict")
             assert counts["ann"] == len(content), "that of its retry is compared, and not kept"
-    for session in limited.app.state.registry.all():
+    for session in limited.app.state.registry.live.all():
         session.host.cancel()
     until(lambda: not counts["ann"])
 

@@ -168,7 +168,7 @@ def test_the_end_of_a_server_refuses_those_who_wait_for_a_session_at_once(
 ) -> None:
     monkeypatch.setattr("teletape_server.hosts.worker_pool._START_SECONDS", 0.1)
     monkeypatch.setattr(forkserver, "_START_LIMIT", 3600.0)
-    starting = server.app.state.registry._starting
+    starting = server.app.state.registry.live.starting
     with server.client() as http, ThreadPoolExecutor(3) as callers:
         ok(http.post("/v1/sessions", json={"id": "one"}))
         stuck = forkserver_pid()

@@ -714,7 +714,7 @@ def test_a_frame_that_runs_is_answered_when_the_server_stops(way: str) -> None:
             sock.sendall(head(len(body), path=PATH + WAYS[way]) + body)
             until(lambda: bool(host_of(server).running))
             server.stop()
-            until(lambda: server.app.state.registry.stopping)
+            until(lambda: server.app.state.registry.live.stopping)
             late.sendall(head(len(GOOD), path=PATH + WAYS[way]) + GOOD)
             refused = answer(late)
             assert (refused.status, json.loads(refused.body)["code"]) == (503, "shutting_down")

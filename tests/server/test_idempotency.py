@@ -390,7 +390,7 @@ def test_a_run_that_finds_no_place_is_tried_again() -> None:
         refused = http.post("/v1/run", json=RUN, headers=key("full"))
         assert "has waited 0.1 s for one of the 1 places" in problem(refused, 503, "overloaded")["detail"]
         assert refused.headers["Retry-After"] == "1"
-        host = next(iter(server.app.state.registry._live.values())).host
+        host = next(iter(server.app.state.registry.live.by_key.values())).host
         server.loop().call_soon_threadsafe(host.cancel)
         until(lambda: server.app.state.registry.usage().runs == (0, 0))
         assert REPLAYED not in ok(http.post("/v1/run", json=RUN, headers=key("full"))).headers

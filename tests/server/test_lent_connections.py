@@ -653,7 +653,7 @@ def test_a_frame_that_runs_is_answered_when_the_server_stops() -> None:
             caller.send(*LONG, Fetch("sum"))
             until(lambda: bool(page.slot(0).number or host_of(server).running))
             server.stop()
-            until(lambda: server.app.state.registry.stopping)
+            until(lambda: server.app.state.registry.live.stopping)
             late.send()
             item = late.answer()
             assert (item.status, json.loads(item.body)["code"]) == (503, "shutting_down")

@@ -195,7 +195,7 @@ def test_runs_that_wait_are_refused_when_the_server_stops() -> None:
 # ----------------------------------------------------------------------------------------------- sessions for the next
 def processes(server: Server) -> set[int]:
     """The processes of requests without a session, those too that wait for the next one."""
-    entries = list(server.app.state.registry._live.values())
+    entries = list(server.app.state.registry.live.by_key.values())
     return {entry.host.pid for entry in entries if entry.record.is_run}
 
 
@@ -309,7 +309,7 @@ def test_a_process_that_waits_ends_after_a_while_and_is_no_session(keyed: Server
     with keyed.client() as http:
         ok(run_of(http))
         assert sessions(http) == set()
-        (entry,) = keyed.app.state.registry._live.values()
+        (entry,) = keyed.app.state.registry.live.by_key.values()
         problem(http.get(f"/v1/sessions/{entry.id}"), 404, "unknown_session")
         keyed.clock.ahead += 61
         until(lambda: not processes(keyed))

@@ -11,8 +11,8 @@ from teletape_server.auth import Keys, presented_key
 from teletape_server.long_requests import LongRequests
 from teletape_server.problems import Problem
 from teletape_server.retries import Retries
+from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.registry import Registry, SessionEntry
-from teletape_server.sessions.starts import Starts
 from teletape_server.settings import Settings
 
 #: The operations that need no key, by path.

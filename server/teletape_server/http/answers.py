@@ -56,7 +56,7 @@ def answer(
     try:
         reply = running.reply.result()
     except HostGone:
-        problem = registry.ended(session)
+        problem = registry.live.gone(session)
         problem.headers |= replayed
         raise problem from None
     facts = reply.facts

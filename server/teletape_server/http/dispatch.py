@@ -168,7 +168,7 @@ async def respond(
     """
     registry, is_replayed = registry_of(request), getattr(request.state, "joins", False)
     if wants_events(request.headers) and not prefers.is_async:
-        events = event_stream(request, running, status=status, session_ended=lambda: registry.ended(session))
+        events = event_stream(request, running, status=status, session_ended=lambda: registry.live.gone(session))
         events.headers.update(REPLAYED if is_replayed else {})
         return events
     done, _ = await asyncio.wait([running.reply], timeout=patience)

@@ -27,8 +27,8 @@ from teletape_server.published.calls import Call, Counts, Part, Receiver
 from teletape_server.published.process import Process, joined
 from teletape_server.published.store import Catalogue
 from teletape_server.sessions.counted_bodies import CountedBody
+from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.record import SessionLimits, SessionRecord, new_uid
-from teletape_server.sessions.starts import Starts
 
 _MOST_WAITING: Final = 10_000  # calls of one owner
 _GROW_SECONDS: Final = 0.02  # that a call has to wait before another process starts

@@ -113,7 +113,7 @@ async def _prepared(request: Request, owner: str, session: str | None) -> Reply:
         running = registry.submit(entry, "published-prepare", params, content_type=content_type, body=body)
         reply = await asyncio.shield(running.reply)
     except HostGone:
-        raise registry.ended(entry) from None
+        raise registry.live.gone(entry) from None
     finally:
         if session is None:
             await registry.end_run(entry)

@@ -67,7 +67,7 @@ async def info(request: Request, _: Owner) -> Info:
 @router.get("/devices", summary="List the devices", responses=refusals("unauthenticated", "overloaded"))
 async def devices(request: Request, _: Owner) -> Devices:
     """Lists the devices on which sessions can compute, with their memory, and why a GPU cannot be used; the default."""
-    sessions = registry_of(request).devices_in_use()
+    sessions = registry_of(request).live.devices_in_use()
     states = [
         DeviceState(
             device=facts.device,

@@ -154,7 +154,7 @@ class _Work:
             self.request,
             running,
             status=200,
-            session_ended=lambda: registry_of(self.request).ended(session),
+            session_ended=lambda: registry_of(self.request).live.gone(session),
             after=partial(self.end, session),
         )
 

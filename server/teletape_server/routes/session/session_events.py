@@ -142,7 +142,8 @@ class SessionFeed:
         """Describes each session, and wakes the listeners that see one which has changed."""
         now = self.registry.clock()
         sessions = {
-            (entry.owner, entry.id): described(entry, now, self.registry.disk_limit) for entry in self.registry.all()
+            (entry.owner, entry.id): described(entry, now, self.registry.disk_limit)
+            for entry in self.registry.live.all()
         }
         changed = {key for key, session in sessions.items() if self.sessions.get(key) != session}
         ended = self.sessions.keys() - sessions.keys()
@@ -154,7 +155,7 @@ class SessionFeed:
         self.sessions = sessions
         owners = {owner for owner, _ in changed | ended}
         for listener in self._listeners:
-            if self.registry.stopping or (owners if listener.sees_all else listener.owner in owners):
+            if self.registry.live.stopping or (owners if listener.sees_all else listener.owner in owners):
                 listener.woken.set()
 
     async def _look_on(self) -> None:
@@ -182,7 +183,7 @@ class _Listener:
         sessions = [session for (owner, _), session in feed.sessions.items() if self._sees(owner)]
         self._changes(feed)
         yield event("sessions", Sessions(owner=self.owner, admin=self.sees_all, sessions=sessions).model_dump_json())
-        while self._seen or not feed.registry.stopping:
+        while self._seen or not feed.registry.live.stopping:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.woken.wait(), HEARTBEAT_SECONDS)
             if not self.woken.is_set():
@@ -230,7 +231,7 @@ class SessionEvents(StreamingResponse):
 
 def _ended(registry: Registry, key: Key) -> bytes:
     owner, id = key
-    ended = registry.ended_reason(owner, id)
+    ended = registry.live.ended_reason(owner, id)
     if ended is None:  # of very many ended sessions the latest are known
         model = EndedSession(id=id, owner=owner, reason=None, text="it ended", ended_at=None)
     else:

@@ -42,7 +42,7 @@ router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyR
 
 def _described(request: Request, entry: SessionEntry) -> Session:
     registry = registry_of(request)
-    registry.measure(entry)
+    registry.live.measure(entry)
     return described(entry, registry.clock(), registry.disk_limit)
 
 
@@ -73,7 +73,7 @@ async def create(
     """
     registry = registry_of(request)
     if body.replace and body.id is not None and (existing := registry.find_live(owner, body.id)) is not None:
-        await registry.end(existing, Reason.DELETED, "a new session with its id replaced it")
+        await registry.ends.end(existing, Reason.DELETED, "a new session with its id replaced it")
     device = body.device or settings_of(request).device
     entry, is_new = await registry.create(
         owner,
@@ -116,7 +116,7 @@ async def list_(request: Request, response: Response, owner: Owner, query: Annot
     registry, sees_all = registry_of(request), is_admin(request, owner)
 
     def visible() -> list[SessionEntry]:
-        return registry.all() if sees_all else registry.owned_by(owner)
+        return registry.live.all() if sees_all else registry.live.owned_by(owner)
 
     if wants_events(request.headers):
         if HEAD_ONLY in request.scope:
@@ -157,11 +157,11 @@ async def delete_several(request: Request, owner: Owner, query: Annotated[Severa
     registry = registry_of(request)
     entries = [
         entry
-        for entry in registry.owned_by(owner)
+        for entry in registry.live.owned_by(owner)
         if all or (entry.id in id if id is not None else entry.id.startswith(prefix or ""))
     ]
     for entry in entries:
-        await registry.end(entry, Reason.DELETED, "its owner deleted it with others")
+        await registry.ends.end(entry, Reason.DELETED, "its owner deleted it with others")
     return DeletedSessions(deleted=[entry.id for entry in entries])
 
 
@@ -237,11 +237,11 @@ async def park(request: Request, session: KnownSession, key: IdempotencyKey = No
             f"the session {session.id!r} still computes: send the request again later, or POST …/cancel",
             headers={"Retry-After": "1"},
         )
-    await registry_of(request).park(session)
+    await registry_of(request).parking.park(session)
     return _described(request, session)
 
 
 @router.delete("/{session}", status_code=204, summary="Delete a session", responses=refusals(*SESSION[:-1]))
 async def delete(request: Request, session: KnownSession) -> None:
     """Ends the session and frees its memory; its unanswered requests fail with `session_ended`."""
-    await registry_of(request).end(session, Reason.DELETED, "it was deleted")
+    await registry_of(request).ends.end(session, Reason.DELETED, "it was deleted")

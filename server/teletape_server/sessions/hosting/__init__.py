@@ -1,0 +1,1 @@
+"""How the sessions of a server get hosts and lose them: started, parked to make room, recovered, ended."""

@@ -1,0 +1,111 @@
+"""Parks sessions: writes down what they have, and ends their hosts, so that others get their places and memory."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from teletape_server.hosts.protocols import Host
+from teletape_server.hosts.watchdog import Ending
+from teletape_server.ipc.leases import Reason
+from teletape_server.problems import Problem, overloaded
+from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.hosting.ends import Ends
+from teletape_server.sessions.hosting.places import Places
+from teletape_server.sessions.lifecycle import Phase
+from teletape_server.sessions.live_sessions import LiveSessions
+
+log = logging.getLogger("teletape")
+
+
+class Parking:
+    """Parks sessions.
+
+    Args:
+        live: All sessions.
+        places: Chooses those that make room for others.
+        ends: Ends those that make room and cannot be parked.
+    """
+
+    def __init__(self, live: LiveSessions, places: Places, ends: Ends) -> None:
+        self._live, self._places, self._ends = live, places, ends
+
+    async def park(self, entry: SessionEntry) -> None:
+        """Writes down what a session has, and ends its host; the next request wakes it. Does nothing without a host.
+
+        A session of which nothing outlives a host is left as it is.
+
+        Raises:
+            Problem: overloaded: the machine has too little memory for what passes through it.
+        """
+        if entry.parking is None and entry.host is not None and entry.log is not None:
+            if not self._live.stopping and not self._places.can_write_down(entry):
+                raise overloaded("the machine has too little memory to write down what the session has on its GPU")
+            self._begin(entry, "it was asked for")
+        if entry.parking is not None:
+            await asyncio.wait([entry.parking])
+
+    def park_idle(self, entry: SessionEntry) -> None:
+        """Begins to park a session to which no request has come for its time, if that can be now."""
+        if entry.is_quiet() and self._places.can_write_down(entry):
+            self._begin(entry, f"no request came for {entry.lease.terms.idle:g} s")
+
+    def relieve(self) -> None:
+        """Begins to park the session that is idle for longest, if the machine has little memory left."""
+        if self._places.is_short() and (idle := self._places.longest_idle(self._live.clock())) is not None:
+            self._begin(idle, "the machine has little memory left")
+
+    def make_room(self, owner: str) -> asyncio.Task[None] | None:
+        """Gives one more session of an owner a place; returns what it has to wait for, until that is free.
+
+        The session that is idle for longest is parked, if there is no place, or else one that does not outlive its
+        host ends for an owner that has fewer.
+
+        Raises:
+            Problem: too_many_sessions, overloaded.
+        """
+        now, room = self._live.clock(), None
+        if (idle := self._places.to_park(owner, now)) is not None:
+            room = self._begin(idle, "another session needs its place")
+        elif (ending := self._places.to_end(owner, now)) is not None:
+            self._ends.end_soon(ending[0], Reason.ROOM, ending[1])
+        self._places.admit(owner)
+        return room
+
+    async def reserve_memory(self, entry: SessionEntry) -> Callable[[], None]:
+        """Reserves what the next host of a session takes; the sessions that are idle for longest are parked for it.
+
+        Raises:
+            Problem: overloaded; nothing is reserved.
+        """
+        self._live.measure(entry)
+        while True:
+            try:
+                return self._places.reserve(entry)
+            except Problem:
+                if (idle := self._places.longest_idle(self._live.clock())) is None:
+                    raise
+                await asyncio.wait([self._begin(idle, "another session needs its memory")])
+
+    def _begin(self, entry: SessionEntry, why: str) -> asyncio.Task[None]:
+        """Begins to park a session that has a host and a log: from now on its requests wait for another host."""
+        host, entry.host = entry.host, None
+        assert host is not None, "the caller looks"
+        log.info("session %s of %s is parked: %s", entry.id, entry.owner, why, extra=entry.log_facts)
+        self._live.change(entry, state=entry.record.state.then(Phase.PARKING))
+        entry.parking = asyncio.get_running_loop().create_task(self._parked(entry, host))
+        return entry.parking
+
+    async def _parked(self, entry: SessionEntry, host: Host) -> None:
+        try:
+            await host.recall()
+            if self._live.stopping and host.running:  # what does not end in time has not happened: it is sent again
+                await host.end(Ending(Reason.SHUTDOWN, "the server shut down"))
+            else:
+                await host.suspend()
+        finally:
+            self._live.let_go(entry, host)
+            entry.parking = None
+            if entry.record.state.phase is Phase.PARKING:
+                self._live.change(entry, state=entry.record.state.then(Phase.PARKED))

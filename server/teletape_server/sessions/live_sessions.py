@@ -1,0 +1,147 @@
+"""The sessions that there are, by owner and id, and why others have ended."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from teletape_server.hosts.protocols import Host
+from teletape_server.ipc.leases import Reason
+from teletape_server.problems import Problem, shutting_down
+from teletape_server.sessions.ended_sessions import Boot, Ended, EndedSessions, damaged, recovering, session_ended
+from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.lifecycle import LOST
+from teletape_server.sessions.quotas import Quota
+from teletape_server.sessions.record import Key
+from teletape_server.sessions.store import Store
+from teletape_server.sessions.usage import Spent, Usage
+
+FAULTS: Final = (Reason.WORKER_DIED, Reason.STUCK, Reason.DEADLINE)  #: Reasons that are warnings in the log.
+
+log = logging.getLogger("teletape")
+
+
+class LiveSessions:
+    """The sessions of all owners.
+
+    Args:
+        store: Keeps their records.
+        quota: What an owner may have.
+        boot: The server's run.
+        clock: Returns Unix seconds.
+
+    Attributes:
+        store, clock: See above.
+        by_key: Those that live, those of single requests too.
+        starting: Those whose first host starts: nothing finds them yet.
+        ended: The last ones that have ended.
+        created: How many were created since the start of the server, without those of single requests.
+        stopping: Whether the server is about to end: no session and no request is taken.
+    """
+
+    def __init__(self, store: Store, quota: Quota, boot: Boot, clock: Callable[[], float]) -> None:
+        self.store, self._quota, self.clock = store, quota, clock
+        self.by_key: dict[Key, SessionEntry] = {}
+        self.starting: dict[Key, SessionEntry] = {}
+        self.ended = EndedSessions(boot)
+        self.created, self.stopping = 0, False
+        self._spent: defaultdict[str, Spent] = defaultdict(Spent)  # by owner, of hosts that have ended
+
+    def check_running(self) -> None:
+        """Returns unless the server is about to end.
+
+        Raises:
+            Problem: shutting_down.
+        """
+        if self.stopping:
+            raise shutting_down()
+
+    # -------------------------------------------------------------------------------------------------------- finding
+    def all(self) -> list[SessionEntry]:
+        """Returns the live sessions of all owners, oldest first; without those of single requests."""
+        return [entry for entry in self.by_key.values() if not entry.record.is_run]
+
+    def with_starting(self) -> list[SessionEntry]:
+        """Returns the same with those that start."""
+        return [*self.all(), *(entry for entry in self.starting.values() if not entry.record.is_run)]
+
+    def owned_by(self, owner: str) -> list[SessionEntry]:
+        """Returns the owner's live sessions, oldest first."""
+        return [entry for entry in self.all() if entry.owner == owner]
+
+    def devices_in_use(self) -> Counter[str]:
+        """Returns how many sessions compute on each device, those of single requests too."""
+        return Counter(entry.device for entry in self.by_key.values() if entry.host is not None)
+
+    def ended_reason(self, owner: str, id: str) -> Ended | None:
+        """Returns why and when a session ended; None: it lives, or that is not known any more."""
+        return None if (owner, id) in self.by_key else self.ended.get((owner, id))
+
+    def gone(self, entry: SessionEntry) -> Problem:
+        """Returns the problem of a session whose host has ended; another one may go on with it."""
+        if self.by_key.get(entry.record.key) is entry and entry.lasts:
+            state = entry.record.state
+            return damaged(entry.id, state.why) if state.phase in LOST else recovering(entry.id)
+        ended = self.ended.get(entry.record.key) or Ended(Reason.WORKER_DIED, "its process is gone", self.clock())
+        return session_ended(entry.id, ended, is_run=entry.record.is_run)
+
+    # ------------------------------------------------------------------------------------------------------- counting
+    def usage(self, *, runs: tuple[int, int], begun: int, body_bytes: int) -> Usage:
+        """Returns what is in use now, and what was counted; see `Usage`."""
+        return Usage.of(
+            self.by_key.values(),
+            runs=runs,
+            begun=begun,
+            created=self.created,
+            ended=self.ended.reasons,
+            body_bytes=body_bytes,
+            spent=self._spent,
+        )
+
+    def measure(self, entry: SessionEntry) -> None:
+        """Notes the bytes that a session takes on a disk; they change while it has a log."""
+        if entry.log is not None or not entry.disk_bytes:
+            entry.disk_bytes = self.store.nbytes(entry.record)
+        if entry.log is not None:
+            mine = sum(other.disk_bytes for other in self.by_key.values() if other.owner == entry.owner)
+            entry.log.limit(self._quota.disk(mine - entry.disk_bytes))
+
+    # ------------------------------------------------------------------------------------------------------- changing
+    def change(self, entry: SessionEntry, **changes: Any) -> None:
+        """Changes what is known of a session, here and in the store."""
+        entry.record = replace(entry.record, **changes)
+        if not entry.record.is_run:
+            self.store.put(entry.record)
+
+    def add(self, entry: SessionEntry) -> None:
+        """Notes that a session lives."""
+        self.by_key[entry.record.key] = entry
+        self.created += not entry.record.is_run
+        self.ended.forget(entry.record.key)
+
+    def let_go(self, entry: SessionEntry, host: Host) -> None:
+        """Notes that the host of a session that goes on has ended, and what it had."""
+        self._spent[entry.owner].add(host.facts())
+        if entry.log is not None:
+            self.store.close_log(entry.log)
+            self.measure(entry)
+            entry.log = None
+
+    def remove(self, entry: SessionEntry, reason: Reason, text: str) -> None:
+        """Notes the end of a session, after which nothing finds it; the second time it does nothing."""
+        key = entry.record.key
+        if self.by_key.get(key) is not entry:
+            return
+        del self.by_key[key]
+        self.ended.reasons[reason] += not entry.record.is_run or reason in FAULTS
+        if entry.host is not None:
+            self._spent[entry.owner].add(entry.host.facts())
+        self.change(entry, state=entry.record.state.end(reason))
+        if reason not in FAULTS:
+            log.info("session %s of %s ended: %s", entry.id, entry.owner, text, extra=entry.log_facts)
+        if entry.record.is_run and reason not in (*FAULTS, Reason.SHUTDOWN):  # no question for it can come
+            return
+        self.ended.add(key, Ended(reason, text, self.clock()))
