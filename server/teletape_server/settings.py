@@ -198,7 +198,7 @@ class Settings:
         default="auto",
         metadata=_setting(
             values.ON_OFF,
-            "sessions' processes serve connections of small requests: on, off; auto: if no keys",
+            "sessions' processes serve connections of small requests: on, off; auto: unless keys and a worker user",
             "CHOICE",
         ),
     )
@@ -254,7 +254,8 @@ class Settings:
     @property
     def is_direct(self) -> bool:
         """Whether sessions' processes may serve connections: they can read what comes over them, keys too."""
-        is_wanted = self.direct == "on" or (self.direct == "auto" and not self.api_keys)
+        may_see_keys = not self.api_keys or self.worker_user is None
+        is_wanted = self.direct == "on" or (self.direct == "auto" and may_see_keys)
         return is_wanted and self.frames == "on" and not self.logs_requests
 
     @property

@@ -1,5 +1,6 @@
 """Connections that a session's process serves: no caller sees a difference, whatever it sends and whoever ends."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -7,7 +8,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeV
 from teletape_engine.recording.values import Literal
 from teletape_server.connections import lending
 from teletape_server.hosts import loans
+from teletape_server.hosts.loans import LentRequest
+from teletape_server.hosts.running import Running
+from teletape_server.ipc.channel import close_files
+from teletape_server.ipc.confinement import User
 from teletape_server.ipc.heads import FRAME, Approval, Label
 from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import SLOTS, Page
@@ -332,16 +337,23 @@ def test_slots_of_connections_that_broke_while_the_process_wrote_are_used_again(
 
 
 @pytest.mark.usefixtures("undisturbed")
-def test_a_proxy_and_a_server_with_keys_keep_their_connections(direct: Server, http: httpx.Client) -> None:
+def test_connections_of_proxies_are_not_lent(direct: Server, http: httpx.Client) -> None:
     """A process could read what comes over its connections, and other callers' requests may come over a proxy's."""
     with Caller(direct, http, lends=False, X_Forwarded_For="192.0.2.7") as caller:
         for _ in range(10):
             caller.run()
         assert not caller.lent
+
+
+def test_which_servers_lend_connections() -> None:
+    """Not those whose sessions' processes are to have less than the server: they could read their callers' keys."""
+    nobody = User(65534, 65534)
     assert Settings().is_direct
-    assert not Settings(api_keys=KEYS).is_direct
+    assert Settings(worker_user=nobody).is_direct
+    assert Settings(api_keys=KEYS).is_direct
+    assert not Settings(api_keys=KEYS, worker_user=nobody).is_direct
+    assert Settings(api_keys=KEYS, worker_user=nobody, direct="on").is_direct
     assert not Settings(direct="off").is_direct
-    assert Settings(api_keys=KEYS, direct="on").is_direct
     assert not Settings(frames="off").is_direct
     assert not Settings(access_log="on").is_direct
 
@@ -691,6 +703,64 @@ def test_the_time_limit_holds() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ many at the same time
+def _no_request(number: int, seconds: float) -> Running:
+    raise AssertionError("none runs")
+
+
+class _Session:
+    """A session that does not end."""
+
+    def __init__(self, clock: "Clock") -> None:
+        self._clock = clock
+
+    def times(self) -> Times:
+        return Times(self._clock.now, 1.0, 1.0, 1.0)
+
+
+class Clock:
+    """A loop whose time is set; what it is to call later is called by the test."""
+
+    now = 100.0
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, _: float, call: Callable[[], None]) -> None:
+        self.next = call
+
+
+class Lender:
+    """A connection that is lent."""
+
+    is_lent = True
+
+    def reclaimed(self, request: LentRequest | None) -> None:
+        self.is_lent = False
+
+
+def test_many_small_requests_are_no_long_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request of the server's waits for them, and is no reason to reclaim their connections: each takes little."""
+    clock, (page, file), lender = Clock(), Page.new(), Lender()
+    monkeypatch.setattr(loans, "_IDLE_SECONDS", 600.0)
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: clock)
+    all_loans = loans.Loans(page, lambda _, files: close_files(files), _no_request, lambda: 0.0)
+    ours, theirs = socket.socketpair()
+    approval = Approval(b"", b"", "batch", wire.FRAME_TYPE, {}, b"", None, 1, 1, 1, FRAME)
+    assert all_loans.lend(lender, ours.fileno(), approval, _Session(clock)) is not None  # type: ignore[arg-type]
+    for _ in range(20):
+        page.begin_request()
+        clock.now += 0.05
+        clock.next()
+        assert lender.is_lent
+    clock.now += 0.05
+    clock.next()
+    assert not lender.is_lent, "the last one takes long"
+    for item in (ours, theirs):
+        item.close()
+    all_loans.end()
+    os.close(file)
+
+
 @pytest.mark.usefixtures("undisturbed")
 def test_callers_of_one_session_at_the_same_time(direct: Server, http: httpx.Client) -> None:
     """Eight with connections that the process has, and two with others: no batch is lost, and none runs twice."""

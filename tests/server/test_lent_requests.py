@@ -1,15 +1,18 @@
 """Plain requests in JSON over connections that a session's process serves: no caller sees a difference."""
 
 import contextlib
+import json
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
+from test_frames import Stream, answer, head
 from test_metrics import read
 
 from serving import KEYS, Server, needs_exchange, ok, problem, until
@@ -48,7 +51,7 @@ def prepared(way: str) -> Server:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with prepared("on").running() as running, running.client() as http:
+    with prepared("auto").running() as running, running.client() as http:
         prepare(http)
         yield running
 
@@ -118,13 +121,13 @@ def test_a_question_is_answered_by_the_process(server: Server, http: httpx.Clien
 @pytest.mark.usefixtures("undisturbed")
 def test_answers_are_the_same_on_both_ways() -> None:
     answered = []
-    for way in ("on", "off"):
+    for way in ("auto", "off"):
         with prepared(way).running() as server, server.client() as http, server.client() as other:
             prepare(http)
-            if way == "on":
+            if way == "auto":
                 lend(server, lambda: ask(http, [1.0]))
             responses = [ask(http, [1.5]), ask(http, [1.5], 2, fetch=["result"]), ask(http, 1e300)]
-            assert by_process(server) >= (4 if way == "on" else 0)
+            assert by_process(server) >= (4 if way == "auto" else 0)
             for x, fields in (("none", {}), ([1.0], {"sources": ["z"]}), ([[1.0], [2.0, 3.0]], {}), ([1.0] * 900, {})):
                 responses.append(ask(http, x, **fields))
             answered.append(
@@ -219,6 +222,86 @@ def test_another_request_on_the_connection_goes_to_the_server(server: Server, ht
         before = by_process(server)
         assert send()
         assert by_process(server) == before
+
+
+class Pipe:
+    """A connection over which anything can be sent; its questions have ann's key, unless another is named."""
+
+    def __init__(self, server: Server) -> None:
+        self.sock = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        self.stream = Stream(self.sock)
+
+    def __enter__(self) -> "Pipe":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stream._file.close()
+        self.sock.close()
+
+    @staticmethod
+    def request(x: float, key: str | None = KEYS["ann"]) -> bytes:
+        body = json.dumps({"inputs": {"x": [x], "y": 1.0}, "sources": ["x"]}).encode()
+        owner = None if key is None else f"Bearer {key}"
+        return head(len(body), path=QUESTION, Content_Type="application/json", Authorization=owner) + body
+
+    def status(self, *requests: bytes) -> int:
+        """Sends them at once; the status of the first answer."""
+        self.sock.sendall(b"".join(requests))
+        return answer(self.stream).status
+
+
+@pytest.mark.usefixtures("undisturbed")
+@pytest.mark.parametrize(
+    ("key", "code"), [(KEYS["ann"][:-1], 401), (KEYS["ann"] + "x", 401), (None, 401), (KEYS["bob"], 404)]
+)
+def test_a_request_with_another_key_is_not_answered_by_the_process(server: Server, key: str | None, code: int) -> None:
+    """Nor is one with another owner's key, who has no such session; a connection with both is not lent again."""
+    with Pipe(server) as pipe:
+        lend(server, lambda: pipe.status(pipe.request(1.0)) == 200)
+        before = by_process(server)
+        assert pipe.status(pipe.request(1.0, key)) == code
+        assert by_process(server) == before
+        assert pipe.status(pipe.request(1.0)) == 200
+        if code == 401:
+            lend(server, lambda: pipe.status(pipe.request(1.0)) == 200)
+            return
+        before = by_process(server)
+        for _ in range(20):
+            assert pipe.status(pipe.request(1.0)) == 200
+        assert by_process(server) == before
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_questions_with_several_keys_one_after_the_other(server: Server) -> None:
+    """Each is answered with its own key, though all come at once."""
+    with Pipe(server) as pipe:
+        lend(server, lambda: pipe.status(pipe.request(1.0)) == 200)
+        keys = [KEYS["ann"], KEYS["ann"], "wrong", KEYS["ann"], KEYS["bob"], KEYS["ann"], None]
+        statuses = [pipe.status(*[pipe.request(1.0, key) for key in keys])]
+        statuses += [answer(pipe.stream).status for _ in keys[1:]]
+    assert statuses == [200, 200, 401, 200, 404, 200, 401]
+
+
+@pytest.mark.usefixtures("undisturbed")
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"Host: localhost", b"Host localhost"), (b"Content-Length: ", b"Content-Length: -")]
+)
+def test_a_malformed_head_is_refused_by_the_server(server: Server, old: bytes, new: bytes) -> None:
+    with Pipe(server) as pipe:
+        lend(server, lambda: pipe.status(pipe.request(1.0)) == 200)
+        before = by_process(server)
+        request = pipe.request(1.0)
+        assert old in request
+        assert pipe.status(request.replace(old, new)) == 400
+        assert by_process(server) == before
+
+
+@pytest.mark.usefixtures("undisturbed")
+def test_the_end_of_a_session_reaches_its_connections(server: Server, other: httpx.Client) -> None:
+    with Pipe(server) as pipe:
+        lend(server, lambda: pipe.status(pipe.request(1.0)) == 200)
+        ok(other.delete(SESSION))
+        assert pipe.status(pipe.request(1.0)) == 410
 
 
 @pytest.mark.parametrize("end", ["answered", "cancelled", "session_ended"])

@@ -211,6 +211,8 @@ class Connection(asyncio.Protocol):
 
     def _cycle_of(self, head: Head) -> Cycle | FrameExchange:
         """Returns what answers the request with this head."""
+        if self.lending is not None:
+            self.lending.note_head(head)
         exchange = None if self._frames is None else self._frames.begin(head)
         if exchange is not None:
             self._reader.skip_parser()

@@ -1,8 +1,10 @@
 """Lends a connection to its session's process while small requests come quickly one after the other.
 
-They are frames, or plain requests in JSON, all with the same head.
-The process then reads, runs and answers them (`worker.direct_connections`), and this process sleeps. Whatever else the
-caller sends, and whatever takes long, comes back here (`hosts.loans`), and goes on as on any connection.
+They are frames, or plain requests in JSON, all with the same head: so their key is the one that was checked here, and
+the session is its own. The process then reads, runs and answers them (`worker.direct_connections`), and this process
+sleeps. Whatever else the caller sends, such as another key, and whatever takes long, comes back here (`hosts.loans`),
+and goes on as on any connection. A connection that brings the requests of several callers is never lent: its process
+could read their keys.
 """
 
 from __future__ import annotations
@@ -13,23 +15,27 @@ import re
 import socket
 from typing import Final, Protocol
 
+from starlette.datastructures import Headers
 from starlette.responses import Response
 
 import teletape_wire as wire
+from teletape_server.auth import presented_key
 from teletape_server.connections.exchange import FrameExchange
 from teletape_server.connections.frames import Frames
+from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import answer_head
 from teletape_server.hosts.loans import LentRequest, Loan
 from teletape_server.http.answers import LargeResponse
 from teletape_server.ipc.heads import FRAME, MOST, Approval, answer_pattern
 from teletape_server.sessions.entry import SessionEntry
 
-_QUICK: Final = 0.02  # seconds that a request may take before its connection is lent
+_QUICK: Final = 0.02  # seconds that a request, and each one before it, may take before its connection is lent
 _FIRST: Final = 2  # such requests before it is lent
 _LAST: Final = 4096  # the same at most, after it has often been returned
 _MAX_HEAD: Final = 8 << 10
 #: A proxy's header: a connection of it may carry the requests of several callers.
 _PROXIED: Final = re.compile(rb"\r\n(x-forwarded-[a-z]+|forwarded|via|x-real-ip):", re.IGNORECASE)
+_KEYS: Final = (b"authorization", b"x-api-key")  # headers
 
 
 class Lent(Protocol):
@@ -70,13 +76,28 @@ class Lending:
         self._quick = 0  # such requests, one after the other
         self._needed = _FIRST
         self.may_count = False  # whether the present request does: its head was known, and it came whole
+        self._sent: list[tuple[bytes, bytes]] | None = None  # the headers with the key of the last head
+        self._owner: str | None = None  # of the last key that is known
+        self._is_shared = False  # whether it was another one's before, as at a proxy
 
     # --------------------------------------------------------------------------------------------------------- lending
+    def note_head(self, head: Head) -> None:
+        """Notes whose request has come, if its key is another one than before; one with a known head has the same."""
+        sent = [(name, value) for name, value in head.headers if name in _KEYS]
+        if sent == self._sent:
+            return
+        self._sent, named = sent, Headers(raw=sent)
+        owner = self._frames.heads.keys.owner(presented_key(named.get("authorization"), named.get("x-api-key")))
+        if owner is not None:
+            self._is_shared = self._is_shared or self._owner not in (None, owner)
+            self._owner = owner
+
     def _count(self, exchange: FrameExchange, response: Response) -> None:
         """Counts a request that is answered."""
         head = exchange.head
         is_small = response.status_code == 200 and len(response.body) <= min(MOST, head.uncompressed)
-        is_quick = self.may_count and is_small and bool(head.session) and exchange.seconds < _QUICK
+        is_quick = self.may_count and is_small and bool(head.session)
+        is_quick = is_quick and exchange.seconds < _QUICK * (1 + exchange.ahead)
         self.may_count = False
         self._quick = self._quick + 1 if is_quick else 0
         if self._quick >= self._needed:
@@ -85,7 +106,7 @@ class Lending:
     def _can_be_lent(self) -> bool:
         """Returns whether nothing is under way here, and the caller may be the only one of this connection."""
         transport, known, keys = self._connection.transport, self._frames.known, self._frames.heads.keys
-        if self.loan is not None or not self._connection.is_between_requests:
+        if self.loan is not None or self._is_shared or not self._connection.is_between_requests:
             return False
         if transport.is_closing() or transport.get_write_buffer_size() or self._frames.heads.guard.is_stopping():
             return False

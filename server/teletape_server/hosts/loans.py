@@ -130,6 +130,7 @@ class Loans:
         self._answered: defaultdict[Label, Durations] = defaultdict(Durations)  # by loans that have ended
         self._worked = 0.0  # for loans that have ended
         self._timer: asyncio.TimerHandle | None = None
+        self._begun, self._began = 0, 0.0  # requests that have begun to run; when a look has found that count first
         self._ended = False
 
     def __len__(self) -> int:
@@ -198,6 +199,8 @@ class Loans:
     def _look(self) -> None:
         self._timer = None
         now = self._loop.time()
+        if (begun := self.page.begun) != self._begun:
+            self._begun, self._began = begun, now
         for loan in self._by_id.values():
             count = loan.slot.count
             if count != loan.count:
@@ -209,9 +212,9 @@ class Loans:
         self._look_later()
 
     def _is_busy(self, now: float) -> bool:
-        """Returns whether the process works for long, on its own request or on one of the server."""
+        """Returns whether the process works for long on one request, its own or one of the server's."""
         began = self._busy_since()
-        if began is not None and now - began > _LONG_SECONDS:
+        if began is not None and now - max(began, self._began) > _LONG_SECONDS:
             return True
         return any(loan.slot.number and now - loan.since > _LONG_SECONDS for loan in self._by_id.values())
 

@@ -160,6 +160,11 @@ class Page:
         ended = self._numbers[_ENDED]  # read first: what ends in between still counts
         return self._numbers[_BEGUN] > ended
 
+    @property
+    def begun(self) -> int:
+        """How many requests have begun to run."""
+        return self._numbers[_BEGUN]
+
     def begin_request(self) -> None:
         """Notes that a request begins to run."""
         self._numbers[_BEGUN] += 1
