@@ -25,8 +25,8 @@ from teletape_server.auth import Keys
 from teletape_server.expressions.parse_queue import ParseQueue
 from teletape_server.faces import kserve, tesseract, um_bridge
 from teletape_server.guard import Guard
+from teletape_server.hosts.processes.worker_pool import WorkerPool
 from teletape_server.hosts.protocols import Hosts
-from teletape_server.hosts.worker_pool import WorkerPool
 from teletape_server.http.bodies import invalid_request
 from teletape_server.http.declarations import EVERY
 from teletape_server.http.frames import TYPES

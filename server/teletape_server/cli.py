@@ -74,12 +74,12 @@ def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | No
     """
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
-        from teletape_server.hosts import forkserver
+        from teletape_server.hosts.processes import forkserver
 
         with contextlib.suppress(OSError):  # the first start of a process says so
             forkserver.begin()
         from teletape_server import app, logs, server, tls  # noqa: F401  # what `_serve` needs
-        from teletape_server.hosts.forkserver import present_devices
+        from teletape_server.hosts.processes.forkserver import present_devices
     except ImportError as error:
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1

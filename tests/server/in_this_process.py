@@ -16,8 +16,7 @@ from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.app import create_app
 from teletape_server.handlers.methods import METHODS, Request
 from teletape_server.handlers.published.versions import keep_file
-from teletape_server.hosts.protocols import Beginning, BodyBuffer, HostFacts, Reply, Running, Start
-from teletape_server.hosts.watchdog import Ending
+from teletape_server.hosts.protocols import Beginning, BodyBuffer, Ending, HostFacts, Reply, Running, Start
 from teletape_server.settings import Settings
 
 

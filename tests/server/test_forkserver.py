@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from serving import KEYS, Server, ok, problem
-from teletape_server.hosts import forkserver
-from teletape_server.hosts.forkserver import end_stuck_start, start_process
+from teletape_server.hosts.processes import forkserver
+from teletape_server.hosts.processes.forkserver import end_stuck_start, start_process
 from teletape_server.ipc.processes import ProcessKind
 from teletape_server.settings import Settings
 
@@ -126,7 +126,7 @@ def test_a_forkserver_that_starts_nothing_is_not_ended() -> None:
 def test_a_forkserver_that_is_stopped_while_it_is_idle_is_ended_before_anyone_needs_it(
     server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("teletape_server.hosts.worker_pool._STOPPED_SECONDS", 0.0)
+    monkeypatch.setattr("teletape_server.hosts.processes.worker_pool._STOPPED_SECONDS", 0.0)
     monkeypatch.setattr(forkserver, "_START_LIMIT", 3600.0)
     until_spare(server)
     pid = forkserver_pid()
@@ -166,7 +166,7 @@ def test_callers_get_503_while_the_forkserver_hangs_and_then_sessions_again(
 def test_the_end_of_a_server_refuses_those_who_wait_for_a_session_at_once(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("teletape_server.hosts.worker_pool._START_SECONDS", 0.1)
+    monkeypatch.setattr("teletape_server.hosts.processes.worker_pool._START_SECONDS", 0.1)
     monkeypatch.setattr(forkserver, "_START_LIMIT", 3600.0)
     starting = server.app.state.registry.live.starting
     with server.client() as http, ThreadPoolExecutor(3) as callers:

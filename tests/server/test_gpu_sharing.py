@@ -21,9 +21,9 @@ from test_settings import children
 from test_shutdown import ENDLESS
 
 from serving import ok, open_files, problem, until
-from teletape_server.hosts.forkserver import start_process
-from teletape_server.hosts.gpu_processes import GpuProcesses
-from teletape_server.hosts.gpu_seats import Seat
+from teletape_server.hosts.processes.forkserver import start_process
+from teletape_server.hosts.processes.gpu_processes import GpuProcesses
+from teletape_server.hosts.processes.gpu_seats import Seat
 from teletape_server.ipc.control import Sockets
 from teletape_server.ipc.processes import ProcessKind
 from teletape_server.worker.gpu_process import SessionOver

@@ -18,9 +18,9 @@ import teletape_wire as wire
 from serving import Program, Server, ok, until
 from teletape_engine.commands import Batch, Call, Constant, Fetch
 from teletape_engine.recording.values import Literal
-from teletape_server.hosts.protocols import HostFacts, Running, Start
-from teletape_server.hosts.watchdog import Ending, Watchdog
-from teletape_server.hosts.worker_host import WorkerHost
+from teletape_server.hosts.processes.watchdog import Watchdog
+from teletape_server.hosts.processes.worker_host import WorkerHost
+from teletape_server.hosts.protocols import Ending, HostFacts, Running, Start
 from teletape_server.ipc.control import socket_pairs
 from teletape_server.ipc.heads import FRAME, MOST, Approval
 from teletape_server.ipc.leases import Reason, Times

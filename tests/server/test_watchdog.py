@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from teletape_server.hosts.protocols import HostGone, Start
-from teletape_server.hosts.watchdog import Ending, Watchdog
-from teletape_server.hosts.worker_host import WorkerHost
-from teletape_server.hosts.worker_pool import WorkerPool
+from teletape_server.hosts.processes.watchdog import Watchdog
+from teletape_server.hosts.processes.worker_host import WorkerHost
+from teletape_server.hosts.processes.worker_pool import WorkerPool
+from teletape_server.hosts.protocols import Ending, HostGone, Start
 from teletape_server.ipc.channel import Channel
 from teletape_server.ipc.control import Sockets, socket_pairs
 from teletape_server.ipc.leases import Reason
@@ -256,7 +256,7 @@ def test_a_stopped_spare_is_replaced_and_a_stopped_session_ends() -> None:
 
 
 def test_processes_start_while_every_other_thread_waits_and_hanging_ones_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("teletape_server.hosts.worker_host._GRACE", 3600.0)
+    monkeypatch.setattr("teletape_server.hosts.processes.worker_host._GRACE", 3600.0)
 
     async def whole() -> None:
         loop = asyncio.get_running_loop()

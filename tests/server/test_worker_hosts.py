@@ -28,13 +28,12 @@ from teletape_engine.commands.results import Answer, Facts, Fetched
 from teletape_engine.errors import AnswerDroppedError, UnimplementedError
 from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
-from teletape_server.hosts import worker_host, worker_pool
-from teletape_server.hosts.forkserver import start_process
-from teletape_server.hosts.protocols import HostGone, Running, Start
+from teletape_server.hosts.processes import worker_host, worker_pool
+from teletape_server.hosts.processes.forkserver import start_process
+from teletape_server.hosts.processes.worker_host import WorkerHost
+from teletape_server.hosts.processes.worker_pool import WorkerPool
+from teletape_server.hosts.protocols import Ending, HostGone, Running, Start
 from teletape_server.hosts.running import REQUEST_ID
-from teletape_server.hosts.watchdog import Ending
-from teletape_server.hosts.worker_host import WorkerHost
-from teletape_server.hosts.worker_pool import WorkerPool
 from teletape_server.ipc.channel import Channel
 from teletape_server.ipc.confinement import User
 from teletape_server.ipc.control import Sockets, Watcher, socket_pairs
@@ -300,7 +299,7 @@ def test_bodies_on_their_way_to_a_process_that_has_ended_leave_no_open_file() ->
             before = open_files()
             os.kill(pid, signal.SIGSTOP)
             if waits:
-                while not host._unsent:
+                while not host._outbox._unsent:
                     post(host, GOOD_SMALL)
             else:
                 end(pid)

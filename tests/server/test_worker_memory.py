@@ -12,9 +12,9 @@ import pytest
 import teletape_wire as wire
 from teletape_engine.commands import Batch, Call, ClientAttach, Command, Constant, TapeOpen, TapeWatch
 from teletape_engine.recording.values import Literal
+from teletape_server.hosts.processes.worker_host import WorkerHost
+from teletape_server.hosts.processes.worker_pool import WorkerPool
 from teletape_server.hosts.protocols import Start
-from teletape_server.hosts.worker_host import WorkerHost
-from teletape_server.hosts.worker_pool import WorkerPool
 
 MIB = 1 << 20
 LIMIT = MIB

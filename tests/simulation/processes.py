@@ -19,7 +19,7 @@ from simulation.disk import Disk
 from simulation.network import Exchange
 from simulation.world import Killed, Process, World
 from teletape_server.app import create_app
-from teletape_server.hosts.worker_pool import WorkerPool
+from teletape_server.hosts.processes.worker_pool import WorkerPool
 from teletape_server.ipc.channel import Channel
 from teletape_server.ipc.control import Sockets, Watcher, socket_pairs
 from teletape_server.ipc.processes import ProcessKind

@@ -18,9 +18,9 @@ from teletape_server.hosts.loans import Lender, LendingSession, Loan
 from teletape_server.hosts.running import HostGone as HostGone
 from teletape_server.hosts.running import Reply as Reply
 from teletape_server.hosts.running import Running as Running
-from teletape_server.hosts.watchdog import Ending
 from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.heads import Approval, Label
+from teletape_server.ipc.leases import Reason
 
 
 class BodyBuffer(Protocol):
@@ -75,6 +75,18 @@ class Beginning(NamedTuple):
 
     recovered: Mapping[str, Any] | None = None
     last_client: int = 0
+
+
+class Ending(NamedTuple):
+    """Why a host ended.
+
+    Attributes:
+        reason: For programs.
+        text: For people.
+    """
+
+    reason: Reason
+    text: str
 
 
 class Host(Protocol):

@@ -17,8 +17,7 @@ from functools import partial
 from typing import Any, Final
 
 from teletape_server.handlers.methods import TIME_LIMIT
-from teletape_server.hosts.protocols import HostGone, Reply
-from teletape_server.hosts.watchdog import Ending
+from teletape_server.hosts.protocols import Ending, HostGone, Reply
 from teletape_server.ipc.leases import Reason, Terms
 from teletape_server.models.published.contract import Published
 from teletape_server.problems import Problem, overloaded, shutting_down

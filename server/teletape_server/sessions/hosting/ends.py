@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from teletape_server.hosts.watchdog import Ending
+from teletape_server.hosts.protocols import Ending
 from teletape_server.ipc.leases import Reason
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.live_sessions import LiveSessions

@@ -6,8 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from teletape_server.hosts.protocols import Host
-from teletape_server.hosts.watchdog import Ending
+from teletape_server.hosts.protocols import Ending, Host
 from teletape_server.ipc.leases import Reason
 from teletape_server.problems import Problem, overloaded
 from teletape_server.sessions.entry import SessionEntry

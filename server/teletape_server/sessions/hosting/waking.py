@@ -14,9 +14,8 @@ from typing import Final
 from teletape_engine.errors import TeletapeError
 from teletape_server.durable.folders import OpenLog
 from teletape_server.durable.records import SessionDamagedError
-from teletape_server.hosts.protocols import Host, HostGone
+from teletape_server.hosts.protocols import Ending, Host, HostGone
 from teletape_server.hosts.running import REQUEST_ID
-from teletape_server.hosts.watchdog import Ending
 from teletape_server.ipc.leases import Reason
 from teletape_server.problems import Problem, overloaded
 from teletape_server.sessions.ended_sessions import damaged, recovering

@@ -33,7 +33,7 @@ _ONE_THREAD: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREAD
 _SECRET: Final = ("TELETAPE_API_KEYS", "TELETAPE_API_KEY")
 
 #: What the forkserver alone imports: its processes inherit what that does.
-_INHERITED: Final = ("teletape_server.worker.speed", "teletape_server.hosts.inherited")
+_INHERITED: Final = ("teletape_server.worker.speed", "teletape_server.hosts.processes.inherited")
 
 log = logging.getLogger("teletape")
 

@@ -1,7 +1,4 @@
-"""The front's side of one worker process: sends it requests, receives progress and replies, and ends it.
-
-Long because all messages of the process are here, and what follows from each.
-"""
+"""The front's side of one worker process: sends it requests, receives progress and replies, and ends it."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import asyncio
 import logging
 import os
 import time
-from collections import deque
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
@@ -17,10 +13,11 @@ from typing import Any, Final
 from teletape_engine.errors import TeletapeError, tree
 from teletape_server.durable.folders import OpenLog
 from teletape_server.hosts.loans import Lender, LendingSession, Loan, Loans
-from teletape_server.hosts.protocols import Beginning, BodyBuffer, HostFacts, HostGone, Reply, Running, Start
-from teletape_server.hosts.reaper import ProcessOfHost, Reaper
-from teletape_server.hosts.watchdog import Ending, Watchdog, died
-from teletape_server.ipc.channel import Channel, close_files, is_full
+from teletape_server.hosts.processes.outbox import Outbox
+from teletape_server.hosts.processes.reaper import ProcessOfHost, Reaper
+from teletape_server.hosts.processes.watchdog import Watchdog, died
+from teletape_server.hosts.protocols import Beginning, BodyBuffer, Ending, HostFacts, HostGone, Reply, Running, Start
+from teletape_server.ipc.channel import Channel
 from teletape_server.ipc.control import Control, Sockets
 from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Reason
@@ -30,7 +27,6 @@ from teletape_server.ipc.shared_memory import IdleMemory, MessageBody
 _GRACE: Final = 2.0  # seconds that a process may take to end by itself
 _SHARED_GRACE: Final = 30.0  # likewise, of a session that shares its process: the others end with it
 _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
-_PAUSE: Final = 0.05  # seconds until sending is tried again if too many file descriptors are on their way
 _DEFECT: Final = "%s: request %s met a defect of the server\n%s"
 
 log = logging.getLogger("teletape")
@@ -70,6 +66,7 @@ class WorkerHost:
         self._is_shared = is_shared
         self._broken = ""  # why the process is about to end
         self.channel = Channel(sockets.requests, idle_memory)
+        self._outbox = Outbox(self.channel)
         self._control = Control(sockets.control)
         self._loop = asyncio.get_running_loop()
         self.idle_since = self._loop.time()
@@ -78,8 +75,7 @@ class WorkerHost:
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._requests: dict[int, Running] = {}
         self._defects: dict[int, str] = {}  # of requests that the process has read itself, until their replies
-        self._unsent: deque[tuple[bytes, list[int]]] = deque()
-        self._last_number, self._closing = 0, False
+        self._last_number = 0
         self._sent_at = 0.0  # when the last unanswered request was sent, on the monotonic clock
         self._loans: Loans | None = None  # from `open` on
         self._facts = HostFacts()
@@ -101,7 +97,7 @@ class WorkerHost:
             OSError: There are too many open files, or the session's files could not be written.
         """
         page, file = Page.new()
-        self._loans = Loans(page, self._send_files, self._begin_lent, lambda: self._watchdog.began)
+        self._loans = Loans(page, self._outbox.send_files, self._begin_lent, lambda: self._watchdog.began)
         self._watchdog.time_limit, self._watchdog.needs_cpu = start.time_limit, start.device == "cpu"
         self._log = start.log
         try:
@@ -109,12 +105,12 @@ class WorkerHost:
         except OSError:
             os.close(file)
             raise
-        self._send_files(("open", start.facts()), [file, *files])
+        self._outbox.send_files(("open", start.facts()), [file, *files])
         await self._opened
 
     def body_buffer(self, length: int) -> MessageBody:
         """Returns shared memory for a body; see `Host`."""
-        if self._closing:
+        if self._outbox.is_closed:
             raise HostGone("the session is ending")
         return self.channel.body(length)
 
@@ -122,7 +118,7 @@ class WorkerHost:
         self, method: str, params: Mapping[str, Any], *, content_type: str = "", body: BodyBuffer | None = None
     ) -> Running:
         """Sends the request to the process, which runs one at a time, in order; see `Host`."""
-        if self._closing:
+        if self._outbox.is_closed:
             raise HostGone("the session is ending")
         assert body is None or isinstance(body, MessageBody), "the buffer belongs to another kind of host"
         self._last_number += 1
@@ -131,7 +127,7 @@ class WorkerHost:
         # For the process, which cannot see how long a message waits for it.
         after = now - self._sent_at if self._requests else None
         self._sent_at = now
-        self._send(("do", self._last_number, method, params, content_type, body is not None, after), body)
+        self._outbox.send(("do", self._last_number, method, params, content_type, body is not None, after), body)
         if not self._requests and not self._is_shared:
             self._watchdog.begin(self._loop.time())
         self._requests[self._last_number] = running
@@ -140,7 +136,7 @@ class WorkerHost:
 
     def map(self, name: str, file: int) -> None:
         """Sends the file to the process; see `Host`."""
-        self._send_files(("map", name), [file])
+        self._outbox.send_files(("map", name), [file])
 
     def _begin_lent(self, number: int, seconds: float) -> Running:
         """Notes a request that the process has read itself, and that has run for some seconds; nothing else runs."""
@@ -182,7 +178,7 @@ class WorkerHost:
     ) -> Loan | None:
         """Lends a connection; see `Host`. In a shared process its requests would have to wait for their turn."""
         has_tls = transport.get_extra_info("ssl_object") is not None
-        if self._loans is None or self._is_shared or self._closing or has_tls:
+        if self._loans is None or self._is_shared or self._outbox.is_closed or has_tls:
             return None
         return self._loans.lend(lender, transport.get_extra_info("socket").fileno(), approval, session)
 
@@ -200,8 +196,8 @@ class WorkerHost:
         """Lets the process write down what the session has, and ends it; see `Host`."""
         if self._log is None:
             return False
-        if not self._closing:
-            self._send(("suspend",))
+        if not self._outbox.is_closed:
+            self._outbox.send(("suspend",))
             waited: list[asyncio.Future[Any]] = [self._suspended, self.ended]
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         await self.end(Ending(Reason.SHUTDOWN, "its session was set aside"))
@@ -209,7 +205,7 @@ class WorkerHost:
 
     def cancel(self, *, is_stopping: bool = False) -> None:
         """Cancels every unanswered request, with one message: the process must not see only the first; see `Host`."""
-        if self._closing:
+        if self._outbox.is_closed:
             return
         if is_stopping:
             self._control.stopping()
@@ -220,7 +216,7 @@ class WorkerHost:
 
     def _cancel_one(self, number: int) -> None:
         """Cancels a request if it is not answered yet."""
-        if number in self._requests and not self._closing:
+        if number in self._requests and not self._outbox.is_closed:
             self._control.cancel_one(number)
 
     async def end(self, ending: Ending) -> None:
@@ -232,7 +228,7 @@ class WorkerHost:
 
     def watch(self, seconds: float) -> None:
         """Ends the process if it computes too long or is stuck; called at regular times, `seconds` after each other."""
-        if self._closing:
+        if self._outbox.is_closed:
             return
         self._control.send_again()
         ending = self._watchdog.tick(self._loop.time(), seconds)
@@ -253,13 +249,13 @@ class WorkerHost:
 
     def trim(self, seconds: float) -> None:
         """Frees unused shared memory on both sides if no request came for `seconds`."""
-        if self._closing:
+        if self._outbox.is_closed:
             return
         idle = not self._requests and not self._loans and self._loop.time() - self.idle_since >= seconds
         if idle:
             self.channel.trim()
         if self.channel.pool.unannounced or (idle and self.channel.maps):
-            self._send(("trim",))
+            self._outbox.send(("trim",))
 
     def _refuse_running(self, ending: Ending) -> None:
         """Answers the request that runs, the oldest one, with deadline_exceeded."""
@@ -270,47 +266,6 @@ class WorkerHost:
         facts = {"message": message, "details": {"limit": self._watchdog.time_limit, "reason": ending.reason.value}}
         if not running.reply.done():
             running.reply.set_result(Reply("deadline_exceeded", "", memoryview(b""), facts))
-
-    # -------------------------------------------------------------------------------------------------------- sending
-    def _send(self, head: Any, body: MessageBody | None = None) -> None:
-        self._send_encoded(self.channel.encode(head, body))
-
-    def _send_files(self, head: Any, files: list[int]) -> None:
-        """Sends a message with file descriptors, and closes them here."""
-        if self._closing:
-            close_files(files)
-            return
-        data, _ = self.channel.encode(head)
-        self._send_encoded((data, files))
-
-    def _send_encoded(self, message: tuple[bytes, list[int]]) -> None:
-        self._unsent.append(message)
-        if len(self._unsent) == 1:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Sends what waits, as far as possible now, and arranges for the rest."""
-        try:
-            while self._unsent:
-                self.channel.transmit(*self._unsent[0])
-                self._unsent.popleft()
-        except BlockingIOError:
-            self._loop.add_writer(self.channel.sock, self._on_writable)
-        except OSError as error:
-            if is_full(error):  # bodies on their way to all processes: these take them one by one
-                self._loop.call_later(_PAUSE, self._flush)
-            else:  # the process has ended; `_on_readable` learns of it and fails what waits
-                self._unsent.popleft()
-                self._drop_unsent()
-
-    def _drop_unsent(self) -> None:
-        """Drops what has not been sent, since the process has ended or is about to."""
-        while self._unsent:
-            close_files(self._unsent.popleft()[1])
-
-    def _on_writable(self) -> None:
-        self._loop.remove_writer(self.channel.sock)
-        self._flush()
 
     # ------------------------------------------------------------------------------------------------------ receiving
     def _on_readable(self) -> None:
@@ -370,7 +325,7 @@ class WorkerHost:
                 self._loans.on_dropped(id)
             case ("checkpointed", number) if self._log is not None:
                 try:
-                    self._send_files(("files", number + 1), self._log.advance(number))
+                    self._outbox.send_files(("files", number + 1), self._log.advance(number))
                 except OSError as error:
                     log.warning("%s: the files of its next log could not be opened: %s", self.name, error)
             case ("suspended", is_base):
@@ -389,13 +344,11 @@ class WorkerHost:
         log.error(_DEFECT, self.name, facts["request_id"], text.rstrip(), extra=facts)
 
     def _close(self) -> None:
-        if self._closing:
+        if self._outbox.is_closed:
             return
-        self._closing = True
         self._loop.remove_reader(self.channel.sock)
-        self._loop.remove_writer(self.channel.sock)
         self._loop.remove_reader(self._control.sock)
-        self._drop_unsent()
+        self._outbox.close()
         self.channel.close()
         self._control.sock.close()
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from multiprocessing.process import BaseProcess
 from typing import Final
 
-from teletape_server.hosts.gpu_seats import GpuProcess, Seat
+from teletape_server.hosts.processes.gpu_seats import GpuProcess, Seat
 from teletape_server.ipc.control import Sockets
 
 _IDLE_SECONDS: Final = 60.0  #: A process without sessions has a GPU's memory for this long: to start one takes seconds.

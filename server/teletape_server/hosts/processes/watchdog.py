@@ -7,25 +7,14 @@ no process late when it goes on.
 from __future__ import annotations
 
 import signal
-from typing import Final, NamedTuple
+from typing import Final
 
+from teletape_server.hosts.protocols import Ending
 from teletape_server.ipc.leases import Reason
 
 _PINGS: Final = 4  # in the time after which a process counts as stuck
 _STILL_SECONDS: Final = 30.0  # that a request may wait for another process at least: the layout of a graph does
 _COMPUTES: Final = 1e-4  # seconds of CPU time between two signs of life that a thread needs that computes
-
-
-class Ending(NamedTuple):
-    """Why a session's process ended.
-
-    Attributes:
-        reason: For programs.
-        text: For people.
-    """
-
-    reason: Reason
-    text: str
 
 
 def died(status: int | None) -> Ending:

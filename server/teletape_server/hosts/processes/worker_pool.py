@@ -16,11 +16,17 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 from teletape_engine.arrays.cpu import DeviceFacts
-from teletape_server.hosts.forkserver import end_stopped, end_stuck_start, is_stopped, present_devices, start_process
-from teletape_server.hosts.gpu_processes import GpuProcesses
-from teletape_server.hosts.protocols import Host, HostGone, Start
-from teletape_server.hosts.watchdog import Ending, Watchdog
-from teletape_server.hosts.worker_host import WorkerHost
+from teletape_server.hosts.processes.forkserver import (
+    end_stopped,
+    end_stuck_start,
+    is_stopped,
+    present_devices,
+    start_process,
+)
+from teletape_server.hosts.processes.gpu_processes import GpuProcesses
+from teletape_server.hosts.processes.watchdog import Watchdog
+from teletape_server.hosts.processes.worker_host import WorkerHost
+from teletape_server.hosts.protocols import Ending, Host, HostGone, Start
 from teletape_server.ipc.confinement import User
 from teletape_server.ipc.control import Sockets
 from teletape_server.ipc.leases import Reason
