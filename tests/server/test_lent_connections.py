@@ -676,13 +676,13 @@ def test_a_frame_that_runs_is_answered_when_the_server_stops() -> None:
 def test_a_process_without_free_descriptors_returns_the_connection() -> None:
     returned: list[tuple[int, bytes]] = []
 
-    class Runner:
+    class Answers:
         def return_loan(self, id: int, unsent: bytes) -> None:
             returned.append((id, unsent))
 
     requests, file = socket.socketpair()
     with requests, file:
-        connections = DirectConnections(requests, Runner())  # type: ignore[arg-type]  # it needs nothing else
+        connections = DirectConnections(requests, None, Answers())  # type: ignore[arg-type]  # it needs nothing else
         received = os.dup(file.fileno())
         approval = Approval(b"", b"", "batch", wire.FRAME_TYPE, {}, b"", None, 0, 0, 0, FRAME)
         connections.add(5, 0, approval, Times(0.0, 0.0, 0.0, 0.0), [received])

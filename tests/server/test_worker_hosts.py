@@ -471,7 +471,7 @@ def test_a_process_whose_server_is_gone_ends_when_it_sends(monkeypatch: pytest.M
     server.close()
     with contextlib.closing(process):
         with pytest.raises(Ended, match="0"):
-            worker._send(("ready", None, 0))
+            worker.answers.send(("ready", None, 0))
         with pytest.raises(Ended, match="0"):
             worker._next_message()
 

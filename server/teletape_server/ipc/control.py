@@ -157,6 +157,12 @@ class Watcher:
         """Cancels what runs and waits, and everything after it."""
         self.has_cancelled, self.cancelled_up_to, self.cancelled_lent_up_to = True, math.inf, math.inf
 
+    def is_cancelled(self, number: int) -> bool:
+        """Returns whether a request is cancelled; the number of one that the process has read itself is negative."""
+        if number in self.cancelled:
+            return True
+        return -number <= self.cancelled_lent_up_to if number < 0 else number <= self.cancelled_up_to
+
     def _watch(self) -> None:
         while True:
             try:

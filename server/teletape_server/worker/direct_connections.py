@@ -15,62 +15,22 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import teletape_wire as wire
+from teletape_server.handlers.methods import Result
 from teletape_server.ipc.heads import FRAME, MOST, AnswerHeads, Approval, HeadBytes
 from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page, Slot
 from teletape_server.ipc.token import Token
-from teletape_wire.tensors import Buffer
+from teletape_server.worker.answers import Answers
 
 _PEEKED: Final = MOST + (16 << 10)  # bytes that are looked at: a head and a body
 _AGAIN: Final = 0.001  # seconds until the rest of a request is looked for
 _INCOMPLETE: Final = 0.02  # seconds that the rest of a request may take
 _FEW: Final = 64  # parts of an answer, more of which are joined before they are sent
 _NOW: Final = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
-
-
-class RequestResult(Protocol):
-    """What the methods of a session's process return."""
-
-    @property
-    def content_type(self) -> str:
-        """Of the body."""
-
-    @property
-    def buffers(self) -> Sequence[Buffer]:
-        """The body, in parts."""
-
-    @property
-    def length(self) -> int:
-        """Bytes in all."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """For the server."""
-
-
-class Runner(Protocol):
-    """What this module needs of the process."""
-
-    def run_lent(
-        self, number: int, method: str, params: dict[str, Any], content_type: str, body: memoryview, received: float
-    ) -> Any:
-        """Runs a request, and returns its result; returns None if it is refused, and the server answers."""
-
-    def may_answer(self) -> bool:
-        """Returns whether the answer to what has run may leave now."""
-
-    def answer_later(self, send: Callable[[], None]) -> None:
-        """Calls a function as soon as that is so; in another thread."""
-
-    def pass_on(self, number: int, result: Any) -> None:
-        """Gives the result of a request to the server, which answers; a small one in any thread."""
-
-    def return_loan(self, id: int, unsent: bytes) -> None:
-        """Returns a connection to the server, with what the caller has not taken yet of an answer; in any thread."""
 
 
 class _Connection:
@@ -109,15 +69,16 @@ class DirectConnections:
 
     Args:
         requests: The socket of the server's messages.
-        runner: Runs the requests.
+        run: Runs a request; see `Worker.run_lent`.
+        answers: Sends messages to the server.
 
     Attributes:
         page: What it shows the server; set before the first connection comes.
     """
 
-    def __init__(self, requests: socket.socket, runner: Runner) -> None:
+    def __init__(self, requests: socket.socket, run: Callable[..., Result | None], answers: Answers) -> None:
         self.page: Page
-        self._runner = runner
+        self._run_request, self._answers = run, answers
         self._requests = requests.fileno()
         self._poll = select.epoll()  # another thread may add to it
         self._poll.register(self._requests, select.EPOLLIN)
@@ -143,7 +104,7 @@ class DirectConnections:
         if len(files) < 2:  # this process has no more free descriptors, and the system has closed the others
             for file in files:
                 os.close(file)
-            self._runner.return_loan(id, b"")
+            self._answers.return_loan(id, b"")
             return
         connection, token = files
         sock = socket.socket(fileno=connection)
@@ -252,21 +213,21 @@ class DirectConnections:
         connection.token.put()
         now, *terms = connection.times
         params = {**approval.params, "now": now + received - connection.lent, "terms": terms}
-        result = self._runner.run_lent(number, approval.method, params, approval.content_type, body, received)
+        result = self._run_request(number, approval.method, params, approval.content_type, body, received)
         connection.slot.note_work(time.monotonic() - connection.lent)
         if result is None:
             self._drop(connection)
         elif not _is_small(result, approval):
-            self._runner.pass_on(number, result)
+            self._answers.pass_on(-number, result)
             self._drop(connection)
-        elif self._runner.may_answer():
+        elif self._answers.may_leave():
             self._finish(connection, number, received, result)
         else:
             self._stop_polling(connection)  # one request at a time
             connection.is_withheld = True
-            self._runner.answer_later(functools.partial(self._release, connection, number, received, result))
+            self._answers.leave_later(functools.partial(self._release, connection, number, received, result))
 
-    def _release(self, connection: _Connection, number: int, received: float, result: RequestResult) -> None:
+    def _release(self, connection: _Connection, number: int, received: float, result: Result) -> None:
         """Answers a request whose answer had to wait, in the thread that knows that it may leave."""
         with self._withheld:
             connection.is_withheld = False
@@ -274,15 +235,15 @@ class DirectConnections:
             if connection.sock.fileno() >= 0:
                 self._go_on_polling(connection)
 
-    def _finish(self, connection: _Connection, number: int, received: float, result: RequestResult) -> None:
+    def _finish(self, connection: _Connection, number: int, received: float, result: Result) -> None:
         if connection.is_gone or not connection.token.take():
-            self._runner.pass_on(number, result)
+            self._answers.pass_on(-number, result)
             self._drop(connection)
         else:
             connection.slot.note_lent(time.monotonic() - received)
             self._answer(connection, result)
 
-    def _answer(self, connection: _Connection, result: RequestResult) -> None:
+    def _answer(self, connection: _Connection, result: Result) -> None:
         parts = [connection.answers.head(result.length), *result.buffers]
         length = len(parts[0]) + result.length
         if len(parts) > _FEW:
@@ -302,7 +263,7 @@ class DirectConnections:
 
     def _return(self, connection: _Connection, unsent: bytes = b"") -> None:
         """Returns a connection to the server, with its token taken, so that it is the server's."""
-        self._runner.return_loan(connection.id, unsent)
+        self._answers.return_loan(connection.id, unsent)
         self._drop(connection)
 
     def _drop(self, connection: _Connection) -> None:
@@ -326,7 +287,7 @@ def _is_plain(body: memoryview, approval: Approval) -> bool:
     return bool(prefix.client) and prefix.total_length == len(body)
 
 
-def _is_small(result: RequestResult, approval: Approval) -> bool:
+def _is_small(result: Result, approval: Approval) -> bool:
     """Returns whether an answer is sent from here: of the request's type, and with the approved head."""
     facts = result.facts
     has_own_head = result.content_type != approval.content_type or facts.get("headers") or facts.get("status")

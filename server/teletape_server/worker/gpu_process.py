@@ -90,5 +90,5 @@ class SharedProcess(Process):
     def break_down(self, why: str) -> NoReturn:
         """As `Process.break_down`: all sessions end."""
         for worker in [*self._workers]:
-            worker.say_broken(why)
+            worker.answers.say_broken(why)
         os._exit(BROKEN_STATUS)

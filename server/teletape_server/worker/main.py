@@ -1,14 +1,11 @@
 """The worker process: runs one session's requests one after the other, and ends with the server.
 
-Long because the loop over messages, and all that surrounds a request while it runs, belong together.
-
 One thread reads requests and computes; another one waits for cancels, pings and the server's end (`control`). The
 process starts from a forkserver that has loaded this module.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import gc
@@ -18,7 +15,6 @@ import socket
 import struct
 import sys
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Final, NoReturn
@@ -26,7 +22,6 @@ from typing import Any, ClassVar, Final, NoReturn
 import teletape_wire as wire
 from teletape_engine import arrays
 from teletape_engine.errors import (
-    CancelledError,
     InternalError,
     ResourceExhaustedError,
     TeletapeError,
@@ -36,7 +31,7 @@ from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.handlers.idempotency import REPLAYED, STORED, Once, Refusal
-from teletape_server.handlers.methods import METHODS, Reporter, Request, Result
+from teletape_server.handlers.methods import METHODS, Request, Result
 from teletape_server.handlers.published.versions import keep_file
 from teletape_server.handlers.session.preconditions import name_session
 from teletape_server.ipc.channel import INLINE, LOG_FILES, Channel, close_files
@@ -45,7 +40,7 @@ from teletape_server.ipc.control import Sockets, Watcher
 from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page
-from teletape_server.ipc.shared_memory import MessageBody
+from teletape_server.worker.answers import Answers
 from teletape_server.worker.direct_connections import DirectConnections
 from teletape_server.worker.durability import Durability
 from teletape_server.worker.recorded_session import RecordedSession
@@ -53,10 +48,7 @@ from teletape_server.worker.time_limits import TimeLimits
 from teletape_wire import Structures
 
 BROKEN_STATUS: Final = 70  #: Of a process that ends because its device can no longer be used.
-_PROGRESS_SECONDS: Final = 0.1
 _VIEW_FROM: Final = 64 << 10  # bytes from which a tensor may stay in the body's memory
-_MESSAGE_LENGTH: Final = 4000  # characters of an error's message that are sent
-_TRACEBACK_LENGTH: Final = 16_000  # characters of a defect's traceback that are sent, its end
 _ANSWERS_SECONDS: Final = 600.0  # clients' answers are kept at least this long, and about twice as long at most
 _LOOKS: Final = 10  # in that time at an idle session
 _NO_TURN: Final[AbstractContextManager[None]] = nullcontext()
@@ -117,12 +109,22 @@ class Process:
 
 
 class Worker:
-    """The loop over requests, and the state between them."""
+    """The loop over requests, and the state between them.
+
+    Args:
+        channel: The connection to the server.
+        watcher: Knows what the server has cancelled.
+        process: The process; None: one of its own.
+
+    Attributes:
+        answers: Sends messages to the server.
+    """
 
     def __init__(self, channel: Channel, watcher: Watcher, process: Process | None = None) -> None:
         self._channel = channel
         self._watcher = watcher
         self._process = process or Process()
+        self.answers = Answers(channel, self._process.leave)
         self._session: Session | None = None
         self._renews = False  # whether each request has a session that has nothing
         self._time_limit = float("inf")
@@ -134,7 +136,7 @@ class Worker:
         self._wait = _ANSWERS_SECONDS / _LOOKS
         wait = divmod(int(self._wait * 1e6), 1_000_000)
         channel.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *wait))
-        self._direct = DirectConnections(channel.sock, self)
+        self._direct = DirectConnections(channel.sock, self.run_lent, self.answers)
         self._page: Page  # from `_open` on
         self._durability: Durability | None = None  # None: nothing of the session outlives this process
         self._opening = 0.0  # seconds of CPU time, which are not the requests'
@@ -148,19 +150,19 @@ class Worker:
                 self._open(head[1], self._channel.files)
             elif head[0] == "trim":
                 self._channel.trim()
-                self._send(("trimmed",))
+                self.answers.send(("trimmed",))
             elif head[0] == "map":
                 keep_file(head[1], self._channel.files)
             elif head[0] == "files":
                 self._take_log(head[1], self._channel.files)
             elif head[0] == "suspend":
                 is_base = self._durability is not None and self._durability.checkpoint()
-                self._send(("suspended", is_base))
+                self.answers.send(("suspended", is_base))
             elif head[0] == "lend":
                 self._direct.add(head[1], head[2], Approval(*head[3]), Times(*head[4]), self._channel.files)
             elif head[0] == "reclaimed":
                 self._direct.drop(head[1])
-                self._send(head)
+                self.answers.send(head)
             else:
                 self._handle(head, body)
                 if self._renews and self._session is not None:
@@ -218,21 +220,21 @@ class Worker:
             self._once = Once(start["idempotency_window"])
             if durable is not None:
                 assert isinstance(self._session, RecordedSession)
-                self._durability = Durability(
-                    self._session, self._once, durable, files, self._page, self._send, self._lose_disk
+                self._durability = self.answers.durability = Durability(
+                    self._session, self._once, durable, files, self._page, self.answers.send, self._lose_disk
                 )
                 self._page.bytes_in_use = self._session.bytes_in_use()
                 name_session(self._session, durable["uid"])
             self._opening = time.thread_time()
             recovered = None if self._durability is None else self._durability.recovered
-            self._send(("ready", recovered, self._session.last_client))
+            self.answers.send(("ready", recovered, self._session.last_client))
         except TeletapeError as error:
-            self._send(("failed", error.code, error.message, error.details))
+            self.answers.send(("failed", error.code, error.message, error.details))
         except OSError as error:  # a full disk, too little memory: it may succeed later
-            self._send(("failed", "", str(error), {}))
+            self.answers.send(("failed", "", str(error), {}))
         except Exception as error:
-            self._say_defect(0)
-            self._send(("failed", "internal", f"device {start['device']}: {type(error).__name__}: {error}", {}))
+            self.answers.say_defect(0)
+            self.answers.send(("failed", "internal", f"device {start['device']}: {type(error).__name__}: {error}", {}))
 
     def _take_log(self, number: int, files: Sequence[int]) -> None:
         if self._durability is not None and len(files) == LOG_FILES:
@@ -253,7 +255,7 @@ class Worker:
             limits = TimeLimits(self._time_limit, params, received)
             with self._process.turn(lambda: self._waits_no_longer(number) or limits.caller_waits_no_longer):
                 if self._process.is_shared:
-                    self._send(("began", number))
+                    self.answers.send(("began", number))
                 request = self._request(number, params, content_type, content, received, limits)
                 self._begin(method, request)
                 try:
@@ -264,13 +266,13 @@ class Worker:
                     self._note_end(request, request.started)
             if isinstance(reply, Refusal):
                 headers = None if STORED in params else REPLAYED
-                self._refuse(number, reply.cls(reply.message, **reply.details), headers=headers)
+                self.answers.refuse(number, reply.cls(reply.message, **reply.details), headers=headers)
             else:
                 self._note_bytes(reply)
-                self._reply(number, reply)
+                self.answers.reply(number, reply)
         # The error stays inside its clause: a variable that outlived it would keep this frame, and with it the body.
         except TeletapeError as error:
-            self._refuse(number, error)
+            self.answers.refuse(number, error)
 
     def _request(
         self,
@@ -288,8 +290,8 @@ class Worker:
             content,
             # A small tensor must not keep a large body alive.
             sys.maxsize if len(content) <= INLINE else max(_VIEW_FROM, len(content) // 8),
-            self._canceller(number, limits, end),
-            self._reporter(number),
+            limits.canceller(self._watcher, number, end),
+            self.answers.reporter(number),
             received,
             None if self._budgets is None else self._budgets(limit, end),
             structures=self._structures,
@@ -298,7 +300,7 @@ class Worker:
     def run_lent(
         self, number: int, method: str, params: dict[str, Any], content_type: str, body: memoryview, received: float
     ) -> Result | None:
-        """Runs a request that was read here; if it is refused, the server answers. See `Runner`."""
+        """Runs a request that was read here, and returns its result; returns None if the server answers: a refusal."""
         self._sent = received
         try:
             limits = TimeLimits(self._time_limit, params, received)
@@ -310,11 +312,11 @@ class Worker:
                 finally:
                     self._note_end(request, received)
         except TeletapeError as error:
-            self._refuse(-number, error)
+            self.answers.refuse(-number, error)
             return None
         self._note_bytes(result)
         if (
-            result.length <= INLINE and not self.may_answer()
+            result.length <= INLINE and not self.answers.may_leave()
         ):  # its parts are views of arrays, which the next one changes
             result = dataclasses.replace(result, buffers=[b"".join(result.buffers)])
         return result
@@ -343,33 +345,8 @@ class Worker:
 
     def _lose_disk(self, why: str) -> None:
         """Ends the connection to the server, and with it soon the session here; in any thread."""
-        self.say_broken(why)
+        self.answers.say_broken(why)
         self._channel.sock.shutdown(socket.SHUT_RDWR)
-
-    def may_answer(self) -> bool:
-        """Returns whether the answer to what has run may leave now; see `Runner`."""
-        return self._durability is None or self._durability.may_answer()
-
-    def answer_later(self, send: Callable[[], None]) -> None:
-        """Calls a function as soon as that is so; see `Runner`."""
-        assert self._durability is not None
-        self._durability.answer(send)
-
-    def pass_on(self, number: int, result: Result) -> None:
-        """Gives a request's result to the server; see `Runner`."""
-        if result.length <= INLINE:
-            body = b"".join(result.buffers)
-            message = ("reply", -number, None, result.content_type, result.facts)
-            self._send_encoded(self._channel.encode_small(message, body))
-            return
-        try:
-            self._reply(-number, result)
-        except TeletapeError as error:
-            self._refuse(-number, error)
-
-    def return_loan(self, id: int, unsent: bytes) -> None:
-        """Returns a connection to the server; see `Runner`."""
-        self._send_encoded(self._channel.encode_small(("returned", id, unsent)))
 
     def _note_bytes(self, result: Result) -> None:
         bytes_in_use = result.facts.get("bytes_in_use")
@@ -391,20 +368,16 @@ class Worker:
         except MemoryError:
             raise ResourceExhaustedError("the session's process has reached its memory limit") from None
         except Exception as error:
-            self._say_defect(number)
+            self.answers.say_defect(number)
             self._check_device()
             raise InternalError(f"{method}: {type(error).__name__}: {error}") from None
-
-    def _say_defect(self, number: int) -> None:
-        """Sends the traceback of the exception that is handled: the server logs it with the session and the request."""
-        self._send(("defect", number, traceback.format_exc()[-_TRACEBACK_LENGTH:]))
 
     def _check_device(self) -> None:
         """Ends the process if an error of its device lasts."""
         assert self._session is not None
         why = self._session.broken_device()
         if why:
-            self.say_broken(why)
+            self.answers.say_broken(why)
             self._process.break_down(why)
 
     def close(self) -> None:
@@ -412,82 +385,8 @@ class Worker:
         if self._durability is not None:
             self._durability.close()
 
-    def say_broken(self, why: str) -> None:
-        """Says to the server why the process is about to end."""
-        with contextlib.suppress(OSError):
-            self._channel.transmit(*self._channel.encode(("broken", why)))
-
-    def _reply(self, number: int, result: Result) -> None:
-        try:
-            body = self._channel.written(result.buffers)
-        except OSError:
-            raise ResourceExhaustedError(f"too little memory for an answer of {result.length} bytes") from None
-        self._send(("reply", number, None, result.content_type, result.facts), body)
-
-    def _refuse(self, number: int, error: TeletapeError, *, headers: Mapping[str, str] | None = None) -> None:
-        facts = {"message": error.message[:_MESSAGE_LENGTH], "details": error.details, "headers": headers}
-        if len(repr(error.details)) > _MESSAGE_LENGTH:
-            facts["details"] = {}
-        self._send(("reply", number, error.code, "", facts))
-
-    def _canceller(self, number: int, limits: TimeLimits, end: float) -> Callable[[], bool]:
-        watcher = self._watcher
-
-        def cancelled() -> bool:
-            if time.monotonic() > end:
-                limits.check()
-            is_cancelled = watcher.has_cancelled and self._is_cancelled(number)
-            if is_cancelled and watcher.is_stopping:
-                raise CancelledError(
-                    "the batch was cancelled, since the server is stopping: its sessions end. Send it again when a "
-                    "server answers",
-                    reason="server_shutdown",
-                )
-            return is_cancelled
-
-        return cancelled
-
-    def _is_cancelled(self, number: int) -> bool:
-        if number in self._watcher.cancelled:
-            return True
-        if number < 0:
-            return -number <= self._watcher.cancelled_lent_up_to
-        return number <= self._watcher.cancelled_up_to
-
     def _waits_no_longer(self, number: int) -> bool:
         """Returns whether a request that waits for its turn is cancelled; after the session's end it must not run."""
         if self._watcher.has_ended:
             self._process.leave()
-        return self._is_cancelled(number)
-
-    def _reporter(self, number: int) -> Reporter:
-        last = time.monotonic()
-
-        def report(
-            done: int, total: int, iteration: int = 0, iterations: int = 0, *, loss: float | None = None
-        ) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last >= _PROGRESS_SECONDS:
-                last = now
-                self._send(("progress", number, done, total, iteration, iterations, loss))
-
-        return report
-
-    def _send(self, head: Any, body: MessageBody | None = None) -> None:
-        self._send_encoded(self._channel.encode(head, body))
-
-    def _send_encoded(self, message: tuple[bytes, list[int]]) -> None:
-        """Sends a message, once all that it may tell of is as safe as the session's level says; in any thread."""
-        if self._durability is None or self._durability.gate is None:
-            try:
-                self._channel.transmit(*message)
-            except (BrokenPipeError, ConnectionResetError):
-                self._process.leave()
-        else:
-            self._durability.answer(functools.partial(self._transmit, *message))
-
-    def _transmit(self, data: bytes, files: list[int]) -> None:
-        """Sends a message in any thread; that the server has gone is seen by the one that reads."""
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self._channel.transmit(data, files)
+        return self._watcher.is_cancelled(number)

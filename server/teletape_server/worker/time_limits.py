@@ -1,4 +1,4 @@
-"""How long one request may take: as long as the server computes for a request, and no longer than its caller says.
+"""When a request must stop: the server has computed for long enough, its caller's time is over, or it is cancelled.
 
 The caller's time counts from the request's arrival, so that a wait for others is in it; the server's from its turn.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from teletape_engine.errors import DeadlineExceededError
+from teletape_engine.errors import CancelledError, DeadlineExceededError
 from teletape_server.handlers.methods import TIME_LIMIT
+from teletape_server.ipc.control import Watcher
 
 
 class TimeLimits:
@@ -62,3 +63,29 @@ class TimeLimits:
                 "smaller requests",
                 limit=self._servers,
             )
+
+    def canceller(self, watcher: Watcher, number: int, end: float) -> Callable[[], bool]:
+        """Returns what a request calls between its steps: it returns whether the request is cancelled.
+
+        It raises DeadlineExceededError if its time is over, and CancelledError if it is cancelled since the server
+        stops.
+
+        Args:
+            watcher: Knows what the server has cancelled.
+            number: The request's; see `Watcher.is_cancelled`.
+            end: When its time is over; see `begin`.
+        """
+
+        def cancelled() -> bool:
+            if time.monotonic() > end:
+                self.check()
+            is_cancelled = watcher.has_cancelled and watcher.is_cancelled(number)
+            if is_cancelled and watcher.is_stopping:
+                raise CancelledError(
+                    "the batch was cancelled, since the server is stopping: its sessions end. Send it again when a "
+                    "server answers",
+                    reason="server_shutdown",
+                )
+            return is_cancelled
+
+        return cancelled
