@@ -138,10 +138,10 @@ kernels: $(INSTALLED) ## compile the kernels of plans on a GPU, and compare name
 	$(PIP) --no-deps --upgrade --target .venv/kernels cupy-cuda13x nvidia-cuda-nvrtc cuda-pathfinder
 	LD_LIBRARY_PATH=.venv/kernels/nvidia/cu13/lib PYTHONPATH=.venv/kernels $(MODULE) pytest -m cupy --require=cupy $(ARGS)
 
-adapters: $(INSTALLED) ## install PyTorch, JAX and PyTensor (gigabytes), and run the tests of the adapters to other libraries
-	$(PIP) --upgrade --target .venv/adapters torch jax pytensor
-	PYTHONPATH=.venv/adapters $(BIN)/python -c 'import torch, jax, pytensor'
-	PYTHONPATH=.venv/adapters $(MODULE) pytest tests/sdk/adapters $(ARGS)
+adapters: $(INSTALLED) ## install PyTorch, JAX and PyMC (gigabytes), and run the tests of the adapters to other libraries, and of theirs to this
+	$(PIP) --upgrade --target .venv/adapters torch jax pymc tesseract-torch
+	PYTHONPATH=.venv/adapters $(BIN)/python -c 'import torch, jax, pymc, tesseract_torch'
+	PYTHONPATH=.venv/adapters $(MODULE) pytest tests/sdk/adapters tests/server/test_tesseract.py $(ARGS)
 
 gpu: $(INSTALLED) ## on a machine with a GPU: the tests that need one, then benchmarks; JSON, and the dated part of docs/gpu.md
 	PYTHONPATH=benchmarks$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -P -m gpu $(ARGS)

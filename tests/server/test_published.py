@@ -141,6 +141,7 @@ def test_inputs_take_their_declared_dtypes_and_may_be_in_order(http: httpx.Clien
     }
     ok(http.put(f"/v1/published/{name}", json=body))
     names = [item["name"] for item in http.get(f"/v1/published/{name}").json()["version"]["inputs"]]
+    assert names == ["i", "scale", "table"]  # as declared, and not as the text names them
     values = {"i": [3, 0], "scale": 2, "table": [1, 2, 3, 4]}
     for inputs in (values, [values[item] for item in names]):
         answer = ok(http.post(f"/v1/published/{name}/value_and_gradient", json={"inputs": inputs})).json()

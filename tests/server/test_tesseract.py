@@ -234,3 +234,29 @@ def test_a_map_of_jax_is_one_call(server: Server) -> None:
         url = server.url.replace("://", f"://any:{KEYS['ann']}@") + "/tesseract/wing"
         assert run_client(ONE_REQUEST, url).splitlines() == ["[6. 6.]"]
         assert server.app.state.pool.counts["wing"].calls == {"call": 1}
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # PyTorch's own
+def test_pytorch_differentiates_it(server: Server) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed (make adapters)")
+    tesseracts = pytest.importorskip("tesseract_torch", reason="tesseract-torch is not installed (make adapters)")
+    core = pytest.importorskip("tesseract_core", reason="tesseract-core is not installed (make adapters)")
+    doubles = {name: {**declared, "dtype": "float64"} for name, declared in FUNCTION["inputs"].items()}
+    with server.client("ann") as ann:
+        ok(
+            ann.put(
+                "/v1/published/wing",
+                json={"function": {"text": "product = x * y; total = sum(x * x * y)"}, "inputs": doubles},
+            )
+        )
+    wing = core.Tesseract.from_url(server.url.replace("://", f"://any:{KEYS['ann']}@") + "/tesseract/wing")
+    x, y = (torch.tensor(array, dtype=torch.float64, requires_grad=True) for array in (X, Y))
+
+    def answer(x: Any, y: Any) -> Any:
+        return tuple(tesseracts.apply_tesseract(wing, {"x": x, "y": y}).values())
+
+    product, total = answer(x, y)
+    (product.sum() + total).backward()
+    np.testing.assert_allclose(x.grad, Y + 2 * X * Y, rtol=1e-6)
+    np.testing.assert_allclose(y.grad, (X + X * X).sum(0), rtol=1e-6)
+    assert torch.autograd.gradcheck(answer, (x, y), check_forward_ad=True)

@@ -133,6 +133,14 @@ class _Question(Op):
             return [disconnected_type() for _ in outputs]
         return list(self._rules().tangents(query, outputs, lists))
 
+    if not hasattr(Op, "pullback"):  # PyTensor 2, which PyMC 5 needs, has other names for the same two rules
+        L_op = pullback
+
+        def R_op(self, inputs: Sequence[Any], eval_points: Sequence[Any]) -> list[Any]:
+            tangents = [disconnected_type() if tangent is None else tangent for tangent in eval_points]
+            moved = self.pushforward(inputs, self.make_node(*inputs).outputs, tangents)
+            return [None if isinstance(tangent.type, DisconnectedType) else tangent for tangent in moved]
+
     def connection_pattern(self, node: Any) -> list[list[bool]]:
         return [[_is_source(variable)] * len(node.outputs) for variable in node.inputs]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from ways import NUMBER, VECTOR, Counted, Way
@@ -12,11 +14,15 @@ pytensor = pytest.importorskip("pytensor", reason="PyTensor is not installed (ma
 
 import pytensor.tensor as pt  # noqa: E402  # it may be absent
 from pytensor.compile.mode import Mode  # noqa: E402
-from pytensor.gradient import pushforward, verify_grad  # noqa: E402
+from pytensor.gradient import verify_grad  # noqa: E402
 
 from teletape.adapters.pytensor import Function  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # PyTensor's, that it finds no BLAS for its C code
+if hasattr(pytensor.gradient, "pushforward"):
+    pushforward = functools.partial(pytensor.gradient.pushforward, use_op_pushforward=True)
+else:  # PyTensor 2
+    pushforward = pytensor.gradient.Rop
 RNG = np.random.default_rng(7)
 X, W = RNG.normal(size=3), RNG.normal(size=(2, 3))
 PYTHON = Mode("py", None)  # compiles nothing
@@ -39,7 +45,7 @@ def test_functions_with_several_results_pass_too() -> None:
 def test_tangents_agree_with_the_jacobian() -> None:
     x, w, tangent = pt.vector("x", dtype="float64"), pt.as_tensor_variable(W), RNG.normal(size=3)
     f = Function(VECTOR.program, results=TWO)
-    moved = pushforward(f(x, w), x, pt.as_tensor_variable(tangent), use_op_pushforward=True)
+    moved = pushforward(f(x, w), x, pt.as_tensor_variable(tangent))
     slope = 1 - np.tanh(W @ X) ** 2
     np.testing.assert_allclose(pytensor.function([x], moved, mode=PYTHON)(X), slope * (W @ tangent))
 

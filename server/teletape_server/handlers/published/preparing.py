@@ -59,9 +59,8 @@ def prepare(session: Session, request: Request) -> Result:
     declared = {name: Declared(item.dtype, tuple(item.shape)) for name, item in body.inputs.items()}
     main = functions[-1]
     _check_inputs(main, declared, weights)
-    ordered = {name: declared[name] for name in main.inputs if name in declared}
-    whole = replace(main, id=FUNCTION, inputs=(*ordered, *weights))
-    published = Published("", _as_json([*functions[:-1], whole]), ordered, {}, created=time.time())
+    whole = replace(main, id=FUNCTION, inputs=(*declared, *weights))
+    published = Published("", _as_json([*functions[:-1], whole]), declared, {}, created=time.time())
     name = {"visibility": body.visibility, "group": body.group, "description": body.description}
     return _prepared(session, request, published, weights, body.examples, name)
 
