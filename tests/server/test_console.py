@@ -161,6 +161,42 @@ def test_a_session_that_works_through_functions_shows_them(open_page: Opener, se
     ok(session.client.delete(path))
 
 
+def test_a_function_of_a_session_is_published(open_page: Opener, session: Any) -> None:
+    from playwright.sync_api import expect
+
+    path = session("publisher")
+    ok(session.client.post(f"{path}/variables", json={"id": "w", "value": [1.5, -0.5]}))
+    ok(session.client.post(f"{path}/functions", json={"id": "line", "text": "error = mean((x @ w - y)**2)"}))
+    step = {"do": "assign", "variable": "v", "value": "x"}
+    body = {"id": "moves", "inputs": ["x", "v"], "outputs": ["x"], "steps": [step]}
+    ok(session.client.post(f"{path}/functions", json=body))
+    page = open_page("#local%3Apublisher")
+    moves, row = page.locator('[data-function="moves"]'), page.locator('[data-function="line"]')
+    moves.locator("summary").click()
+    expect(moves.get_by_role("button")).to_have_count(0, timeout=PATIENCE)  # it would have a state
+    row.locator("summary").click()
+    row.get_by_role("button", name="Publish…").click()
+    form = page.get_by_role("dialog", name="Publish line")
+    expect(form.get_by_label("w", exact=True)).to_have_value("= w")
+    form.get_by_label("y", exact=True).fill("a vector")
+    form.get_by_role("button", name="Publish").click()
+    expect(form.get_by_role("alert")).to_contain_text("a vector is neither a declaration")
+    form.get_by_label("x", exact=True).fill("float32[n, 3]")
+    form.get_by_label("y", exact=True).fill("[n]")
+    form.get_by_role("button", name="Publish").click()
+    expect(form.get_by_role("alert")).to_contain_text("invalid_request", timeout=PATIENCE)  # w has two elements
+    form.get_by_label("x", exact=True).fill("float32[n, 2]")
+    form.get_by_role("button", name="Publish").click()
+    expect(form.get_by_role("status")).to_contain_text("Published: line @", timeout=PATIENCE)
+    call = {"inputs": {"x": [[0.5, 1.5], [2.5, 0.5]], "y": [0.5, 3.5]}}
+    answer = ok(session.client.post("/v1/published/line/value_and_gradient", json=call)).json()
+    assert answer["values"]["error"]["data"] == 0.125
+    form.get_by_role("button", name="Close").click()
+    expect(form).to_have_count(0)
+    ok(session.client.delete("/v1/published/line"))
+    ok(session.client.delete(path))
+
+
 def test_the_rate_of_requests_is_that_of_others(open_page: Opener) -> None:
     rates = """async () => {
         const { Rate, read } = await import(new URL("static/console/reads.js", location));

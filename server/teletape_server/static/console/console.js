@@ -111,7 +111,7 @@ function remove(ended) {
 class Pane {
   constructor(name, facts) {
     this.path = pathOf(name);
-    this.contents = new Contents(this.path);
+    this.contents = new Contents(this.path, facts.owner === view.owner ? facts.id : null);
     this.tapes = new Tapes(this.path, () => this.contents.load());
     this.memory = meter("Memory");
     this.progress = make("progress", { "aria-label": "Progress of the running request", max: 1 });

@@ -2,6 +2,7 @@
 
 import { bytes, count, make, spec } from "./elements.js";
 import { problem } from "./node.js";
+import { publishButton } from "./publishing.js";
 import { read } from "./reads.js";
 
 const MOST = 50; // of each kind: who has more reads them by the API
@@ -15,10 +16,10 @@ function stepLine({ op, do: verb, inputs = [], outputs = [], attrs = {}, where, 
   return `${outputs.length ? `${outputs.join(", ")} = ` : ""}${op ?? verb}(${given.join(", ")})${where ? `  # ${where}` : ""}`;
 }
 
-function functionRow({ id, inputs, outputs, assigns, size, steps }) {
+function functionRow({ id, inputs, outputs, assigns, size, steps }, publish) {
   const changes = assigns.length ? `, assigns ${assigns.join(", ")}` : "";
   const title = make("summary", {}, make("b", {}, `${id}(${inputs.join(", ")})`), ` → ${outputs.join(", ")}`, make("span", { class: "soft" }, `  ${count(size)} ${size === 1 ? "step" : "steps"}${changes}`));
-  return make("details", { "data-function": id }, title, make("pre", {}, steps.map(stepLine).join("\n")));
+  return make("details", { "data-function": id }, title, make("pre", {}, steps.map(stepLine).join("\n")), publish);
 }
 
 function variableRow({ id, name, dtype, shape, bytes: size, version, trainable }) {
@@ -29,9 +30,13 @@ function variableRow({ id, name, dtype, shape, bytes: size, version, trainable }
 
 /** The functions and variables of a session, as a part of the page. */
 export class Contents {
-  /** @param {string} path - of the session. */
-  constructor(path) {
+  /**
+   * @param {string} path - of the session.
+   * @param {string | null} own - the session's id, if it is the caller's own: its functions can be published.
+   */
+  constructor(path, own) {
     this.path = path;
+    this.own = own;
     this.aborted = new AbortController();
     this.element = make("section", { class: "contents", "aria-label": "Functions and variables" });
   }
@@ -44,10 +49,12 @@ export class Contents {
     try {
       const [functions, variables] = await Promise.all([listed("functions"), listed("variables")]);
       const open = new Set([...this.element.querySelectorAll("details[open]")].map((row) => row.dataset.function));
+      const ids = new Set(variables.variables.map((variable) => String(variable.id)));
+      const publish = (facts) => (this.own && !facts.assigns.length ? publishButton(this.own, facts, ids) : null);
       const list = (title, entries, next, row) =>
         entries.length ? [make("h3", {}, `${title} `, make("span", { class: "soft" }, next ? `the first ${MOST}` : count(entries.length))), ...entries.map(row)] : [];
       this.element.replaceChildren(
-        ...list("Functions", functions.functions, functions.next, functionRow),
+        ...list("Functions", functions.functions, functions.next, (facts) => functionRow(facts, publish(facts))),
         ...list("Variables", variables.variables, variables.next, variableRow),
       );
       for (const row of this.element.querySelectorAll("details")) row.open = open.has(row.dataset.function);
