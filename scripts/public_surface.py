@@ -41,13 +41,13 @@ from teletape.core.variables.name_scope import get_current_name_scope, name_scop
 from teletape.core.variables.variable import Variable
 from teletape.extras import audio, numpy_api, record_features, record_messages
 from teletape.extras import raw_ops as raw
+from teletape.extras.exporting import onnx_graphs, stablehlo
 from teletape.extras.linear_operators import blocks, circulant, composition, dense, low_rank, operator, sparse
 from teletape.extras.linear_operators.conjugate_gradient import conjugate_gradient
 from teletape.extras.lookup_tables import entries as lookup_entries
 from teletape.extras.lookup_tables import mutable, static, vocabulary
 from teletape.extras.numpy_api import random_numbers
 from teletape.extras.numpy_api import types as numpy_types
-from teletape.extras.onnx import export as onnx_export
 from teletape.extras.onnx import network as onnx_network
 from teletape.extras.ragged_tensors import functions as ragged
 from teletape.extras.ragged_tensors.forms import of_functions
@@ -243,7 +243,8 @@ def names() -> dict[str, Any]:
         ("io.", record_files),
         ("io.", record_features),
         ("onnx.", onnx_network),
-        ("onnx.", onnx_export),
+        ("onnx.", onnx_graphs),
+        ("stablehlo.", stablehlo),
     ):
         values = {path + name: getattr(module, name) for name in _public(module)}
         entries |= {dotted: value for dotted, value in values.items() if not isinstance(value, ModuleType)}

@@ -29,6 +29,7 @@ from teletape import saved_model as saved_model
 from teletape import sets as sets
 from teletape import signal as signal
 from teletape import sparse as sparse
+from teletape import stablehlo as stablehlo
 from teletape import strings as strings
 from teletape import summary as summary
 from teletape import test as test
@@ -526,6 +527,7 @@ __all__ = [
     "sqrt",
     "square",
     "squeeze",
+    "stablehlo",
     "stack",
     "stop_gradient",
     "strided_slice",

@@ -9,12 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.core.errors import UnimplementedError
-from teletape.core.sessions.current import current
-from teletape.tf.sessions.publishing import Described, described
-from teletape_engine.commands import Call
-from teletape_engine.functions.compile import compile_function
-from teletape_engine.recording.values import Literal
+from teletape.extras.exporting.steps import Written, axes_of, written
 from teletape_engine.spec import Spec
 
 __all__ = ["save"]
@@ -73,77 +68,34 @@ def save(fn: Callable[..., Any], path: str | PathLike[str], input_signature: Seq
         raise ModuleNotFoundError(
             "tf.onnx.save needs the package onnx: pip install 'teletape[onnx]'", name=error.name
         ) from None
-    function = described(fn, input_signature, "tf.onnx.save")
-    refused = sorted({_label(step.command) for step in function.traced.function.steps} - FORMS.keys())
-    if refused:
-        raise UnimplementedError(
-            f"tf.onnx.save: the function has ops without a form in ONNX here: {', '.join(refused)}. docs/onnx.md lists "
-            "those that have one"
-        )
-    name = getattr(fn, "__name__", None) or getattr(fn, "name", None) or "function"
-    onnx.save(_model(onnx, function, str(name)), path)
+    function = written(fn, input_signature, FORMS, "tf.onnx.save", "ONNX")
+    onnx.save(_model(onnx, function), path)
 
 
-def _model(onnx: Any, described: Described, name: str) -> Any:
+def _model(onnx: Any, function: Written) -> Any:
     """Returns the model of a function whose ops all have a form."""
-    traced, declared, weights, outputs = described
-    function, helper, writer = traced.function, onnx.helper, Writer(onnx)
-    specs = _specs(described)
-    names = dict(zip(function.inputs, [*declared, *weights], strict=True))
-    for step in function.steps:
-        command = step.command
-        assert isinstance(command, Call)
-        inputs, kinds = [], []
-        for value in command.inputs:
-            array = None if isinstance(value, str) else _constant(value, command, specs)
-            inputs.append(names[value] if array is None else writer.array(array))
-            kinds.append(specs[value] if array is None else Spec.of(array.shape, array.dtype))
-        names[command.outputs[0]] = FORMS[command.op](writer, inputs, kinds, command.attrs)
+    traced, declared, weights, outputs = function.described
+    helper, writer = onnx.helper, Writer(onnx)
+    names = dict(zip(traced.function.inputs, [*declared, *weights], strict=True))
+    for step in function.steps():
+        inputs = [names[value] if isinstance(value, str) else writer.array(value) for value in step.inputs]
+        names[step.output] = FORMS[step.op](writer, inputs, step.specs, step.attrs)
     results = []
     for label, position in outputs.items():
         spec = traced.specs[position]
         result = label if label not in declared and label not in weights else f"{label}.result"
-        writer.nodes.append(helper.make_node("Identity", [names[function.outputs[position]]], [result]))
+        writer.nodes.append(helper.make_node("Identity", [names[traced.function.outputs[position]]], [result]))
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(spec.dtype))
         results.append(helper.make_tensor_value_info(result, kind, [None] * len(spec.shape)))
     arguments = [
         helper.make_tensor_value_info(label, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
         for label, (_, dtype, shape) in declared.items()
     ]
-    bound = zip(traced.captures, traced.bound(), strict=True)
-    values = current().fetch_all([value.value if capture.kind == "variable" else value for capture, value in bound])
     arrays = [
-        onnx.numpy_helper.from_array(np.asarray(value), label) for label, value in zip(weights, values, strict=True)
+        onnx.numpy_helper.from_array(value, label) for label, value in zip(weights, function.weights(), strict=True)
     ]
-    graph = helper.make_graph(writer.nodes, name, arguments, results, arrays)
+    graph = helper.make_graph(writer.nodes, function.name, arguments, results, arrays)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR)
-
-
-def _specs(described: Described) -> dict[str, Spec]:
-    """Returns the spec of each value of a function, with 2 in place of open sizes, as it was traced."""
-    function = described.traced.function
-    own = []
-    for spec, _, shape in described.declared.values():
-        sizes = tuple([2 if isinstance(size, str) else size for size in shape])
-        own.append(Spec.of(sizes, np.dtype(spec.dtype.as_numpy_dtype)))
-    own += [capture.symbol.spec for capture in described.traced.captures]
-    computed = [name for step in function.steps for name in step.command.outputs]  # type: ignore[union-attr]  # Calls
-    inferred = compile_function(function.inputs, function.commands, computed).infer(own)
-    return dict(zip([*function.inputs, *computed], [*own, *inferred.specs], strict=True))
-
-
-def _constant(value: Any, command: Call, specs: Mapping[str, Spec]) -> Any:
-    """Returns an input of a step that is no name; a Python number has the dtype of the tensors that it meets."""
-    if not isinstance(value, Literal | int | float):
-        return np.asarray(value)
-    result = specs[command.outputs[0]].dtype
-    others = [specs[name].dtype for name in command.inputs if isinstance(name, str)]
-    is_mixed = command.op == "where" or not others  # the condition has a dtype of its own
-    return np.asarray(value.array if isinstance(value, Literal) else value, result if is_mixed else others[0])
-
-
-def _label(command: Any) -> str:
-    return command.op if isinstance(command, Call) else type(command).__name__
 
 
 # -------------------------------------------------------------------------------------------------------------- forms
@@ -155,13 +107,9 @@ def _by_axis(operator: str) -> Form:
     return lambda writer, inputs, specs, attrs: writer.node(operator, *inputs, axis=attrs["axis"])
 
 
-def _axes(axis: Any) -> tuple[int, ...]:
-    return tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-
-
 def _reduction(operator: str) -> Form:
     def write(writer: Writer, inputs: list[str], specs: list[Spec], attrs: Mapping[str, Any]) -> str:
-        axes = () if attrs["axis"] is None else (writer.integers(*_axes(attrs["axis"])),)
+        axes = () if attrs["axis"] is None else (writer.integers(*axes_of(attrs["axis"])),)
         return writer.node(operator, *inputs, *axes, keepdims=int(attrs["keepdims"]))
 
     return write
@@ -186,12 +134,12 @@ def _reshape(writer: Writer, inputs: list[str], specs: list[Spec], attrs: Mappin
 
 
 def _squeeze(writer: Writer, inputs: list[str], specs: list[Spec], attrs: Mapping[str, Any]) -> str:
-    axes = () if attrs["axis"] is None else (writer.integers(*_axes(attrs["axis"])),)
+    axes = () if attrs["axis"] is None else (writer.integers(*axes_of(attrs["axis"])),)
     return writer.node("Squeeze", *inputs, *axes)
 
 
 def _expand(writer: Writer, inputs: list[str], specs: list[Spec], attrs: Mapping[str, Any]) -> str:
-    return writer.node("Unsqueeze", *inputs, writer.integers(*_axes(attrs["axis"])))
+    return writer.node("Unsqueeze", *inputs, writer.integers(*axes_of(attrs["axis"])))
 
 
 def _cast(writer: Writer, inputs: list[str], specs: list[Spec], attrs: Mapping[str, Any]) -> str:
