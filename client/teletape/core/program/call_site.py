@@ -72,15 +72,21 @@ def call_site_of(frame: FrameType) -> CallSite:
 
     Of a program that is installed itself it is the nearest frame outside Teletape and Keras.
     """
-    nearest = None
-    while _foreign_files[frame.f_code.co_filename]:
-        if nearest is None and not _own_files[frame.f_code.co_filename]:
-            nearest = frame
+    innermost, code = frame, frame.f_code
+    while _foreign_files[code.co_filename]:
         outer = frame.f_back
         if outer is None:
-            frame = nearest or frame
-            break
+            return _installed_call_site(innermost)
         frame = outer
+        code = frame.f_code
+    return code, frame.f_lasti
+
+
+def _installed_call_site(innermost: FrameType) -> CallSite:
+    """Returns the nearest code outside Teletape and Keras at or around a frame, or else the outermost."""
+    frame = innermost
+    while _own_files[frame.f_code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
     return frame.f_code, frame.f_lasti
 
 

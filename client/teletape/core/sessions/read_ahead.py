@@ -12,7 +12,7 @@ What the program has not computed yet comes too, if it computed and read it next
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -53,14 +53,11 @@ class ReadAhead:
 
     def note(self, value: Any, strand: int) -> None:
         """Notes a value, or the variable that was assigned to, after the command that makes it was recorded."""
-        if value.spec.nbytes <= SMALL:
-            self._note(ref(value), strand)
+        self._note((ref(value),), strand)
 
-    def _note(self, reference: ref[Any], strand: int) -> None:
-        recent = self._recent.get(strand)
-        if recent is None:
-            recent = self.recent(strand)
-        recent.append(reference)
+    def _note(self, references: Iterable[ref[Any]], strand: int) -> None:
+        recent = self.recent(strand)
+        recent += references
         if len(recent) >= REMEMBERED:
             self.shorten(recent)
 
@@ -73,6 +70,9 @@ class ReadAhead:
 
     def recent(self, strand: int) -> list[ref[Any]]:
         """Returns the list of references to a strand's latest values."""
+        recent = self._recent.get(strand)
+        if recent is not None:
+            return recent
         if len(self._recent) >= _MOST_STRANDS:
             for other in [*self._recent]:
                 if self._ended(other):
@@ -85,9 +85,9 @@ class ReadAhead:
         references = list(map(ref, values))
         for i, value in enumerate(values):
             value.siblings = references, i
-            self._note(references[i], strand)
             if value.name is not None:
                 self.continuations.note(value.name.id, references[i])
+        self._note(references, strand)
 
     def chosen(self, values: Sequence[Any], in_vain: InVain, strand: int) -> list[Any]:
         """Returns the values that come along with a read.
@@ -145,20 +145,18 @@ class ReadAhead:
                     candidates[id(value)] = value
         unread: dict[int, tuple[ref[Any], Any]] = {}
         recent = self._recent.get(strand) or []
-        try:
-            while recent and len(unread) < _MOST_RECENT:
-                reference = recent.pop()
-                value = reference()
-                if value.__class__ is Variable:
-                    value = value.value
-                if value is not None and value.host is None:
-                    unread[id(value)] = reference, value
-        except IndexError:  # a signal handler that reads has taken the last one
-            pass
-        for reference, _ in reversed(unread.values()):
-            recent.append(reference)
-        for number, (_, value) in unread.items():
-            candidates[number] = value
+        while recent and len(unread) < _MOST_RECENT:
+            latest = recent[-_MOST_RECENT:]
+            del recent[-_MOST_RECENT:]
+            live = [(reference, value) for reference in latest if (value := reference()) is not None]
+            for reference, value in reversed(live):
+                handle = value.value if value.__class__ is Variable else value
+                if handle.host is None and (handle.spec.nbytes <= SMALL or handle.siblings is not None):
+                    unread[id(handle)] = reference, handle
+        if unread:
+            recent += [reference for reference, _ in reversed(unread.values())]
+            for number, (_, value) in [*unread.items()][:_MOST_RECENT]:
+                candidates[number] = value
         for value in values:
             candidates.pop(id(value), None)
         return list(candidates.values())

@@ -12,7 +12,7 @@ from weakref import ref
 import numpy as np
 
 from teletape.core.program.call_site import Where
-from teletape.core.sessions.read_ahead import REMEMBERED, SMALL, ReadAhead, used
+from teletape.core.sessions.read_ahead import REMEMBERED, ReadAhead, used
 from teletape.core.sessions.sending.batch_buffer import ContextName, Name
 from teletape.core.sessions.sending.continuations import key_of
 from teletape.core.sessions.sending.strands import Place, acting, running_task, strand_of
@@ -201,8 +201,11 @@ class RemoteRecorder(SilentRecorder):
             ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])
         except AttributeError:  # a string has no name: it is not on the server
             return self._apply_here(op, inputs, attrs, result)
-        task = running_task()
-        place = self._place if task is None else self.place
+        if running_task() is None:
+            place, recent = self._place, self._recent
+        else:
+            place = self.place
+            recent = self.read_ahead.recent(strand_of(place))
         expected = self._expected
         if expected and (here := expected.get(place)) and not self.recorded:
             foreseen = here.pop(key_of(op.name, attrs, ids), None)
@@ -217,14 +220,9 @@ class RemoteRecorder(SilentRecorder):
             (result.spec,) = answer.specs
         else:
             channel.emit_call(place, where, op.name, attrs, ids, name.id)
-        if result.host is None:
-            if task is not None:
-                self.read_ahead.note(result, strand_of(place))
-            elif result.spec.nbytes <= SMALL:  # as `note`, whose call would take longer
-                recent = self._recent
-                recent.append(ref(result))
-                if len(recent) >= REMEMBERED:
-                    self.read_ahead.shorten(recent)
+        recent.append(ref(result))  # as `ReadAhead.note`, whose call would take longer
+        if len(recent) >= REMEMBERED:
+            self.read_ahead.shorten(recent)
         return result
 
     def _apply_here(self, op: Op, inputs: Sequence[Any], attrs: Attrs, result: Handle) -> Handle:

@@ -185,11 +185,12 @@ class Channel:
         """Records an op as `emit` records a command, but by its fields, because a repeated batch needs no more."""
         if self._sender.closed is not None:
             self._check_open()
-        if where is None and self.call_sites:
+        if not self.call_sites:
+            where = None
+        elif where is None:
             where = caller()
-        self._record((place, None, where if self.call_sites else None, op, attrs, inputs, output))
-        buffer = self.buffer
-        if len(buffer.recordings) >= _MOST_COMMANDS or buffer.nbytes >= _MOST_BYTES or not self.lazy:
+        self._record((place, None, where, op, attrs, inputs, output))
+        if len(self.buffer.recordings) >= _MOST_COMMANDS or not self.lazy:  # it has no bytes
             self._ask((), Reply(early=self.lazy, strand=strand_of(place)))
 
     def step_ends(self) -> None:

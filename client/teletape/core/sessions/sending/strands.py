@@ -33,8 +33,10 @@ def running_task() -> Any:
     """
     if len(_modules) != _count:
         _look_at_modules()
-    if _running_loop is not None and _running_loop() is not None:
+    if _running_loop() is not None:
         return _modules["asyncio"].current_task()
+    if not _has_others:
+        return None
     if _in_trio is not None and _in_trio.name == "trio":
         with suppress(RuntimeError):  # between two tasks
             return _modules["trio.lowlevel"].current_task()
@@ -45,20 +47,26 @@ def running_task() -> Any:
     return None
 
 
+def _no_loop() -> None:
+    """Runs no loop: asyncio is not imported."""
+
+
 # Looked up for every op; only new modules change it.
 _modules: Final[dict[str, Any]] = sys.modules
 _count = 0  #: The number of modules at the latest look.
-_running_loop: Callable[[], Any] | None = None  #: Returns asyncio's running loop; in C, if possible.
+_running_loop: Callable[[], Any] = _no_loop  #: Returns asyncio's running loop, or None; in C, if possible.
+_has_others = False  #: Whether there may be tasks of others than asyncio.
 _in_trio: Any = None  #: In its `name` trio notes that it runs in a thread; to ask trio itself costs an exception.
 _has_greenlets = False
 
 
 def _look_at_modules() -> None:
-    global _count, _running_loop, _in_trio, _has_greenlets
+    global _count, _running_loop, _has_others, _in_trio, _has_greenlets
     loops = _modules.get("_asyncio") or _modules.get("asyncio")
-    _running_loop = getattr(loops, "_get_running_loop", None)
+    _running_loop = getattr(loops, "_get_running_loop", _no_loop)
     _in_trio = getattr(_modules.get("sniffio"), "thread_local", None) if "trio.lowlevel" in _modules else None
     _has_greenlets = "greenlet" in _modules
+    _has_others = _has_greenlets or _in_trio is not None
     _count = len(_modules)
 
 
