@@ -16,8 +16,9 @@ import pytest
 
 import teletape_wire as wire
 from programs import load_script
-from teletape_engine.commands import Batch
+from teletape_engine.commands import Batch, Call
 from teletape_engine.commands.results import Answer
+from teletape_engine.recording.values import Literal
 from teletape_server.app import create_app
 from teletape_server.connections.exchange import FrameExchange
 from teletape_server.server import Server as HttpServer
@@ -145,6 +146,13 @@ class Program:
         """Runs the next batch, and reads the answer."""
         answer, _ = wire.decode_answer(ok(self.outcome(self.batch(*commands))).content)
         return answer
+
+
+def long_work(count: int = 200) -> tuple[Call, ...]:
+    """Commands of some milliseconds each: as few as can be for the time, because to write them takes time too."""
+    ids = [f"long.{number}" for number in range(count)]
+    fill = Call("fill", (Literal(1.0),), ("long",), {"shape": [1 << 20]})
+    return fill, *[Call("reduce_logsumexp", ("long",), (each,)) for each in ids]
 
 
 def unread_post(

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import qmc
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from teletape_engine.catalogue.binding import bind
@@ -17,6 +16,8 @@ def checked(**attrs):
 
 @pytest.mark.parametrize(("dim", "skip"), [(1, 0), (7, 0), (300, 5), (2, 4095)])
 def test_points_are_those_of_scipy(dim, skip):
+    from scipy.stats import qmc  # here, because every test process reads this file: it takes a second
+
     expected = qmc.Sobol(dim, scramble=False, bits=32).fast_forward(skip + 1).random(20)
     points = CATALOGUE["sobol_sample"](dim=dim, num_results=20, skip=skip, dtype=np.dtype(np.float64))
     np.testing.assert_array_equal(points, expected)

@@ -5,6 +5,7 @@ else is a finding: another exception, a warning, a result of another spec than t
 price, no end.
 """
 
+import itertools
 import math
 import random
 import tracemalloc
@@ -145,6 +146,9 @@ WAYS: Final[dict[str, Way]] = {
     "batch jacobian": by_example,
 }
 
+#: What every case is run in, also where the others are run in turn.
+_ALWAYS: Final = ("alone", "gradient")
+
 
 def _taped(recorder: Recorder, op: Op, inputs: Sequence[Any], attrs: Any) -> tuple[Tape, list[Any], Any]:
     """A tape that watches the arrays, those that may have a gradient, and the result of the call."""
@@ -186,12 +190,18 @@ class Follower(SpecRecorder):
 
 
 class Ops:
-    """The target: a case is {op, inputs, attrs}."""
+    """The target: a case is {op, inputs, attrs}.
+
+    Args:
+        names: Of the ops; None: all.
+        in_turn: Whether each case is run alone, under a tape, and in two more ways, which are others for the next case.
+    """
 
     name = "ops"
 
-    def __init__(self, names: Sequence[str] | None = None) -> None:
+    def __init__(self, names: Sequence[str] | None = None, *, in_turn: bool = False) -> None:
         self._names = sorted(CATALOGUE) if names is None else list(names)
+        self._others = itertools.cycle([way for way in WAYS if way not in _ALWAYS]) if in_turn else None
         self._words: dict[str, dict[str, list[Any]]] = {}
         self._samples: dict[str, list[Any]] = {}
 
@@ -272,7 +282,10 @@ class Ops:
             raise Finding(f"{op.name}, attributes: {type(error).__name__}", str(error)) from error
         arrays = [number_of(each) if isinstance(each, list) else array_of(each) for each in case["inputs"]]
         outcome = ""
+        chosen = WAYS if self._others is None else {*_ALWAYS, *itertools.islice(self._others, 2)}
         for way, run in WAYS.items():
+            if way not in chosen:
+                continue
             real, predicted, follower = _both(op, way, run, arrays, attrs)
             _compare(op, way, real, predicted, follower, arrays)
             outcome = outcome or (real.code if isinstance(real, TeletapeError) else "computed")

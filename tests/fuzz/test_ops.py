@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fuzz.ops import Ops, edges
+from fuzz.ops import WAYS, Ops, edges
 from fuzz.target import Finding, bounded, corpus, in_time, run
 from teletape_engine.catalogue.op import CATALOGUE
 
@@ -14,10 +14,33 @@ from teletape_engine.catalogue.op import CATALOGUE
 @pytest.mark.laws
 @pytest.mark.parametrize("name", sorted(CATALOGUE))
 def test_an_op_computes_or_refuses_whatever_it_is_given(name):
-    target = Ops()
+    target = Ops(in_turn=True)
     with bounded():
         for case in edges(CATALOGUE[name]):
             in_time(target.check, case)
+
+
+@pytest.mark.more
+@pytest.mark.timeout(1200)
+def test_every_op_does_so_in_every_way():
+    with bounded():
+        for op in CATALOGUE.values():
+            for case in edges(op):
+                in_time(Ops().check, case)
+
+
+def test_ways_in_turn_are_all_of_them(monkeypatch):
+    seen = []
+    for way in WAYS:
+        monkeypatch.setitem(WAYS, way, lambda *inputs, way=way: seen.append(way) or [])
+    target = Ops(in_turn=True)
+    case = {"op": "tanh", "inputs": [{"dtype": "float32", "shape": [2], "contents": "ones"}], "attrs": {}}
+    with bounded():
+        target.check(case)
+        assert {*seen} == {"alone", "gradient", "in a function", "second gradient"}
+        for _ in range(3):
+            target.check(case)
+    assert {*seen} == {*WAYS}
 
 
 def test_random_calls_compute_or_are_refused():

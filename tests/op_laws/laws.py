@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -51,17 +51,27 @@ _FEW: Final = 5  #: Inputs of an op that are batched in every choice: 31 of them
 _EXACT: Final = {"rtol": 1e-12, "atol": 1e-13}
 
 
-def check_op(op: Op, sample: Sample | None = None, *, law: str | None = None) -> None:
+def check_op(op: Op, sample: Sample | None = None, *, law: str | None = None, in_turn: bool = False) -> None:
     """Checks an op by one law, or by all of them, on one sample, or on all of its samples.
+
+    Args:
+        op: The op.
+        sample: The one sample; None: all of the op's.
+        law: The one law; None: all of LAWS.
+        in_turn: Whether the laws of IN_EVERY_DTYPE look at the first sample alone in every dtype, and at each further
+            one in float64 and one more, which is another for each sample.
 
     Raises:
         LawError: The op breaks a law; the message names op, law, sample, input and the worst entry.
     """
     samples = op.samples() if sample is None else [sample]
     for name, check in LAWS.items() if law is None else [(law, LAWS[law])]:
-        for example in _apart(op, samples) if name in _OF_ATTRIBUTES else samples:
+        for turn, example in enumerate(_apart(op, samples) if name in _OF_ATTRIBUTES else samples):
             try:
-                check(op, example)
+                if in_turn and turn and name in IN_EVERY_DTYPE:
+                    IN_EVERY_DTYPE[name](op, example, _two(turn))
+                else:
+                    check(op, example)
             except LawError:
                 raise
             except Exception as error:
@@ -70,9 +80,9 @@ def check_op(op: Op, sample: Sample | None = None, *, law: str | None = None) ->
 
 
 # ---------------------------------------------------------------------------------------------------------------- laws
-def spec(op: Op, sample: Sample) -> None:
+def spec(op: Op, sample: Sample, names: Iterable[str] = DTYPES) -> None:
     """The inferred spec is the real one, and the price covers the result."""
-    for dtype in offered_dtypes():
+    for dtype in offered_dtypes(names):
         case = Case(op, sample, dtype)
         try:
             bound = case.bound()
@@ -250,11 +260,23 @@ LAWS: Final[dict[str, Callable[[Op, Sample], None]]] = {
 }
 
 
+#: Laws that are checked in every dtype, as functions of a choice of them too.
+IN_EVERY_DTYPE: Final[dict[str, Callable[[Op, Sample, Iterable[str]], None]]] = {
+    "spec": spec,
+    "rows": derivative_laws.rows,
+}
+
 #: Laws that choose numbers of their own: of a sample they use the attributes, and which inputs are arrays of float64.
 _OF_ATTRIBUTES: Final = frozenset({"halves"})
 
 
 # ------------------------------------------------------------------------------------------------------------- details
+def _two(turn: int) -> list[str]:
+    """float64, and another dtype: the next one with each turn."""
+    others = [name for name in DTYPES if name != "float64"]
+    return ["float64", others[turn % len(others)]]
+
+
 def _apart(op: Op, samples: Sequence[Sample]) -> list[Sample]:
     """The samples without those that differ from an earlier one in their numbers alone."""
     first: dict[str, Sample] = {}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
-from serving import Program, Server, ok, problem, unread_post, until
+from serving import Program, Server, long_work, ok, problem, unread_post, until
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.commands.results import Fetched
 from teletape_engine.recording.values import Literal
@@ -36,10 +36,9 @@ def numbers(answer: Any) -> list[Any]:
     return [result.array.tolist() for result in answer.results if isinstance(result, Fetched)]
 
 
-def long_batch(program: Program, *last: Any) -> Batch:
+def long_batch(program: Program, *last: Any, count: int = 200) -> Batch:
     """Work for longer than the server's patience (0.05 s)."""
-    chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 160_000)]
-    return program.batch(Constant(1, np.zeros((), np.float32)), *chain, *last)
+    return program.batch(Constant(1, np.zeros((), np.float32)), *long_work(count), *last)
 
 
 def test_a_batch_in_json_goes_on_with_other_strands_if_it_is_to(http: httpx.Client) -> None:
@@ -244,7 +243,7 @@ def test_a_failure_reads_the_same_in_json(http: httpx.Client) -> None:
 
 
 def test_cancel_stops_what_runs_between_commands(server: Server, program: Program) -> None:
-    batch = long_batch(program, Fetch(1))
+    batch = long_batch(program, Fetch(1), count=2000)
     response = program.post(batch)
     assert response.status_code == 202
     while not (work := ok(program.http.get("/v1/sessions/demo")).json()["running"])["done"]:
@@ -358,7 +357,7 @@ def test_an_allocation_over_the_limit_is_refused_with_the_numbers(http: httpx.Cl
 
 def test_a_session_takes_a_bounded_number_of_requests_at_once(server: Server, program: Program) -> None:
     """Waiting requests hold memory: one more than the limit is refused, to be sent again."""
-    running = program.post(long_batch(program))
+    running = program.post(long_batch(program, count=5000))
     assert running.status_code == 202
     host = server.app.state.registry.find("ann", "demo").host
     body = b'{"commands": [], "client": 0}'

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import teletape_wire as wire
-from serving import KEYS, Program, Server, ok, problem
+from serving import KEYS, Program, Server, long_work, ok, problem
 from teletape_engine.commands import Call, Constant, Fetch
 from teletape_engine.errors import tree
 from teletape_engine.recording.values import Literal
@@ -300,8 +300,7 @@ def test_a_worker_that_dies_ends_its_session_with_the_reason(server: Server, htt
         ok(http.post("/v1/sessions", json={"id": name}))
     other, doomed = Program(http, "other"), Program(http, "doomed")
     other.run(Constant("x", np.ones(2)))
-    chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
-    batch = doomed.batch(Constant(1, np.zeros((), np.float32)), *chain)
+    batch = doomed.batch(*long_work(1000))
     assert doomed.post(batch).status_code == 202
     os.kill(server.worker("doomed"), signal.SIGKILL)
     while (response := doomed.post(batch)).status_code == 202:
@@ -318,8 +317,7 @@ def test_a_worker_that_dies_ends_its_session_with_the_reason(server: Server, htt
 def test_ending_a_session_answers_what_runs_in_it(server: Server, http: httpx.Client) -> None:
     ok(http.post("/v1/sessions", json={"id": "demo"}))
     program = Program(http, "demo")
-    chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
-    assert program.post(program.batch(Constant(1, np.zeros((), np.float32)), *chain)).status_code == 202
+    assert program.post(program.batch(*long_work(1000))).status_code == 202
     pid = server.worker("demo")
     ok(http.delete("/v1/sessions/demo"))
     with pytest.raises(ProcessLookupError):
@@ -330,8 +328,7 @@ def test_ending_a_session_answers_what_runs_in_it(server: Server, http: httpx.Cl
 def test_the_server_answers_while_a_session_computes(server: Server, http: httpx.Client) -> None:
     ok(http.post("/v1/sessions", json={"id": "demo"}))
     program = Program(http, "demo")
-    chain = [Call("add", (i, Literal(1.0)), (i + 1,)) for i in range(1, 100_000)]
-    batch = program.batch(Constant(1, np.zeros((), np.float32)), *chain)
+    batch = program.batch(*long_work(1000))
     assert program.post(batch).status_code == 202
     ok(http.get("/v1/health"))
     assert ok(http.get("/v1/sessions/demo")).json()["running"]["requests"] == 1

@@ -10,7 +10,7 @@ import pytest
 from test_lent_connections import ENDLESS, Caller
 
 import teletape_wire as wire
-from serving import KEYS, Program, Server, needs_exchange, ok, problem
+from serving import KEYS, Program, Server, long_work, needs_exchange, ok, problem
 from teletape_engine.commands import Fetch
 from teletape_server.settings import Settings
 
@@ -85,7 +85,7 @@ def test_a_frame_is_stopped(patient: Server, http: httpx.Client, *, lends: bool)
 def test_the_wait_for_other_requests_counts(http: httpx.Client, patient: Server) -> None:
     """The second frame is stopped before its first command, since the first one has taken its time."""
     first, second = Program(http, "demo"), Program(http, "demo", nonces=b"m")
-    thread = threading.Thread(target=first.post, args=(first.batch(*ENDLESS),))
+    thread = threading.Thread(target=first.post, args=(first.batch(*long_work()),))
     with patient.client(**LIMIT) as hurried:
         second.http = hurried
         thread.start()

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import teletape as tf
 
@@ -14,6 +13,8 @@ DRAW = tf.random.stateless_parameterized_truncated_normal
     [(-1.0, 2.0), (3.0, 9.0), (-np.inf, 0.5), (25.0, 26.0), (-40.0, -35.0), (31.0, 40.0), (-2.0, np.inf), (-0.1, 50.0)],
 )
 def test_numbers_are_distributed_as_scipy_says(low: float, high: float) -> None:
+    from scipy import stats  # here, because every test process reads this file: it takes a second
+
     drawn = DRAW([20_000], [5, 6], *np.array([1.0, 2.0, 1.0 + 2.0 * low, 1.0 + 2.0 * high])).numpy()
     standard = (drawn - 1.0) / 2.0
     assert standard.min() >= low
@@ -23,6 +24,8 @@ def test_numbers_are_distributed_as_scipy_says(low: float, high: float) -> None:
 
 
 def test_gradients_are_those_of_a_share_between_the_bounds() -> None:
+    from scipy import stats  # here, because every test process reads this file: it takes a second
+
     mean, spread, low, high = parameters = [tf.constant(x, tf.float64) for x in (1.0, 2.0, -1.0, 4.0)]
     with tf.GradientTape() as tape:
         tape.watch(parameters)
