@@ -68,8 +68,8 @@ class Pair:
         self.planned = 0
         planned = Repetitions._planned
 
-        def counted(steps, *args):
-            answer = planned(steps, *args)
+        def counted(steps, *args, **how):
+            answer = planned(steps, *args, **how)
             self.planned += answer is not None
             return answer
 
@@ -794,6 +794,68 @@ def test_whatever_fails_while_a_plan_runs_a_batch_happens_once_or_fails(policy, 
         if number > 8 and left > 0:  # all calls were made
             break
     assert 30 < number < 399
+
+
+# ------------------------------------------------------------------------------------------------- values and no trace
+def repetition(*todo, temporaries):
+    """Commands as a batch that comes again, whose ids end with it."""
+    structure, contents = structure_of(Batch(todo, temporaries=temporaries, on_failure=OnFailure.ROLLBACK))
+    structure.check(contents)
+    return Repetition(structure, contents)
+
+
+def square(x):
+    return repetition(
+        Constant("x", x),
+        TapeOpen("t"),
+        TapeWatch("t", ("x",)),
+        Call("square", ("x",), ("y",)),
+        Call("reduce_sum", ("y",), ("z",)),
+        Gradient("t", ("z",), ("x",), ("g",)),
+        Fetch("z"),
+        Fetch("g"),
+        temporaries=("x", "t", "y", "z", "g"),
+    )
+
+
+def test_values_of_a_batch_that_leaves_nothing_leave_no_trace(policy):
+    """Other shapes have to be executed first; the session stays one that has nothing."""
+    session = Session()
+    for x in (X.copy(), X.reshape(2, 3).copy()):
+        assert session.values(square(x)) is None
+        for _ in range(8):
+            answer = session.execute(square(x), explain=True)
+            assert answer.failure is None
+            session.renew()
+        before = session._state
+        for number in range(5):
+            y = (x + np.float32(number)).astype(np.float32)
+            values = session.values(square(y))
+            total, gradient = [result.array for result in values.results if isinstance(result, Fetched)]
+            assert np.allclose(total, np.sum(y * y))
+            assert np.array_equal(gradient, 2 * y)
+            session.renew()
+        assert session._state is before
+        assert not session.listing("tensor", "variable", "tape")
+        assert not any(session.knows(name) for name in ("x", "y", "z", "g", "t"))
+        assert not session._state.value_reads.log
+        assert not session._state.current.provenance.records
+
+
+def test_values_are_refused_where_something_is_taken_or_stays_or_is_to_stop(policy):
+    session = Session()
+    for _ in range(8):
+        session.execute(square(X), explain=True)
+        session.renew()
+    assert session.values(square(X)) is not None
+    assert session.values(square(X), cancelled=lambda: True) is None
+    session.execute(Batch((Constant("a", X),)))
+    taking = partial(repetition, Call("square", ("a",), ("y",)), *[Call("neg", ("y",), (f"n{i}",)) for i in range(5)])
+    for batch in (lambda: taking(temporaries=("y", *[f"n{i}" for i in range(5)])), lambda: square(X)):
+        for _ in range(8):
+            session.execute(batch(), explain=True)
+    assert session.values(taking(temporaries=("y", *[f"n{i}" for i in range(5)]))) is None
+    assert session.names("a")
 
 
 # ----------------------------------------------------------------------------------------------------------- byte order

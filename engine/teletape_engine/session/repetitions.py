@@ -118,6 +118,20 @@ class Repetitions:
             sketch.left += 1
         return answer
 
+    def values(self, batch: Repetition, cancelled: Callable[[], bool]) -> Answer | None:
+        """The answer to a batch that takes nothing of the session, and leaves nothing, if there is a plan for it.
+
+        Nothing of it is noted: the session is as it was. None: the batch is to be executed.
+
+        Args:
+            batch: The batch.
+            cancelled: As of `Session.execute`.
+        """
+        step = self._steps.get(_EXPLAINED + batch.structure.text) if POLICY.enabled else None
+        if step is None or not step.needs.nothing:
+            return None
+        return self._run(step, batch.contents, cancelled, is_noted=False)
+
     def _step(self, text: str, structure: Callable[[], Structure]) -> KnownStep | None:
         """What is known of the structure with a text; None: it never runs as a plan."""
         step = self._steps.get(text)
@@ -131,7 +145,9 @@ class Repetitions:
                 keep(self._steps, text, step, _MOST_STRUCTURES)
         return step
 
-    def _run(self, step: KnownStep, contents: Contents, cancelled: Callable[[], bool]) -> Answer | None:
+    def _run(
+        self, step: KnownStep, contents: Contents, cancelled: Callable[[], bool], *, is_noted: bool = True
+    ) -> Answer | None:
         needs = step.needs
         taken = self._taken(needs, contents)
         if taken is None:
@@ -146,8 +162,8 @@ class Repetitions:
         if prepared is None:
             return None
         if prepared.__class__ is StepPlan:
-            return self._planned(step, prepared, contents, taken, tensors, key)
-        if not step.left:
+            return self._planned(step, prepared, contents, taken, tensors, key, is_noted=is_noted)
+        if not (step.left and is_noted):
             return None
         step.left -= 1
         return Build(state, step, contents, taken, key).run(cancelled)
@@ -210,7 +226,15 @@ class Repetitions:
 
     # -------------------------------------------------------------------------------------------------------- planned
     def _planned(
-        self, step: KnownStep, prepared: StepPlan, contents: Contents, taken: Taken, tensors: list[Value], key: Any
+        self,
+        step: KnownStep,
+        prepared: StepPlan,
+        contents: Contents,
+        taken: Taken,
+        tensors: list[Value],
+        key: Any,
+        *,
+        is_noted: bool,
     ) -> Answer | None:
         state, needs, executor, plan = self._state, step.needs, taken.executor, prepared.plan
         ids, created = contents.taken, contents.created
@@ -233,6 +257,8 @@ class Repetitions:
                 step.plans[key] = None
             return None
         step.left = ATTEMPTS
+        if not is_noted:
+            return Answer(tuple(results), None, state.memory.estimate())
         state.current = executor
         if needs.context is not None:
             state.switch(ids[needs.context])

@@ -125,6 +125,33 @@ class Session:
             state.clients.keep_answer(batch, answer)
         return answer
 
+    def values(
+        self,
+        batch: Repetition,
+        *,
+        cancelled: Callable[[], bool] = lambda: False,
+        progress: Progress = no_progress,
+        budget: TimeBudget | None = None,
+    ) -> Answer | None:
+        """The answer to a batch that takes nothing of the session and leaves nothing, if it has run as a plan before.
+
+        The session is as it was: nothing of the batch is noted. Answers say why derivatives are none.
+
+        Args:
+            batch: The batch.
+            cancelled: As for `execute`.
+            progress: As for `execute`.
+            budget: As for `execute`.
+
+        Returns:
+            The answer; None: it is to be executed, which also says what is wrong with it.
+        """
+        state = self._state
+        with state.backend.quiet():
+            state.monitor.begin(cancelled, progress, len(batch.structure.commands), budget)
+            state.explains, state.index = True, 0
+            return self._repetitions.values(batch, cancelled)
+
     # ---------------------------------------------------------------------------------------------------------- reads
     def last_answer(self, client: int, seq: int, nonce: bytes) -> Answer | None:
         """The answer to a client's last batch if it had this number and nonce: a retry needs no decoding."""
@@ -306,6 +333,8 @@ class Session:
         Structures of batches are known further on the CPU; a GPU's plans end with its arrays.
         """
         old = self._state
+        if not old.batches:  # it has nothing yet
+            return
         self._state = state = State(
             old.backend.device,
             memory_limit=old.memory.limit,

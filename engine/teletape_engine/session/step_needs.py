@@ -60,6 +60,11 @@ class Needs:
     numbers: frozenset[int]
     tapes: int
 
+    @property
+    def nothing(self) -> bool:
+        """Whether it takes nothing of its session, and leaves nothing there."""
+        return self.context is None and not (self.taken or self.functions or self.remaining)
+
 
 def needs_of(structure: Structure) -> Needs | None:
     """What a structure needs; None: it cannot run as a plan, or it is not worth while."""

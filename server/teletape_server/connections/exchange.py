@@ -363,6 +363,14 @@ class RunExchange(FrameExchange):
 
     _work: asyncio.Task[None] | None = None
 
+    def go_on(self, request: LentRequest) -> None:
+        """Answers a request that a process has read itself; see `FrameExchange`."""
+        self._heads.registry.note_run()
+        self.began -= request.seconds
+        self._running = request.running
+        request.running.request_id = self.request_id
+        self._work = self._loop.create_task(self._end())
+
     def _room_for_body(self) -> EarlyBody:
         return EarlyBody(self._length, self._heads.registry.bodies.admit(self.head.owner, self._length))
 
@@ -387,12 +395,20 @@ class RunExchange(FrameExchange):
             body = registry.body_buffer(self._session, self._length)
             body.view[:] = early.view
             self._running, _ = plain.submit(registry, self._session, body)
-            await asyncio.wait([self._running.reply])
-            self._on_reply(self._running.reply)
+        except Exception as error:
+            self._fail(error)
+        await self._end()
+
+    async def _end(self) -> None:
+        """Answers when there is a reply, and ends the use of the session."""
+        try:
+            if self._running is not None:
+                await asyncio.wait([self._running.reply])
+                self._on_reply(self._running.reply)
         except Exception as error:
             self._fail(error)
         finally:
-            await registry.end_run(self._session)
+            await self._heads.registry.end_run(self.session)
 
     def abandon(self) -> None:
         """Ends the exchange of a caller that has left, and its work; see `FrameExchange`."""

@@ -126,7 +126,9 @@ class Frames:
     def exchange(
         self, head: FrameHead, session: SessionEntry, length: int, memory: FrameMemory | None = None
     ) -> FrameExchange:
-        """Returns the exchange of a frame, or of a plain request to a session."""
+        """Returns the exchange of a frame, or of a plain request that has a session."""
+        if head.is_run:
+            return RunExchange(self.heads, head, session, length, self.respond)
         return FrameExchange(self.heads, head, session, length, self.respond, memory)
 
     def _named_memory(self, request: Head, length: int) -> FrameMemory | None:

@@ -96,7 +96,7 @@ class Lending:
         """Counts a request that is answered."""
         head = exchange.head
         is_small = response.status_code == 200 and len(response.body) <= min(MOST, head.uncompressed)
-        is_quick = self.may_count and is_small and bool(head.session)
+        is_quick = self.may_count and is_small and bool(head.session or head.is_run)
         is_quick = is_quick and exchange.seconds < _QUICK * (1 + exchange.ahead)
         self.may_count = False
         self._quick = self._quick + 1 if is_quick else 0
@@ -119,10 +119,19 @@ class Lending:
         if not self._can_be_lent():
             return
         self._quick = 0
+        if entry.record.is_run and not self._frames.heads.registry.lend_run(entry):
+            return
+        self._session = entry
         self.loan = entry.lend(self, self._connection.transport, self._approval(entry))
         if self.loan is not None:
-            self._session = entry
             self._connection.stop_receiving()
+        else:
+            self._end_run()
+
+    def _end_run(self) -> None:
+        """Ends the use of a session that has nothing but the requests of this connection."""
+        if self._session is not None and self._session.record.is_run:
+            self._frames.heads.registry.end_run_soon(self._session)
 
     def _approval(self, entry: SessionEntry) -> Approval:
         """Returns what the process has to know of this connection's requests."""
@@ -151,13 +160,15 @@ class Lending:
     def reclaimed(self, request: LentRequest | None) -> None:
         """Goes on here; see `Lender`."""
         self.loan, known, transport = None, self._frames.known, self._connection.transport
+        if request is None or transport.is_closing():
+            self._end_run()
         if transport.is_closing():
             return
         if request is None:
             self._needed = _FIRST
         else:
-            if known is None or self._session is None:
-                return
+            assert known is not None
+            assert self._session is not None
             try:
                 length = 0 if known.head.plain is not None else self._length(request)
             except wire.WireError:  # the process does not do what it should
@@ -175,6 +186,7 @@ class Lending:
     def returned(self, unsent: bytes) -> None:
         """Goes on here; see `Lender`."""
         loan, self.loan = self.loan, None
+        self._end_run()
         if loan is not None:
             self._needed = _FIRST if loan.count > self._needed else min(4 * self._needed, _LAST)
         transport = self._connection.transport
@@ -186,6 +198,7 @@ class Lending:
     def lost(self) -> None:
         """Closes; see `Lender`."""
         self.loan = None
+        self._end_run()
         self._connection.transport.abort()
 
     # ----------------------------------------------------------------------------------------------------------- closed
@@ -194,6 +207,7 @@ class Lending:
         loan, self.loan = self.loan, None
         if loan is not None:
             loan.close()
+            self._end_run()
         if self._session is not None:
             self._shut_down()
 

@@ -90,6 +90,14 @@ def executed(session: Session, request: Request, batch: Batch | Repetition) -> A
     )
 
 
+def computed(session: Session, request: Request, batch: Repetition) -> Answer | None:
+    """Returns the answer to a batch that takes nothing of the session and leaves nothing; None: it is to be executed.
+
+    See `Session.values`.
+    """
+    return session.values(batch, cancelled=request.cancelled, progress=request.progress, budget=request.budget)
+
+
 def error_of(
     session: Session, failure: Failure, commands: Sequence[Command], *, first: int = 0, name_command: bool = False
 ) -> TeletapeError:

@@ -201,7 +201,8 @@ class RunQueue(Generic[Request]):
     def __init__(self, quota: Quota) -> None:
         self._quota = quota
         self._running: Counter[str] = Counter()  # by owner; none is zero
-        self._waiting: dict[Request, str] = {}  # the owner, in order of arrival
+        self._waiting: dict[str, dict[Request, int]] = {}  # by owner, in order of arrival, which is numbered
+        self._last = 0
 
     @property
     def running(self) -> int:
@@ -211,23 +212,26 @@ class RunQueue(Generic[Request]):
     @property
     def waiting(self) -> int:
         """How many wait."""
-        return len(self._waiting)
+        return sum(map(len, self._waiting.values()))
 
-    def enter(self, owner: str, request: Request) -> bool:
-        """Returns whether a request may run now; otherwise it waits until `leave` returns it.
+    def enter(self, owner: str, request: Request | None = None) -> bool:
+        """Returns whether a request may run now; otherwise it waits until `leave` returns it, unless it is None.
 
         Raises:
             Problem: overloaded, if too many of the owner wait.
         """
-        mine = sum(other == owner for other in self._waiting.values())
+        mine = len(self._waiting.get(owner, ()))
         if not mine and self._has_place(owner):
             self._running[owner] += 1
             return True
+        if request is None:
+            return False
         if mine >= self._quota.waiting_runs:
             raise overloaded(
                 f"{mine} of your requests wait for one of the {self._quota.runs} places of POST /v1/run, the limit"
             )
-        self._waiting[request] = owner
+        self._last += 1
+        self._waiting.setdefault(owner, {})[request] = self._last
         return False
 
     def leave(self, owner: str) -> list[Request]:
@@ -236,24 +240,29 @@ class RunQueue(Generic[Request]):
         if not self._running[owner]:
             del self._running[owner]
         begun = []
-        while (request := self._next()) is not None:
+        while owners := [owner for owner in self._waiting if self._has_place(owner)]:
+            next_owner = min(
+                owners, key=lambda owner: (self._running[owner], next(iter(self._waiting[owner].values())))
+            )
+            request = next(iter(self._waiting[next_owner]))
+            self.give_up(request)
             begun.append(request)
-            self._running[self._waiting.pop(request)] += 1
+            self._running[next_owner] += 1
         return begun
 
     def give_up(self, request: Request) -> None:
         """Notes that a request does not wait any longer."""
-        self._waiting.pop(request, None)
+        for owner, mine in self._waiting.items():
+            if mine.pop(request, None) is not None:
+                if not mine:
+                    del self._waiting[owner]
+                return
 
     def give_up_all(self) -> list[Request]:
         """Returns the requests that wait; they do not any longer."""
-        waiting = list(self._waiting)
+        waiting = [request for mine in self._waiting.values() for request in mine]
         self._waiting.clear()
         return waiting
-
-    def _next(self) -> Request | None:
-        allowed = [request for request, owner in self._waiting.items() if self._has_place(owner)]
-        return min(allowed, key=lambda request: self._running[self._waiting[request]], default=None)
 
     def _has_place(self, owner: str) -> bool:
         free = self._quota.runs - self.running

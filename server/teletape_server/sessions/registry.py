@@ -143,6 +143,24 @@ class Registry:
         entry.lease.begin(self.clock())  # also while the body comes
         return entry
 
+    def lend_run(self, entry: SessionEntry) -> bool:
+        """Returns whether a connection may be lent to a session of `begin_run`, which then has its use until `end_run`.
+
+        Its place is needed for that, and given back as soon as another request waits for one.
+        """
+        if self.live.stopping or not self._runs.lend(entry):
+            return False
+        entry.lease.begin(self.clock())
+        return True
+
+    def note_run(self) -> None:
+        """Notes that a request has begun that the process of a session of `lend_run` has read."""
+        self._runs.begun += 1
+
+    def end_run_soon(self, entry: SessionEntry) -> None:
+        """Ends the use of a session in the background; see `end_run`."""
+        self.ends.soon(self.end_run(entry))
+
     async def end_run(self, entry: SessionEntry) -> None:
         """Ends a request's use of the session of `begin_run`; what it left running ends with the session."""
         entry.lease.end(now := self.clock())
@@ -277,6 +295,7 @@ class Registry:
                 self._end_if_expired(key)
                 self._waking.recover_soon(entry)
             self.parking.relieve()
+            self.ends.soon(self._runs.recall(before=self.clock() + self._max_age / 2))
 
     async def drain(self, grace: float) -> None:
         """Takes no more work, lets running requests finish for `grace` seconds, and ends all.

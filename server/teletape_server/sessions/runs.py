@@ -1,11 +1,13 @@
 """Requests without a session: each waits for its turn, and then gets a session that only such requests have.
 
-That session begins anew with each request, and its process goes on: it waits for the next request of its owner.
+That session begins anew with each request, and its process goes on: it waits for the next request of its owner. While
+a connection of its owner is lent to it, it keeps its place, until another request waits for one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -15,6 +17,7 @@ from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.quotas import Quota, RunQueue
 
+_CALM_SECONDS: Final = 1.0  # in which no request has waited before connections are lent
 IDLE_SECONDS: Final = 60.0  #: After which a session that waits for a request without one ends.
 
 
@@ -34,11 +37,14 @@ class Runs:
         self._queue: RunQueue[asyncio.Future[None]] = RunQueue(quota)
         self.begun = 0
         self._idle: list[SessionEntry] = []  # what has waited longest comes first
+        self._lent: list[SessionEntry] = []  # to which a connection is lent
+        self._waited = -math.inf  # when a request had to wait, on the loop's clock
 
     @property
     def counts(self) -> tuple[int, int]:
         """How many run, and how many wait."""
-        return self._queue.running, self._queue.waiting
+        without = sum(not entry.note_facts().running for entry in self._lent)
+        return self._queue.running - without, self._queue.waiting
 
     async def begin(
         self, owner: str, device: str, new: Callable[[], SessionEntry], end: Callable[[SessionEntry], None]
@@ -72,8 +78,25 @@ class Runs:
             raise
         return entry
 
+    def lend(self, entry: SessionEntry) -> bool:
+        """Returns whether a connection may be lent to a session that waits for requests; then it has a place."""
+        is_calm = asyncio.get_running_loop().time() - self._waited > _CALM_SECONDS
+        if not is_calm or entry not in self._idle or not self._queue.enter(entry.owner):
+            return False
+        self._idle.remove(entry)
+        self._lent.append(entry)
+        return True
+
+    async def recall(self, *, before: float = math.inf) -> None:
+        """Reclaims the connections that are lent, to sessions that end before some time."""
+        hosts = [entry.host for entry in self._lent if entry.lease.terms.ends < before]
+        await asyncio.gather(*[host.recall() for host in hosts if host is not None])
+
     async def _wait_for(self, turn: asyncio.Future[None], owner: str) -> None:
+        self._waited = asyncio.get_running_loop().time()
         try:
+            if self._lent:
+                await self.recall()
             await asyncio.wait_for(asyncio.shield(turn), self._wait)
         except TimeoutError:
             if not turn.done():
@@ -104,6 +127,8 @@ class Runs:
             entry: The session that it had.
             keep: Whether the session waits for another request.
         """
+        if entry in self._lent:
+            self._lent.remove(entry)
         if keep:
             self._idle.append(entry)
         self._leave(entry.owner)

@@ -314,6 +314,9 @@ class Worker:
         except TeletapeError as error:
             self.answers.refuse(-number, error)
             return None
+        finally:
+            if self._renews and self._session is not None:
+                self._session.renew()
         self._note_bytes(result)
         if (
             result.length <= INLINE and not self.answers.may_leave()

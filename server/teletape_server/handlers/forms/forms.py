@@ -25,7 +25,7 @@ from teletape_engine.recording.values import typed_array
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DType
 from teletape_server.handlers.bodies import read, validated
-from teletape_server.handlers.execution import error_of, executed
+from teletape_server.handlers.execution import computed, error_of, executed
 from teletape_server.handlers.forms.skeletons import Contents, Places, Slots, kind_of, skeleton_of, slots_of
 from teletape_server.handlers.forms.written_answers import WrittenAnswer
 from teletape_server.handlers.methods import Method, Request, Result
@@ -237,7 +237,9 @@ class Forms:
         """Returns the result of a request of a known form; None: it is to run as its first was."""
         try:
             repetition = form.repetition(operands)
-            answer = executed(session, request, repetition)
+            answer = computed(session, request, repetition) if form.renews else None
+            if answer is None:
+                answer = executed(session, request, repetition)
             if answer.failure is not None:
                 raise error_of(session, answer.failure, repetition.batch().commands)
         except TeletapeError:  # its ids are not new any more

@@ -11,6 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Met
 from starlette.datastructures import State
 
 from teletape_server.http.access import Owner, is_admin
+from teletape_server.http.plain_requests import RUN
 from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.heads import FRAME
 from teletape_server.middleware.metrics import Metrics, counter, gauge, histogram
@@ -73,7 +74,8 @@ def _of_all(state: State, counts: Metrics, usage: Usage) -> Iterator[Metric]:
         yield gauge("teletape_lent_connections", "Of these, served by sessions' processes", usage.lent)
     yield from _of_published(state)
     yield counter("teletape_sessions_created", "Sessions that were created", (), [((), usage.created)])
-    yield counter("teletape_runs_begun", "Requests without a session that have begun", (), [((), usage.begun)])
+    begun = usage.begun + answered.get(("POST", RUN, 200), Durations()).total
+    yield counter("teletape_runs_begun", "Requests without a session that have begun", (), [((), begun)])
 
 
 def _free(folder: str) -> int:
