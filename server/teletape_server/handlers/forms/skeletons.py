@@ -32,13 +32,20 @@ _MOST_SLOTS: Final = 256
 _DEEPEST: Final = 8  # axes of a list of numbers
 
 
-def _lists(depth: int) -> bytes:
-    """Returns the pattern of lists of numbers of at most `depth` axes; it never goes back in the text."""
+def _rest_of_list(depth: int) -> bytes:
+    """Returns the pattern of a list of numbers of at most `depth` axes, from its second character on.
+
+    It never goes back in the text.
+    """
     inner = rb"[-+0-9.eE,\s]++"
-    return rb"\[(?:%b)*+\]" % (inner + b"|" + _lists(depth - 1) if depth > 1 else inner)
+    return rb"(?:%b)*+\]" % (inner + rb"|\[" + _rest_of_list(depth - 1) if depth > 1 else inner)
 
 
-_NUMBERS: Final = re.compile(rb"((?<=[:,\[\s])(?:%b|-?[0-9][-+0-9.eE]*+))" % _lists(_DEEPEST))
+#: A number or list of them, after what may stand before a value. First comes what it may begin with, so that all other
+#: text is passed at once.
+_NUMBERS: Final = re.compile(
+    rb"([-0-9\[](?<=[:,\[\s].)(?:(?<=\[)%b|(?<=-)[0-9][-+0-9.eE]*+|(?<=[0-9])[-+0-9.eE]*+))" % _rest_of_list(_DEEPEST)
+)
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
 
 #: A place in the fields of a body where an input may be: what contains it, and its name or number there.
