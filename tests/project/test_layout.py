@@ -65,9 +65,10 @@ def says_why(path: Path) -> bool:
     return "long because" in " ".join(documentation.lower().split())
 
 
-def test_a_file_of_more_than_400_lines_says_why() -> None:
-    unexplained = [name(path) for path in FILES if lines(path) > 400 and not says_why(path)]
-    assert not unexplained, "split it, or say in its docstring 'Long because …'"
+def test_a_file_of_more_than_400_lines_says_why_and_the_server_has_none() -> None:
+    long = [path for path in FILES if lines(path) > 400]
+    unexplained = [name(path) for path in long if not says_why(path) or path.is_relative_to(ROOT / "server")]
+    assert not unexplained, "split it, or outside the server say in its docstring 'Long because …'"
 
 
 def test_no_module_imports_itself_through_others() -> None:

@@ -54,8 +54,7 @@ class FrameExchange:
         response_started, response_complete, disconnected, keep_alive: As of `Cycle`.
         head: The frame's head.
         request_id: The request's id.
-        began: When its head was read, by `time.monotonic`.
-        seconds: From then to the beginning of its answer.
+        began, seconds: When its head was read, by `time.monotonic`; from then to the beginning of its answer.
         ahead: Requests that its session had before it.
     """
 

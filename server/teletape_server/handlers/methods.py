@@ -85,6 +85,7 @@ class Request:
         started: Time at which the process began to work on it, on the monotonic clock.
         structures: Those of batches that the process keeps.
         noting: Takes note of what it asks, for requests that differ from it in their numbers alone; None: of no use.
+        prefix: Of a frame, if it is known already.
     """
 
     params: Mapping[str, Any]
@@ -98,6 +99,7 @@ class Request:
     started: float = field(default_factory=time.monotonic)
     structures: wire.Structures = field(default_factory=wire.Structures)
     noting: Noting | None = None
+    prefix: wire.Prefix | None = None
 
     def json(self) -> Any:
         """Returns the body as JSON; {} if there is no body.

@@ -157,13 +157,15 @@ class DirectConnections:
             return
         length, position = match
         body = memoryview(data)[position : position + length]
-        if not _is_plain(body, connection.approval):
+        is_frame = connection.approval.label == FRAME
+        prefix = _client_prefix(body, connection.approval) if is_frame else None
+        if not 0 < length <= connection.approval.most or (is_frame and prefix is None):
             self._return(connection)
             return
         if connection.until is not None:
             self._complete(connection)
         if self._read(connection, position + length):
-            self._run(connection, body)
+            self._run(connection, body, prefix)
         else:
             self._return(connection)
 
@@ -205,15 +207,15 @@ class DirectConnections:
         connection.is_polled = True
         self._poll.register(connection.sock, select.EPOLLIN)
 
-    def _run(self, connection: _Connection, body: memoryview) -> None:
+    def _run(self, connection: _Connection, body: memoryview, prefix: wire.Prefix | None) -> None:
         received, approval = time.monotonic(), connection.approval
         self._number = number = self._number + 1
-        prefix = body[: wire.PREFIX_LENGTH] if approval.label == FRAME else b""
-        connection.slot.begin(number, received - connection.lent, prefix)
+        first = b"" if prefix is None else body[: wire.PREFIX_LENGTH]
+        connection.slot.begin(number, received - connection.lent, first)
         connection.token.put()
         now, *terms = connection.times
         params = {**approval.params, "now": now + received - connection.lent, "terms": terms}
-        result = self._run_request(number, approval.method, params, approval.content_type, body, received)
+        result = self._run_request(number, approval.method, params, approval.content_type, body, received, prefix)
         connection.slot.note_work(time.monotonic() - connection.lent)
         if result is None:
             self._drop(connection)
@@ -274,17 +276,13 @@ class DirectConnections:
         connection.token.close()
 
 
-def _is_plain(body: memoryview, approval: Approval) -> bool:
-    """Returns whether a body is served here; a frame has to be a client's: such a one is known again, and runs once."""
-    if not 0 < len(body) <= approval.most:
-        return False
-    if approval.label != FRAME:
-        return True
+def _client_prefix(frame: memoryview, approval: Approval) -> wire.Prefix | None:
+    """Returns the prefix of a frame that is served here: a client's, which is known again, and runs once."""
     try:
-        prefix = wire.decode_prefix(body[: wire.PREFIX_LENGTH], max_header=approval.max_header)
+        prefix = wire.decode_prefix(frame[: wire.PREFIX_LENGTH], max_header=approval.max_header)
     except wire.WireError:
-        return False
-    return bool(prefix.client) and prefix.total_length == len(body)
+        return None
+    return prefix if prefix.client and prefix.total_length == len(frame) else None
 
 
 def _is_small(result: Result, approval: Approval) -> bool:

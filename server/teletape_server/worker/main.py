@@ -282,6 +282,7 @@ class Worker:
         content: memoryview,
         received: float,
         limits: TimeLimits,
+        prefix: wire.Prefix | None = None,
     ) -> Request:
         limit, end = limits.begin()
         return Request(
@@ -295,17 +296,25 @@ class Worker:
             received,
             None if self._budgets is None else self._budgets(limit, end),
             structures=self._structures,
+            prefix=prefix,
         )
 
     def run_lent(
-        self, number: int, method: str, params: dict[str, Any], content_type: str, body: memoryview, received: float
+        self,
+        number: int,
+        method: str,
+        params: dict[str, Any],
+        content_type: str,
+        body: memoryview,
+        received: float,
+        prefix: wire.Prefix | None,
     ) -> Result | None:
         """Runs a request that was read here, and returns its result; returns None if the server answers: a refusal."""
         self._sent = received
         try:
             limits = TimeLimits(self._time_limit, params, received)
             with self._process.turn(lambda: self._waits_no_longer(-number) or limits.caller_waits_no_longer):
-                request = self._request(-number, params, content_type, body, received, limits)
+                request = self._request(-number, params, content_type, body, received, limits, prefix)
                 self._begin(method, request)
                 try:
                     result = self._run(-number, method, request)
@@ -318,9 +327,8 @@ class Worker:
             if self._renews and self._session is not None:
                 self._session.renew()
         self._note_bytes(result)
-        if (
-            result.length <= INLINE and not self.answers.may_leave()
-        ):  # its parts are views of arrays, which the next one changes
+        if result.length <= INLINE and not self.answers.may_leave():
+            # Its parts are views of arrays, which the next request changes.
             result = dataclasses.replace(result, buffers=[b"".join(result.buffers)])
         return result
 

@@ -193,9 +193,9 @@ class RemoteRecorder(SilentRecorder):
             return self.silent.apply(op, inputs, attrs, where)
         where = self.provenance.here() if where is None else where
         result = self.silent.apply(op, inputs, attrs, where)
-        is_exact = result.spec.dtype in _EXACT or op is _CAST  # IEEE 754 defines their rounding
-        if is_exact and result.spec.size <= _SMALL and result.host is None:
-            result.host = _computed(op, inputs, attrs)
+        spec = result.spec
+        if (spec.dtype in _EXACT or op is _CAST) and spec.size <= _SMALL and result.host is None:
+            result.host = _computed(op, inputs, attrs)  # as there: IEEE 754 defines the rounding of a cast
         channel = self.channel
         try:
             ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])

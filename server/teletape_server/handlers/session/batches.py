@@ -35,7 +35,7 @@ def batch(session: Session, request: Request) -> Result:
     answer = None
     sent: Batch | Repetition
     if request.content_type == wire.FRAME_TYPE:
-        prefix = wire.decode_prefix(request.body[: wire.PREFIX_LENGTH])
+        prefix = request.prefix or wire.decode_prefix(request.body[: wire.PREFIX_LENGTH])
         answer = session.last_answer(prefix.client, prefix.seq, prefix.nonce)  # a retry is not decoded
         if answer is None and STORED in request.params:
             raise not_found()
