@@ -69,6 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             cases[0].add_marker(pytest.mark.skip(reason=f"{reason}; number of cases: {len(cases)}"))
             left_out.update(cases[1:])
     items[:] = [item for item in items if item not in left_out]
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -144,6 +144,7 @@ def _missing_gpu(device: str, all_facts: list[DeviceFacts]) -> str:
 
 
 def _serve(settings: Settings, listener: socket.socket, resources: contextlib.ExitStack, supervisor: str | None) -> int:
+    gc.disable()  # until the server answers nothing is garbage: to look for it took a tenth of the start
     from teletape_server.administration.running_server import note_address
     from teletape_server.app import create_app
     from teletape_server.server import Server
@@ -157,6 +158,7 @@ def _serve(settings: Settings, listener: socket.socket, resources: contextlib.Ex
             if settings.data_dir is not None:
                 note_address(settings.data_dir, address_of(settings, listener))
             gc.freeze()  # what lives as long as the server: looking through it took 80 ms at each full collection
+            gc.enable()
             print(_greeting(settings, listener), flush=True)
             _notify(supervisor, b"READY=1")
 
@@ -175,6 +177,8 @@ def _serve(settings: Settings, listener: socket.socket, resources: contextlib.Ex
         server.run(sockets=[listener])
     except KeyboardInterrupt:  # uvicorn shuts down first, and then raises it
         return 130
+    finally:
+        gc.enable()
     return 0
 
 

@@ -24,6 +24,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_a_checkout_is_compared_with_itself() -> None:
     result = run(".", str(ROOT), "--pairs", "2", "--only", "remote empty", "--limit", "1000")
     assert result.returncode == 0, result.stderr

@@ -70,6 +70,7 @@ class Service:
         self._process = None
 
 
+@pytest.mark.long
 def test_each_command_of_the_page_does_what_the_page_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

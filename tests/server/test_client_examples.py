@@ -51,6 +51,7 @@ def command(name: str, folder: Path) -> list[str] | str:
             return ["julia", path]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)  # a compiler may have to build libraries first
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_trains_and_explains_a_null(name: str, server_url: str, tmp_path: Path) -> None:

@@ -208,6 +208,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.long
 @pytest.mark.clients
 def test_jax_differentiates_and_maps_it(server: Server) -> None:
     with server.client("ann") as ann:

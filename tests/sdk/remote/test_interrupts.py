@@ -307,6 +307,7 @@ def assignments(loopback: Loopback) -> list[Any]:
     return [command for batch in unique(loopback) for command in batch.commands if isinstance(command, Assign)]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # of httpx's, interrupted
 def test_an_interrupt_at_any_line(way: Way) -> None:
     """At each line of the modules once; with TELETAPE_INTERRUPTS=all each time that a case executes it."""
@@ -328,6 +329,7 @@ def test_an_interrupt_at_any_line(way: Way) -> None:
     assert len(interrupted) > 180
 
 
+@pytest.mark.long
 def test_a_signal_handler_that_reads_at_any_line_that_sends(way: Way) -> None:
     """Also where the thread that it interrupts sends itself: neither waits for the other, nothing happens twice."""
     program, handled = way.program(), set[str]()

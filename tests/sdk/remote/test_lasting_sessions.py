@@ -71,6 +71,7 @@ def trained(server: Restarted, ends: Mapping[int, str]) -> np.ndarray:
     return weights.numpy()
 
 
+@pytest.mark.long
 def test_a_training_goes_on_with_the_same_numbers(server: Restarted, capfd: pytest.CaptureFixture[str]) -> None:
     with tf.connect(server.url, session="mine"):
         undisturbed = trained(server, {})
@@ -78,6 +79,7 @@ def test_a_training_goes_on_with_the_same_numbers(server: Restarted, capfd: pyte
     assert "trying again" in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_the_terminal_parks_a_session_and_its_program_goes_on(
     server: Restarted, capsys: pytest.CaptureFixture[str]
 ) -> None:
