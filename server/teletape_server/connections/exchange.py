@@ -55,7 +55,6 @@ class FrameExchange:
         head: The frame's head.
         request_id: The request's id.
         began, seconds: When its head was read, by `time.monotonic`; from then to the beginning of its answer.
-        ahead: Requests that its session had before it.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class FrameExchange:
         self.response_started = self.response_complete = self.disconnected = False
         self.keep_alive = head.keep_alive
         self._loop = asyncio.get_running_loop()
-        self.began, self.seconds, self.ahead = time.monotonic(), 0.0, 0
+        self.began, self.seconds = time.monotonic(), 0.0
         self.head, self._session = head, session
         self._heads, self._length, self._respond = heads, length, respond
         self.request_id = head.request_id or new_request_id()
@@ -193,7 +192,6 @@ class FrameExchange:
             body, self._body = self._body, None
             assert not isinstance(body, EarlyBody), "a session has memory for it"
             REQUEST_ID.set(self.request_id)
-            self.ahead = len(self.session.running)
             self._running, self._joins = self._batch.submit(self._heads.registry, self.session, body, self._earlier)
         except Exception as error:
             self._fail(error)

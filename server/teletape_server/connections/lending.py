@@ -29,7 +29,9 @@ from teletape_server.http.answers import LargeResponse
 from teletape_server.ipc.heads import FRAME, MOST, Approval, answer_pattern
 from teletape_server.sessions.entry import SessionEntry
 
-_QUICK: Final = 0.02  # seconds that a request, and each one before it, may take before its connection is lent
+#: Seconds that a request may take, with its wait for others, before its connection is lent. Where many wait, it is
+#: better that one process reads while the other one computes.
+_QUICK: Final = 0.02
 _FIRST: Final = 2  # such requests before it is lent
 _LAST: Final = 4096  # the same at most, after it has often been returned
 _MAX_HEAD: Final = 8 << 10
@@ -96,8 +98,8 @@ class Lending:
         """Counts a request that is answered."""
         head = exchange.head
         is_small = response.status_code == 200 and len(response.body) <= min(MOST, head.uncompressed)
-        is_quick = self.may_count and is_small and bool(head.session or head.is_run)
-        is_quick = is_quick and exchange.seconds < _QUICK * (1 + exchange.ahead)
+        may_be_lent = self.may_count and is_small and bool(head.session or head.is_run)
+        is_quick = may_be_lent and exchange.seconds < _QUICK
         self.may_count = False
         self._quick = self._quick + 1 if is_quick else 0
         if self._quick >= self._needed:
