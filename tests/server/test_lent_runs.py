@@ -1,4 +1,4 @@
-"""Requests without a session over connections that a process serves: each begins with nothing, and nobody waits."""
+"""Requests without a session over connections that a process serves: each begins with nothing, and no other caller waits."""
 
 import os
 import threading

@@ -14,7 +14,7 @@ from programs import run
 from teletape.extras.exporting import onnx_graphs, stablehlo
 
 PYTHON = Path(__file__).resolve().parents[3] / ".venv/clients/bin/python"
-#: Runs each program of a folder, by JAX's client of XLA, on the arrays beside it.
+#: Runs each program of a folder, by JAX's client of XLA, on the arrays of its name.
 XLA = """
 import os
 from pathlib import Path

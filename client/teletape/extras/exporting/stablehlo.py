@@ -113,8 +113,8 @@ def _reduced(writer: Writer, name: str, value: Value, axes: Sequence[int], *, ke
     first, region = writer.folding(name, value)
     rest = Spec.of(tuple([size for axis, size in enumerate(shape) if axis not in axes]), value.spec.dtype)
     result = writer.op("reduce", [value, first], rest, f"dimensions = {numbers(axes)}", region)
-    kept = Spec.of(tuple([1 if axis in axes else size for axis, size in enumerate(shape)]), value.spec.dtype)
-    return _with_shape(writer, [result], {}, kept) if keep else result
+    sizes = Spec.of(tuple([1 if axis in axes else size for axis, size in enumerate(shape)]), value.spec.dtype)
+    return _with_shape(writer, [result], {}, sizes) if keep else result
 
 
 def _all_axes(value: Value, axis: Any) -> list[int]:

@@ -113,9 +113,9 @@ class Writer:
         else:
             start = -np.inf if name == "maximum" else np.inf
         first = self.constant(np.asarray(start, kind))
-        one = type_of(first.spec)
+        number = type_of(first.spec)
         region = (
-            f'{{^bb0(%a: {one}, %b: {one}): %r = "stablehlo.{name}"(%a, %b) : ({one}, {one}) -> {one} '
-            f'"stablehlo.return"(%r) : ({one}) -> ()}}'
+            f'{{^bb0(%a: {number}, %b: {number}): %r = "stablehlo.{name}"(%a, %b) : ({number}, {number}) -> {number} '
+            f'"stablehlo.return"(%r) : ({number}) -> ()}}'
         )
         return first, region

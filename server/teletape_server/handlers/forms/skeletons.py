@@ -41,7 +41,7 @@ def _rest_of_list(depth: int) -> bytes:
     return rb"(?:%b)*+\]" % (inner + rb"|\[" + _rest_of_list(depth - 1) if depth > 1 else inner)
 
 
-#: A number or list of them, after what may stand before a value. First comes what it may begin with, so that all other
+#: A number or list of them, after what may come before a value. First comes what it may begin with, so that all other
 #: text is passed at once.
 _NUMBERS: Final = re.compile(
     rb"([-0-9\[](?<=[:,\[\s].)(?:(?<=\[)%b|(?<=-)[0-9][-+0-9.eE]*+|(?<=[0-9])[-+0-9.eE]*+))" % _rest_of_list(_DEEPEST)
