@@ -1,4 +1,4 @@
-"""Requests without a session over connections that a process serves: each begins with nothing, and no other caller waits."""
+"""Requests without a session over lent connections: each begins with nothing, and no other caller waits for it."""
 
 import os
 import threading
