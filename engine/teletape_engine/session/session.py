@@ -1,6 +1,7 @@
 """A session: the interface through which callers change and read the tensors, variables and tapes of one owner.
 
-All changes are batches given to `execute`, so that a record of the batches is a record of the session.
+All changes are batches given to `execute`, so that a record of the batches is a record of the session. Long because the
+interface is whole: each of its methods is short, and leads to the module that does the work.
 """
 
 from __future__ import annotations
