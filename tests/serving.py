@@ -20,7 +20,7 @@ from teletape_engine.commands import Batch, Call
 from teletape_engine.commands.results import Answer
 from teletape_engine.recording.values import Literal
 from teletape_server.app import create_app
-from teletape_server.connections.exchange import FrameExchange
+from teletape_server.connections.exchanges.frame import FrameExchange
 from teletape_server.server import Server as HttpServer
 from teletape_server.settings import Settings
 

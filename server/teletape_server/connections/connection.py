@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from teletape_server.connections.cycle import Application, Cycle, scope_of
-from teletape_server.connections.exchange import FrameExchange
+from teletape_server.connections.exchanges.cycle import Application, Cycle, scope_of
+from teletape_server.connections.exchanges.frame import FrameExchange
 from teletape_server.connections.frames import CLOSE, Frames
 from teletape_server.connections.heads import FrameHeads
 from teletape_server.connections.lending import Lending

@@ -22,8 +22,9 @@ from teletape_server.connections.caller_memory import (
     FrameMemory,
     MemoryRefusedError,
 )
-from teletape_server.connections.cycle import Caller
-from teletape_server.connections.exchange import FrameExchange, HealthExchange, PublishedExchange, RunExchange
+from teletape_server.connections.exchanges.cycle import Caller
+from teletape_server.connections.exchanges.frame import FrameExchange
+from teletape_server.connections.exchanges.without_session import HealthExchange, PublishedExchange, RunExchange
 from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
 from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import AnswerWriter, answer_head

@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 import teletape_wire as wire
 from teletape_server.auth import presented_key
-from teletape_server.connections.exchange import FrameExchange
+from teletape_server.connections.exchanges.frame import FrameExchange
 from teletape_server.connections.frames import Frames
 from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import answer_head

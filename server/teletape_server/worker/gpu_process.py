@@ -18,8 +18,8 @@ from typing import Final, NoReturn
 from teletape_server.ipc.channel import Channel
 from teletape_server.ipc.confinement import User, confine
 from teletape_server.ipc.control import Sockets, Watcher, end_process
-from teletape_server.worker.main import BROKEN_STATUS, Process, Worker
-from teletape_server.worker.turns import Turns
+from teletape_server.worker.main import Worker
+from teletape_server.worker.turns import BROKEN_STATUS, Process, Turns
 
 SEAT_FILES: Final = 3  #: What a session brings: its two sockets, and a pipe that is closed when it has ended.
 

@@ -16,8 +16,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, Final
 
 import teletape_wire as wire
 from teletape_engine import arrays
@@ -45,13 +44,12 @@ from teletape_server.worker.direct_connections import DirectConnections
 from teletape_server.worker.durability import Durability
 from teletape_server.worker.recorded_session import RecordedSession
 from teletape_server.worker.time_limits import TimeLimits
+from teletape_server.worker.turns import Process
 from teletape_wire import Structures
 
-BROKEN_STATUS: Final = 70  #: Of a process that ends because its device can no longer be used.
 _VIEW_FROM: Final = 64 << 10  # bytes from which a tensor may stay in the body's memory
 _ANSWERS_SECONDS: Final = 600.0  # clients' answers are kept at least this long, and about twice as long at most
 _LOOKS: Final = 10  # in that time at an idle session
-_NO_TURN: Final[AbstractContextManager[None]] = nullcontext()
 
 
 def main(sockets: Sockets, user: User | None = None) -> None:
@@ -88,24 +86,6 @@ def devices(sockets: Sockets) -> None:
     channel = Channel(sockets.requests)
     cpu, *others = arrays.devices()
     channel.transmit(*channel.encode([cpu._replace(interpreted=WHY_NOT), *others]))
-
-
-class Process:
-    """The process that a session runs in: here its own. `gpu_process` has one that several sessions share."""
-
-    is_shared: ClassVar = False
-
-    def turn(self, cancelled: Callable[[], bool]) -> AbstractContextManager[None]:
-        """A block in which a request may compute; `cancelled`: whether it need not wait any longer."""
-        return _NO_TURN
-
-    def leave(self) -> NoReturn:
-        """Ends the session, since the server has."""
-        os._exit(0)  # at once
-
-    def break_down(self, why: str) -> NoReturn:
-        """Ends the process, since its device can no longer be used."""
-        os._exit(BROKEN_STATUS)
 
 
 class Worker:

@@ -1,14 +1,35 @@
-"""Whose turn it is to compute: sessions that share a process run their requests one at a time, in order of asking."""
+"""The process of a session, and whose turn it is in one that sessions share: one at a time, in order of asking."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import ClassVar, Final, NoReturn
 
+BROKEN_STATUS: Final = 70  #: Of a process that ends because its device can no longer be used.
 _LOOK_SECONDS: Final = 0.05  # between two looks at whether a request that waits is cancelled
+_NO_TURN: Final[AbstractContextManager[None]] = nullcontext()
+
+
+class Process:
+    """The process that a session runs in: here its own. `gpu_process` has one that several sessions share."""
+
+    is_shared: ClassVar = False
+
+    def turn(self, cancelled: Callable[[], bool]) -> AbstractContextManager[None]:
+        """A block in which a request may compute; `cancelled`: whether it need not wait any longer."""
+        return _NO_TURN
+
+    def leave(self) -> NoReturn:
+        """Ends the session, since the server has."""
+        os._exit(0)  # at once
+
+    def break_down(self, why: str) -> NoReturn:
+        """Ends the process, since its device can no longer be used."""
+        os._exit(BROKEN_STATUS)
 
 
 class Turns:

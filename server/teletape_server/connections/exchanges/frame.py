@@ -18,25 +18,20 @@ import teletape_wire as wire
 from teletape_server.connections.caller_memory import ANSWER_HEADER, FrameMemory
 from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.guard import new_request_id
-from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.loans import LentRequest
 from teletape_server.hosts.protocols import Running
 from teletape_server.hosts.running import REQUEST_ID, Joinable
-from teletape_server.http.answers import LargeResponse, answer, still_running
+from teletape_server.http.answers import answer, still_running
 from teletape_server.http.frames import FrameBatch
 from teletape_server.http.plain_requests import PlainRequest
-from teletape_server.http.schemas import Health
 from teletape_server.middleware.compression import INLINE, compressed
-from teletape_server.models.published.contract import Name, Published
 from teletape_server.problems import error_response
-from teletape_server.published.calls import Call, Part
 from teletape_server.sessions.counted_bodies import CountedBody, EarlyBody
 from teletape_server.sessions.registry import SessionEntry
 
 _PIECE: Final = 4 << 20  # bytes that are copied at once
 _LARGE: Final = 1 << 20  # bytes from which an answer is put into the caller's memory
 _NOTHING: Final = memoryview(b"")
-_HEALTH: Final = Health(status="ok").model_dump_json().encode()
 
 
 class FrameExchange:
@@ -287,128 +282,3 @@ class FrameExchange:
             self._patience.cancel()
         self._body = self._running = self._patience = self._memory = self._earlier = None
         self._beginning = b""
-
-
-class HealthExchange(FrameExchange):
-    """A plain request for the server's health."""
-
-    def end_of_body(self) -> None:
-        """Answers at once."""
-        self._answer(Response(_HEALTH, media_type=wire.JSON_TYPE))
-
-
-class PublishedExchange(FrameExchange):
-    """A plain question to a published function: its body waits here with those that are computed with it.
-
-    Args:
-        heads, head, length, respond: As of `FrameExchange`.
-        name, published: The function, and its version.
-    """
-
-    def __init__(
-        self,
-        heads: FrameHeads,
-        head: FrameHead,
-        name: Name,
-        published: Published,
-        length: int,
-        respond: Callable[[FrameExchange, Response], None],
-    ) -> None:
-        super().__init__(heads, head, None, length, respond)
-        self._name, self._published = name, published
-        self._leave: Callable[[], None] | None = None
-
-    def _room_for_body(self) -> EarlyBody:
-        return EarlyBody(self._length, self._heads.registry.bodies.admit(self.head.owner, self._length))
-
-    def _submit(self) -> None:
-        head, plain, body = self.head, self.head.plain, self._body
-        assert plain is not None
-        assert body is not None
-        reply: asyncio.Future[Part] = self._loop.create_future()
-        limit = plain.params.get(TIME_LIMIT)
-        content_type = head.params["content_type"]
-        name, version, question = self._name.name, self._published, plain.operation
-        call = Call(head.owner, name, version, question, plain.params, content_type, body.view, limit, reply)
-        try:
-            self._leave = self._heads.pool.submit(call)
-        except Exception as error:
-            self._fail(error)
-        else:
-            reply.add_done_callback(self._on_part)
-
-    def _on_part(self, reply: asyncio.Future[Part]) -> None:
-        self._leave = None
-        if self.disconnected:
-            return
-        try:
-            part = reply.result()
-        except Exception as error:
-            self._fail(error)
-        else:
-            self._answer(LargeResponse(part.body, 200, media_type=part.content_type))
-
-    def abandon(self) -> None:
-        """Ends the exchange of a caller that has left; see `FrameExchange`."""
-        super().abandon()
-        if self._leave is not None:
-            self._leave()
-
-
-class RunExchange(FrameExchange):
-    """A plain request without a session: its body waits here for its turn, and it ends if its caller leaves."""
-
-    _work: asyncio.Task[None] | None = None
-
-    def go_on(self, request: LentRequest) -> None:
-        """Answers a request that a process has read itself; see `FrameExchange`."""
-        self._heads.registry.note_run()
-        self.began -= request.seconds
-        self._running = request.running
-        request.running.request_id = self.request_id
-        self._work = self._loop.create_task(self._end())
-
-    def _room_for_body(self) -> EarlyBody:
-        return EarlyBody(self._length, self._heads.registry.bodies.admit(self.head.owner, self._length))
-
-    def _submit(self) -> None:
-        self._work = self._loop.create_task(self._run())
-
-    async def _run(self) -> None:
-        REQUEST_ID.set(self.request_id)
-        registry, plain = self._heads.registry, self.head.plain
-        early, self._body = self._body, None
-        assert plain is not None
-        assert early is not None
-        try:
-            try:
-                self._session = await registry.begin_run(self.head.owner, device=self._heads.settings.device)
-            finally:
-                early.discard()
-        except Exception as error:
-            self._fail(error)
-            return
-        try:
-            body = registry.body_buffer(self._session, self._length)
-            body.view[:] = early.view
-            self._running, _ = plain.submit(registry, self._session, body)
-        except Exception as error:
-            self._fail(error)
-        await self._end()
-
-    async def _end(self) -> None:
-        """Answers when there is a reply, and ends the use of the session."""
-        try:
-            if self._running is not None:
-                await asyncio.wait([self._running.reply])
-                self._on_reply(self._running.reply)
-        except Exception as error:
-            self._fail(error)
-        finally:
-            await self._heads.registry.end_run(self.session)
-
-    def abandon(self) -> None:
-        """Ends the exchange of a caller that has left, and its work; see `FrameExchange`."""
-        super().abandon()
-        if self._work is not None:
-            self._work.cancel()
