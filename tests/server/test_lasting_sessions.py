@@ -182,18 +182,31 @@ def test_a_server_without_a_folder_offers_none() -> None:
         assert ok(http.post("/v1/sessions", json={"id": "demo"})).json()["durability"] == "none"
 
 
-def test_a_process_that_dies_twice_at_one_record_leaves_a_damaged_session(lasting: Lasting) -> None:
+def test_a_process_that_dies_twice_at_one_record_leaves_a_damaged_session(tmp_path: Path) -> None:
     """As one that a request kills, each time that it is sent: its files stay."""
-    lasting.create()
-    lasting.kill()
+    with Lasting(tmp_path, max_iterations=1 << 40).running() as lasting:
+        lasting.create()
+        for _ in range(2):
+            until(lambda: lasting.entry.host is not None)
+            ok(lasting.http.post(f"{PATH}/run", json=LOOP, headers={"Prefer": "respond-async"}))
+            until(lambda: lasting.entry.host.facts().running == 1)
+            lasting.kill()
+        described = lasting.described()
+        assert described["state"] == "damaged"
+        assert "died 2 times" in described["why"]
+        problem(lasting.http.get(f"{PATH}/variables/w"), 409, "session_damaged")
+        assert described["disk_bytes"] > 0
+        ok(lasting.http.post("/v1/sessions", json={"id": "another"}))
+
+
+def test_a_process_that_is_killed_while_it_is_idle_is_started_again_each_time(lasting: Lasting) -> None:
+    """No request is to blame, so the session is not damaged."""
+    program = lasting.create()
+    for _ in range(4):
+        until(lambda: lasting.entry.host is not None)
+        lasting.kill()
     until(lambda: lasting.entry.host is not None)
-    lasting.kill()
-    described = lasting.described()
-    assert described["state"] == "damaged"
-    assert "died 2 times" in described["why"]
-    problem(lasting.http.get(f"{PATH}/variables/w"), 409, "session_damaged")
-    assert described["disk_bytes"] > 0
-    ok(lasting.http.post("/v1/sessions", json={"id": "another"}))
+    assert fetched(program.run(Fetch("w"))) == X.tolist()
 
 
 def test_a_session_whose_log_gives_other_values_has_diverged(lasting: Lasting, tmp_path: Path) -> None:

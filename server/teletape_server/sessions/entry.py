@@ -116,7 +116,7 @@ class SessionEntry:
             self.client_numbers = itertools.count(beginning.last_client + 2, 2)
 
     def note_death(self, written: int) -> int:
-        """Notes that a host died after a record of the log; returns how many have died there, one after the other.
+        """Notes that a host died in a request after a record of the log; returns how many have died there in a row.
 
         A host that has written nothing since it began died where the one before it did.
         """

@@ -324,15 +324,18 @@ class Worker:
         If it cannot be written, the process ends, and the next one knows nothing of it.
         """
         is_frame = request.content_type == wire.FRAME_TYPE
+        failure: OSError | None = None
         if self._durability is not None:
             try:
                 self._durability.commit(request, is_frame=is_frame)
             except OSError as error:
-                self._lose_disk(f"its disk failed ({error})")
-                self._process.leave()
+                failure = error
         now = time.monotonic()
         cpu_seconds = time.thread_time() - self._opening
         self._page.end_request(now - began, cpu_seconds, now - request.received, is_frame=is_frame)
+        if failure is not None:  # the request has ended: it is not what ends the process
+            self._lose_disk(f"its disk failed ({failure})")
+            self._process.leave()
 
     def _lose_disk(self, why: str) -> None:
         """Ends the connection to the server, and with it soon the session here; in any thread."""

@@ -168,13 +168,13 @@ class Waking:
 
     def _recover(self, entry: SessionEntry, host: Host, ending: Ending) -> None:
         """Begins to start another host for a session whose host has ended unexpectedly."""
-        written = host.facts().written
+        facts = host.facts()
         entry.host = None
         self._live.let_go(entry, host)
         why = ending.text
         self._live.change(entry, state=entry.record.state.then(Phase.RECOVERING, why))
-        if entry.note_death(written) >= _MOST_DEATHS:
-            why = f"its process has died {_MOST_DEATHS} times after record {written} of its log: {why}"
+        if facts.running and entry.note_death(facts.written) >= _MOST_DEATHS:  # else no request of it is to blame
+            why = f"its process has died {_MOST_DEATHS} times after record {facts.written} of its log: {why}"
             self._live.change(entry, state=entry.record.state.then(Phase.DAMAGED, why))
         log.warning("session %s of %s: %s", entry.id, entry.owner, why, extra=entry.log_facts)
         self.recover_soon(entry)
