@@ -19,18 +19,19 @@ HERE = Path(__file__).resolve().parent
 TELETAPE = Path(sys.executable).with_name("teletape")
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
+SPARE = 1  # process that a server keeps for the next session
 _INTERVAL = 0.02  # seconds between two looks at the health
 
 
 @contextlib.contextmanager
-def server(folder: Path, **settings: object) -> Iterator[tuple[int, int]]:
-    """Starts a server with these settings, and yields its port and its process id."""
+def server(folder: Path, *, port: int = 0, **settings: object) -> Iterator[tuple[int, int]]:
+    """Starts a server with these settings, and yields its port and its process id; `port` 0: any free one."""
     from with_server import clean_environment
     from with_server import server as start
 
     own = {f"TELETAPE_{name.upper()}": str(value) for name, value in settings.items()}
     before = set(children(os.getpid()))
-    with start([TELETAPE], folder, clean_environment() | own) as url:
+    with start([TELETAPE], folder, clean_environment() | own, port=port) as url:
         [pid] = set(children(os.getpid())) - before
         yield int(url.rpartition(":")[2]), pid
 

@@ -26,7 +26,6 @@ from typing import Any
 import observing
 
 SESSION_STEPS = 2000  # additions of one session, after which a client ends it and begins another
-SPARE = 1  # process that a server keeps for the next session
 PATIENCE = 60.0  # seconds for which a client sends a request again, as the SDK's
 TIMEOUT = 180.0  # seconds that a client may take for its last answers
 
@@ -172,7 +171,7 @@ def soak(seconds: float, clients: int, kill_every: float, seed: int, *, has_prox
             proxy.stdin.close()  # type: ignore[union-attr]
             proxied = proxy.stdout.read().strip()
         deadline = time.monotonic() + 20
-        while len(living := observing.workers(server_pid)) != SPARE and time.monotonic() < deadline:
+        while len(living := observing.workers(server_pid)) != observing.SPARE and time.monotonic() < deadline:
             time.sleep(0.5)
         names = ("comparisons", "sessions", "ended", "lost", "doubled", "wrong", "errors")
         return {
@@ -183,7 +182,7 @@ def soak(seconds: float, clients: int, kill_every: float, seed: int, *, has_prox
             **{name: counts[name] for name in names},
             "proxy": proxied,
             "sessions_left": sessions_left(port),
-            "processes_left": len(living) - SPARE,
+            "processes_left": len(living) - observing.SPARE,
             "front_mb": [round(memory_at_first), round(observing.memory(server_pid))],
             "health_ms": health,
         }

@@ -43,6 +43,7 @@ def server(
     folder: Path,
     environment: Mapping[str, str] | None = None,
     certificate: tuple[Path, Path] | None = None,
+    port: int = 0,
 ) -> Iterator[str]:
     """Starts a server, yields its address, and stops it after the block.
 
@@ -51,8 +52,9 @@ def server(
         folder: For the server's log.
         environment: The server's; None: `clean_environment()`.
         certificate: Files with a certificate for localhost and its key; None: connections have no TLS.
+        port: Where it listens; 0: any free one.
     """
-    port = _free_port()
+    port = port or _free_port()
     url, log = f"http://127.0.0.1:{port}", folder / "server.log"
     settings = ["--host", "127.0.0.1", "--port", str(port)]
     if certificate is not None:
