@@ -32,8 +32,8 @@ ROWS = 32  # of a step's batch
 RATE, DECAY = 0.05, 0.9
 PATIENCE = 180.0  # seconds in which every program has to go on after a kill
 TIMEOUT = 1800.0  # seconds that the undisturbed programs may take
-#: What gets SIGKILL, by its share.
-KILLS = {"session": 8, "server": 1, "all": 1}
+#: What gets SIGKILL at once, by its share: one session's process, those of all sessions, the server, or all of them.
+KILLS = {"session": 5, "sessions": 3, "server": 1, "all": 1}
 AGAIN = 0.1  # chance that the server is killed once more within a second
 
 
@@ -279,18 +279,17 @@ def chaos(kills: int, count: int, every: float, pause: float, seed: int) -> dict
         while counts.total() < kills:
             time.sleep(draw.uniform(0.0, every))
             kind = draw.choices([*KILLS], [*KILLS.values()])[0]
-            counts[kind] += 1
-            victims = server.sessions()
-            if kind == "session":
-                victims = [draw.choice(victims)]
-            for pid in victims if kind != "server" else ():
+            victims = server.sessions() if kind != "server" else []
+            for pid in [draw.choice(victims)] if kind == "session" else victims:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            if kind != "session":
+                    counts["processes of sessions"] += 1
+            if kind in ("server", "all"):
+                counts["servers"] += 1
                 server.kill()
             if draw.random() < AGAIN:
                 time.sleep(draw.uniform(0.0, 1.0))
-                counts["server"] += 1
+                counts["servers"] += 1
                 server.kill()
             waits.append(programs.go_on())
         results, seconds = programs.results(), time.monotonic() - began

@@ -42,6 +42,13 @@ def test_clients_lose_nothing_over_a_lossy_network_while_processes_are_killed() 
     assert (numbers["lost"], numbers["doubled"], numbers["wrong"], numbers["errors"]) == (0, 0, 0, 0)
 
 
+@pytest.mark.more  # it starts four servers and four programs
+def test_programs_have_the_same_weights_after_kills() -> None:
+    numbers = printed("chaos", "--kills", "2", "--programs", "2", "--every", "0.1")
+    assert (numbers["equal"], numbers["different"]) == (2, 0)
+    assert sum(numbers["killed"].values()) >= 2
+
+
 def test_answers_that_wait_for_the_disk_share_syncs(tmp_path: Path) -> None:
     rows = printed("durability", "--seconds", "0.2", "--only", "many", "--folder", str(tmp_path))
     assert rows["64 callers of 1 sessions, journal-sync"]["answers a sync"] > 1
