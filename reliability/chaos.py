@@ -30,7 +30,7 @@ import observing
 SHAPES = {"w1": (8, 16), "b1": (16,), "w2": (16, 1)}
 ROWS = 32  # of a step's batch
 RATE, DECAY = 0.05, 0.9
-PATIENCE = 180.0  # seconds in which every program has to go on after a kill
+PATIENCE = 600.0  # seconds in which every program has to go on after a kill
 TIMEOUT = 1800.0  # seconds that the undisturbed programs may take
 #: What gets SIGKILL at once, by its share: one session's process, those of all sessions, the server, or all of them.
 KILLS = {"session": 5, "sessions": 3, "server": 1, "all": 1}
