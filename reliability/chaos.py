@@ -266,7 +266,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 # ----------------------------------------------------------------------------------------------------------- the chaos
-def chaos(kills: int, count: int, every: float, pause: float, seed: int) -> dict[str, Any]:
+def chaos(kills: int, minutes: float, count: int, every: float, pause: float, seed: int) -> dict[str, Any]:
     """Kills, and returns the numbers of the run."""
     draw, counts, waits = random.Random(seed), Counter[str](), list[float]()
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as cleanup:
@@ -276,7 +276,7 @@ def chaos(kills: int, count: int, every: float, pause: float, seed: int) -> dict
         programs = Programs(f"http://127.0.0.1:{server.port}", folder / "programs", count, seed, [0] * count, pause)
         cleanup.callback(programs.kill)
         programs.go_on()
-        while counts.total() < kills:
+        while counts.total() < kills and time.monotonic() < began + 60 * minutes:
             time.sleep(draw.uniform(0.0, every))
             kind = draw.choices([*KILLS], [*KILLS.values()])[0]
             victims = server.sessions() if kind != "server" else []
@@ -314,6 +314,7 @@ def main() -> int:
     """Runs the command line; the status is 1 if any weights are not those of the undisturbed run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--minutes", type=float, default=120.0, help="after which it stops with fewer kills")
     parser.add_argument("--programs", type=int, default=4)
     parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="the longest wait before a kill")
     parser.add_argument("--pause", type=float, default=0.02, metavar="SECONDS", help="of a program after each step")
@@ -324,7 +325,7 @@ def main() -> int:
         kind, url, name, seed, file, most, pause = options.program
         run_program(kind, url, name, int(seed), Path(file), int(most), float(pause))
         return 0
-    row = chaos(options.kills, options.programs, options.every, options.pause, options.seed)
+    row = chaos(options.kills, options.minutes, options.programs, options.every, options.pause, options.seed)
     print(json.dumps(row))
     return bool(row["different"])
 
