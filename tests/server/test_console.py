@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -230,6 +231,32 @@ def test_a_running_loop_shows_its_progress_and_is_cancelled(open_page: Opener, s
     drawn(page)
     loop.join()
     assert ok(answers[0]).json()["failure"]["code"] == "cancelled"
+
+
+def test_a_parked_session_wakes_by_use_and_a_damaged_one_says_what_to_do(open_page: Opener, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    server = Server(Settings(data_dir=str(tmp_path), log_level="error"))
+    with server.running(), server.client() as http:
+        ok(http.post("/v1/sessions", json={"id": "night"}))
+        ok(http.post("/v1/sessions/night/variables", json={"id": "w", "value": [0.5, -1.5]}))
+        page = open_page("#local%3Anight", url=server.url)
+        page.locator('[data-variable="w"]').wait_for()
+        page.get_by_role("button", name="Park", exact=True).click()
+        note = page.locator(".note")
+        expect(note).to_have_attribute("data-state", "parked", timeout=PATIENCE)
+        expect(page.locator(".contents")).to_be_hidden()
+        assert ok(http.get("/v1/sessions/night")).json()["state"] == "parked"  # the page does not wake it
+        note.get_by_role("button", name="Wake it").click()
+        page.locator('[data-variable="w"]').wait_for()
+        expect(note).to_be_hidden()
+        ok(http.post("/v1/sessions/night/park"))
+        for base in [path for path in tmp_path.rglob("base-*") if path.stat().st_size]:
+            base.write_bytes(base.read_bytes()[:-1] + b"?")
+        note.get_by_role("button", name="Wake it").click()
+        expect(note).to_have_attribute("data-state", "damaged", timeout=PATIENCE)
+        expect(note).to_contain_text("teletape sessions rescue local:night --out DIR")
+        expect(note).to_contain_text("the base of the log")
 
 
 def test_sessions_come_are_extended_and_end(open_page: Opener, session: Any) -> None:

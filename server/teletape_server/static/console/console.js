@@ -4,7 +4,8 @@ import { apiKey, events, request, setApiKey } from "../shared/api.js";
 import { Contents } from "./contents.js";
 import { bytes, count, duration, make } from "./elements.js";
 import { problem } from "./node.js";
-import { pendingReads, Rate } from "./reads.js";
+import { pendingReads, Rate, read } from "./reads.js";
+import { counts, isLost, StateNote } from "./states.js";
 import { Tapes } from "./tapes.js";
 
 const AGAIN = [500, 1000, 2000, 5000, 10000]; // milliseconds until the stream is opened again
@@ -28,6 +29,17 @@ function workText(work) {
   if (work.iteration) return `iteration ${count(work.iteration)}`;
   return work.total > 1 ? `${work.done} of ${work.total} commands` : "running";
 }
+
+/** What a session does, or where it is. */
+const doing = (facts) => (facts.state === "live" ? workText(facts.running) : facts.state);
+
+/** Where it computes, and what becomes of it if no request comes. */
+function prospects({ device, durability, expires_at, state }) {
+  if (state !== "live") return device;
+  return `${device} · ${durability === "none" ? "ends" : "parked"} in ${duration(Date.parse(expires_at) - Date.now())}`;
+}
+
+const onDisk = ({ disk_bytes, durability }) => (durability === "none" ? "" : `${bytes(disk_bytes)} on disk`);
 
 /** The share of the running request that is done, or null. */
 function share(work) {
@@ -78,11 +90,14 @@ function drawRow(name, { facts, row }) {
   const { parts, button } = row;
   parts.id.textContent = facts.id;
   parts.owner.textContent = view.admin && facts.owner !== view.owner ? facts.owner : "";
-  parts.work.textContent = workText(facts.running);
-  parts.work.classList.toggle("busy", facts.running.requests > 0);
-  parts.memory.textContent = `${bytes(facts.bytes_in_use)} of ${bytes(facts.memory_limit)}`;
-  parts.meter.set(facts.bytes_in_use / facts.memory_limit, parts.memory.textContent);
-  parts.ends.textContent = `${facts.device} · ends in ${duration(Date.parse(facts.expires_at) - Date.now())}`;
+  parts.work.textContent = doing(facts);
+  parts.work.classList.toggle("busy", facts.state === "live" && facts.running.requests > 0);
+  parts.work.classList.toggle("bad", isLost(facts));
+  parts.work.classList.toggle("warn", facts.state === "recovering");
+  const memory = `${bytes(facts.bytes_in_use)} of ${bytes(facts.memory_limit)}`;
+  parts.memory.textContent = [facts.durability === "none" ? memory : facts.state === "live" ? bytes(facts.bytes_in_use) : "", onDisk(facts)].filter(Boolean).join(" · ");
+  parts.meter.set(facts.bytes_in_use / facts.memory_limit, memory);
+  parts.ends.textContent = prospects(facts);
   button.toggleAttribute("aria-current", name === view.name);
   if (name === view.name) button.setAttribute("aria-current", "true");
   row.element.classList.toggle("hidden", !matches(facts));
@@ -90,12 +105,11 @@ function drawRow(name, { facts, row }) {
 
 function matches(facts) {
   const wanted = $("filter").value.trim().toLowerCase();
-  return !wanted || `${facts.id} ${facts.owner} ${facts.device}`.toLowerCase().includes(wanted);
+  return !wanted || `${facts.id} ${facts.owner} ${facts.device} ${facts.state}`.toLowerCase().includes(wanted);
 }
 
 function summary() {
-  const busy = [...sessions.values()].filter(({ facts }) => facts.running.requests).length;
-  $("count").textContent = sessions.size ? `${sessions.size}${busy ? `, ${busy} running` : ""}` : "";
+  $("count").textContent = sessions.size ? counts([...sessions.values()].map(({ facts }) => facts)) : "";
   $("none").classList.toggle("hidden", sessions.size > 0 || !view.owner);
 }
 
@@ -124,12 +138,15 @@ class Pane {
     this.rate = new Rate();
     this.hours = make("select", { "aria-label": "Keep for" }, ...[[900, "15 min"], [3600, "1 h"], [28800, "8 h"]].map(([seconds, text]) => make("option", { value: seconds, selected: seconds === 3600 }, text)));
     this.extend = make("button", { type: "button", click: () => this.act("POST", "/extend", this.extend, { seconds: Number(this.hours.value) }) }, "Extend");
+    this.park = make("button", { type: "button", click: () => this.act("POST", "/park", this.park) }, "Park");
+    this.note = new StateNote(name, () => this.wake());
     this.end = make("button", { type: "button", class: "danger", click: () => this.confirm() }, "End session");
     this.element = make(
       "div",
       { class: "pane", "data-session": name },
-      make("div", { class: "bar" }, make("h2", {}, facts.id, view.admin ? make("span", { class: "soft" }, ` ${facts.owner}`) : null), make("div", { class: "row" }, this.hours, this.extend, this.end)),
+      make("div", { class: "bar" }, make("h2", {}, facts.id, view.admin ? make("span", { class: "soft" }, ` ${facts.owner}`) : null), make("div", { class: "row" }, this.hours, this.extend, this.park, this.end)),
       this.fault,
+      this.note.element,
       this.running,
       this.memory.bar,
       this.facts,
@@ -150,8 +167,7 @@ class Pane {
       memory,
       device: facts.device,
       created: new Date(facts.created_at).toLocaleTimeString(),
-      "ends without work": `in ${duration(Date.parse(facts.expires_at) - Date.now())}`,
-      "ends at the latest": facts.ends_at.startsWith("9999") ? "never: it has files" : `in ${duration(Date.parse(facts.ends_at) - Date.now())}`,
+      ...this.prospects(facts),
       requests: this.rate.of(facts.answered.requests),
       problems: count(facts.answered.problems),
     };
@@ -159,6 +175,15 @@ class Pane {
     this.lastProblem.classList.toggle("hidden", !last);
     if (last) this.lastProblem.replaceChildren("last problem, ", make("a", { href: `problems/${last.code}` }, last.code), ` at ${new Date(last.at).toLocaleTimeString()}: ${last.message}`);
     this.facts.replaceChildren(...Object.entries(rows).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", { "data-fact": name }, value))));
+    this.note.update(facts);
+    const isLive = facts.state === "live";
+    this.park.classList.toggle("hidden", facts.durability === "none");
+    this.park.disabled = !isLive;
+    for (const part of [this.contents.element, this.tapes.element]) part.classList.toggle("hidden", !isLive);
+    if (!isLive) {
+      this.rest();
+      return;
+    }
     const work = facts.running;
     // Reading a tape is a request too: what is over soon changes nothing on the page.
     const busy = work.requests > pendingReads();
@@ -170,6 +195,35 @@ class Pane {
     if (done === null) this.progress.removeAttribute("value");
     else this.progress.value = done;
     this.text.textContent = `${workText(work)}${work.requests > 1 ? ` · ${work.requests - 1} waiting` : ""}`;
+  }
+
+  prospects(facts) {
+    const [idle, ends] = [facts.expires_at, facts.ends_at].map((time) => `in ${duration(Date.parse(time) - Date.now())}`);
+    if (facts.durability === "none") return { "ends without work": idle, "ends at the latest": ends };
+    const recovered = facts.recovered ? { recovered: `record ${count(facts.recovered.record)} in ${facts.recovered.seconds.toFixed(1)} s` } : {};
+    const parked = facts.state === "live" ? { "is parked without work": idle } : {};
+    return { "on disk": `${bytes(facts.disk_bytes)} of ${bytes(facts.disk_limit)}`, durability: facts.durability, ...parked, ...recovered };
+  }
+
+  /** Shows nothing of what is in the session: to read it would wake it. */
+  rest() {
+    this.settle();
+    this.busy = null;
+    this.running.classList.add("hidden");
+    this.contents.close();
+    this.tapes.close();
+  }
+
+  async wake() {
+    this.note.wake.disabled = true;
+    try {
+      await read(`${this.path}/variables?limit=1`);
+      this.fault.replaceChildren();
+    } catch (error) {
+      this.fault.replaceChildren(problem(error));
+    } finally {
+      this.note.wake.disabled = false;
+    }
   }
 
   /** Shows whether the session computes, and draws its tapes when it has finished. */
