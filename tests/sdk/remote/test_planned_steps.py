@@ -63,7 +63,7 @@ def second_derivatives():
 def test_a_step_over_and_over(remote, monkeypatch, program):
     answers = []
     planned = Repetitions._planned
-    monkeypatch.setattr(Repetitions, "_planned", lambda *args: answers.append(planned(*args)) or answers[-1])
+    monkeypatch.setattr(Repetitions, "_planned", lambda *of, **how: answers.append(planned(*of, **how)) or answers[-1])
     there = [array.tobytes() for array in program()]
     assert len(answers) - answers.count(None) >= STEPS - 6
     use(LocalSession())
