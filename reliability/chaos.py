@@ -2,8 +2,8 @@
 
 Half of the programs use the SDK, half REST with Idempotency-Keys; none has a line for what happens to the server. Their
 sessions have a journal. At any moment the process of a session, the server, or all of them get SIGKILL, sometimes the
-server once more before anything has gone on. Then every program has to make a step. After the last kill they stop, and
-an undisturbed server gets the same programs with as many steps: all weights have to be equal, bit for bit.
+server once more before anything has gone on. Then every program has to begin two more steps. After the last kill they
+stop, and an undisturbed server gets the same programs with as many steps: all weights have to be equal, bit for bit.
 """
 
 import argparse
@@ -170,8 +170,9 @@ def run_program(kind: str, url: str, name: str, seed: int, file: Path, most: int
     """Runs a program, and prints its steps and a checksum of its weights."""
     weights = PROGRAMS[kind](url, name, seed, iter(Steps(file, most, pause)))
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(weight).tobytes() for weight in weights)).hexdigest()
-    is_trained = all(np.isfinite(weight).all() and weight.any() for weight in weights)
-    print(json.dumps({"steps": file.stat().st_size, "weights": digest if is_trained else "not numbers"}))
+    if not all(np.isfinite(weight).all() and weight.any() for weight in weights):
+        raise AssertionError("the weights are not numbers, or all 0: nothing was trained that could be compared")
+    print(json.dumps({"steps": file.stat().st_size, "weights": digest}))
 
 
 class Programs:
@@ -280,7 +281,7 @@ def chaos(kills: int, minutes: float, count: int, every: float, pause: float, se
             time.sleep(draw.uniform(0.0, every))
             kind = draw.choices([*KILLS], [*KILLS.values()])[0]
             victims = server.sessions() if kind != "server" else []
-            for pid in [draw.choice(victims)] if kind == "session" else victims:
+            for pid in [draw.choice(victims)] if kind == "session" and victims else victims:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                     counts["processes of sessions"] += 1

@@ -255,7 +255,7 @@ def test_a_parked_session_wakes_by_use_and_a_damaged_one_says_what_to_do(open_pa
             base.write_bytes(base.read_bytes()[:-1] + b"?")
         note.get_by_role("button", name="Wake it").click()
         expect(note).to_have_attribute("data-state", "damaged", timeout=PATIENCE)
-        expect(note).to_contain_text("teletape sessions rescue local:night --out DIR")
+        expect(note).to_contain_text("teletape sessions rescue local:night --data-dir PATH --out DIR")
         expect(note).to_contain_text("the base of the log")
 
 

@@ -1,6 +1,7 @@
 """Plain requests in JSON over connections that a session's process serves: no caller sees a difference."""
 
 import contextlib
+import copy
 import json
 import logging
 import os
@@ -210,6 +211,24 @@ def test_problems_and_long_answers_are_the_server_s(server: Server, http: httpx.
 
 
 @pytest.mark.usefixtures("undisturbed")
+def test_a_connection_is_not_lent_for_another_head_than_that_of_the_answer(
+    server: Server, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the process may answer is the known head: that of a later request may ask another session."""
+    original, tried = lending.Lending._lend, list[bool]()
+
+    def after_another_request(self: lending.Lending, head: Any, entry: Any) -> None:
+        original(self, copy.copy(head), entry)
+        tried.append(self.loan is not None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lending.Lending, "_lend", after_another_request)
+        until(lambda: bool(ok(ask(http, [1.0]))) and len(tried) > 3)
+    assert not any(tried)
+    assert by_process(server) == 0
+    lend(server, lambda: ask(http, [1.0]))
+
+
 def test_another_request_on_the_connection_goes_to_the_server(server: Server, http: httpx.Client) -> None:
     for send in (
         lambda: ok(http.get(SESSION)).json()["id"] == "demo",

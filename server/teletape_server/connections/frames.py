@@ -110,7 +110,7 @@ class Frames:
         if head.plain is HEALTH:
             return HealthExchange(self.heads, head, None, length, self.respond)
         if head.is_run:
-            return RunExchange(self.heads, head, None, length, self.respond)
+            return self.exchange(head, None, length)
         if head.published:
             named = self.heads.published(head)
             return None if named is None else PublishedExchange(self.heads, head, *named, length, self.respond)
@@ -125,9 +125,9 @@ class Frames:
             self.known = None if head_bytes is None else KnownHead(head_bytes, *self._accepted, generation)
 
     def exchange(
-        self, head: FrameHead, session: SessionEntry, length: int, memory: FrameMemory | None = None
+        self, head: FrameHead, session: SessionEntry | None, length: int, memory: FrameMemory | None = None
     ) -> FrameExchange:
-        """Returns the exchange of a frame, or of a plain request that has a session."""
+        """Returns the exchange of a frame, or of a plain request that has a session or will get one."""
         if head.is_run:
             return RunExchange(self.heads, head, session, length, self.respond)
         return FrameExchange(self.heads, head, session, length, self.respond, memory)

@@ -3,8 +3,8 @@
 They are frames, or plain requests in JSON, all with the same head: so their key is the one that was checked here, and
 the session is its own. The process then reads, runs and answers them (`worker.direct_connections`), and this process
 sleeps. Whatever else the caller sends, such as another key, and whatever takes long, comes back here (`hosts.loans`),
-and goes on as on any connection. A connection that brings the requests of several callers is never lent: its process
-could read their keys.
+and goes on as on any connection. A connection that has brought the requests of several callers is not lent again: its
+process could read their keys.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import teletape_wire as wire
 from teletape_server.auth import presented_key
 from teletape_server.connections.exchanges.frame import FrameExchange
 from teletape_server.connections.frames import Frames
+from teletape_server.connections.heads import FrameHead
 from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import answer_head
 from teletape_server.hosts.loans import LentRequest, Loan
@@ -103,22 +104,22 @@ class Lending:
         self.may_count = False
         self._quick = self._quick + 1 if is_quick else 0
         if self._quick >= self._needed:
-            asyncio.get_running_loop().call_soon(self._lend, exchange.session)  # after the answer is written
+            asyncio.get_running_loop().call_soon(self._lend, head, exchange.session)  # after the answer is written
 
-    def _can_be_lent(self) -> bool:
-        """Returns whether nothing is under way here, and the caller may be the only one of this connection."""
+    def _can_be_lent(self, head: FrameHead) -> bool:
+        """Returns whether nothing has come after the request with a head, and its caller may be the only one here."""
         transport, known, keys = self._connection.transport, self._frames.known, self._frames.heads.keys
         if self.loan is not None or self._is_shared or not self._connection.is_between_requests:
             return False
         if transport.is_closing() or transport.get_write_buffer_size() or self._frames.heads.guard.is_stopping():
             return False
-        if known is None or not known.head.keep_alive or known.generation != keys.generation:
+        if known is None or known.head is not head or not head.keep_alive or known.generation != keys.generation:
             return False
         data = known.data.before + known.data.after
         return len(data) <= _MAX_HEAD and not _PROXIED.search(data)
 
-    def _lend(self, entry: SessionEntry) -> None:
-        if not self._can_be_lent():
+    def _lend(self, head: FrameHead, entry: SessionEntry) -> None:
+        if not self._can_be_lent(head):
             return
         self._quick = 0
         if entry.record.is_run and not self._frames.heads.registry.lend_run(entry):

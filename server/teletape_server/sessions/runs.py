@@ -80,7 +80,7 @@ class Runs:
 
     def lend(self, entry: SessionEntry) -> bool:
         """Returns whether a connection may be lent to a session that waits for requests; then it has a place."""
-        is_calm = asyncio.get_running_loop().time() - self._waited > _CALM_SECONDS
+        is_calm = not self._queue.waiting and asyncio.get_running_loop().time() - self._waited > _CALM_SECONDS
         if not is_calm or entry not in self._idle or not self._queue.enter(entry.owner):
             return False
         self._idle.remove(entry)

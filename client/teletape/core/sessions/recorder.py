@@ -195,7 +195,7 @@ class RemoteRecorder(SilentRecorder):
         result = self.silent.apply(op, inputs, attrs, where)
         spec = result.spec
         if (spec.dtype in _EXACT or op is _CAST) and spec.size <= _SMALL and result.host is None:
-            result.host = _computed(op, inputs, attrs)  # as there: IEEE 754 defines the rounding of a cast
+            result.host = _computed(op, inputs, attrs)  # as on the server: IEEE 754 says how a cast rounds
         channel = self.channel
         try:
             ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])

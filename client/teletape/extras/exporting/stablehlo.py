@@ -69,7 +69,10 @@ def _program(function: Written) -> str:
         values[name] = writer.constant(weight)
     for step in function.steps():
         inputs = [values[item] if isinstance(item, str) else writer.constant(item) for item in step.inputs]
-        values[step.output] = FORMS[step.op](writer, inputs, step.attrs, step.spec)
+        value = values[step.output] = FORMS[step.op](writer, inputs, step.attrs, step.spec)
+        if (value.spec.shape, value.spec.dtype) != (step.spec.shape, step.spec.dtype):
+            kinds = ", ".join([np.dtype(spec.dtype).name for spec in step.specs])
+            raise UnimplementedError(f"{_WHO}: {step.op} has no form here for inputs of {kinds}")
     results = [values[engine.outputs[position]] for position in outputs.values()]
     types = ", ".join([type_of(value.spec) for value in results])
     names = ", ".join([value.name for value in results])

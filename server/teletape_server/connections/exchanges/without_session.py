@@ -132,6 +132,7 @@ class RunExchange(FrameExchange):
 
     async def _end(self) -> None:
         """Answers when there is a reply, and ends the use of the session."""
+        REQUEST_ID.set(self.request_id)
         try:
             if self._running is not None:
                 await asyncio.wait([self._running.reply])

@@ -178,6 +178,7 @@ class Pane {
     this.note.update(facts);
     const isLive = facts.state === "live";
     this.park.classList.toggle("hidden", facts.durability === "none");
+    this.isLive = isLive;
     this.park.disabled = !isLive;
     for (const part of [this.contents.element, this.tapes.element]) part.classList.toggle("hidden", !isLive);
     if (!isLive) {
@@ -248,7 +249,7 @@ class Pane {
     } catch (error) {
       this.fault.replaceChildren(problem(error));
     } finally {
-      button.disabled = false;
+      button.disabled = button === this.park && !this.isLive;
     }
   }
 

@@ -57,7 +57,7 @@ export class StateNote {
   remedies() {
     return [
       make("p", {}, "Whoever runs the server can save its last good values:"),
-      make("pre", {}, `teletape sessions rescue ${this.name} --out DIR`),
+      make("pre", {}, `teletape sessions rescue ${this.name} --data-dir PATH --out DIR`),
       make("p", {}, make("a", { href: "guide/operate#a-damaged-session" }, "What to do with a damaged session")),
     ];
   }

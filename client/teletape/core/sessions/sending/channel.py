@@ -190,7 +190,7 @@ class Channel:
         elif where is None:
             where = caller()
         self._record((place, None, where, op, attrs, inputs, output))
-        if len(self.buffer.recordings) >= _MOST_COMMANDS or not self.lazy:  # it has no bytes
+        if len(self.buffer.recordings) >= _MOST_COMMANDS or not self.lazy:  # no op adds bytes
             self._ask((), Reply(early=self.lazy, strand=strand_of(place)))
 
     def step_ends(self) -> None:
