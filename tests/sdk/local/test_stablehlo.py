@@ -104,6 +104,8 @@ def test_what_has_no_form_is_refused_and_nothing_is_written(tmp_path: Path) -> N
         tf.stablehlo.save(tf.tanh, path, [tf.TensorSpec([None, 3], name="x")])
     with pytest.raises(tf.errors.UnimplementedError, match="values of complex64"):
         tf.stablehlo.save(tf.abs, path, [tf.TensorSpec([3], tf.complex64)])
+    with pytest.raises(tf.errors.UnimplementedError, match="div has no form here for inputs of int32, int32"):
+        tf.stablehlo.save(lambda x: x / x, path, [tf.TensorSpec([2], tf.int32)])  # its quotient is float64
     assert not list(tmp_path.iterdir())
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape.extras.exporting.steps import Written, axes_of, written
+from teletape.extras.exporting.steps import Written, axes_of, operators, written
 from teletape_engine.spec import Spec
 
 __all__ = ["save"]
@@ -188,17 +188,14 @@ def _images(operator: str) -> Form:
 FORMS: Final[dict[str, Form]] = {
     **{
         op: _same(operator)
-        for op, operator in (
-            pair.split(":")
-            for pair in (
-                "add:Add sub:Sub mul:Mul maximum:Max minimum:Min pow:Pow neg:Neg exp:Exp log:Log sqrt:Sqrt abs:Abs "
-                "tanh:Tanh sigmoid:Sigmoid relu:Relu softplus:Softplus softsign:Softsign erf:Erf sin:Sin cos:Cos "
-                "tan:Tan floor:Floor ceil:Ceil round:Round sign:Sign reciprocal:Reciprocal equal:Equal "
-                "greater:Greater greater_equal:GreaterOrEqual less:Less less_equal:LessOrEqual logical_and:And "
-                "logical_or:Or logical_not:Not where:Where identity:Identity stop_gradient:Identity div:Div "
-                "bias_add:Add"
-            ).split()
-        )
+        for op, operator in operators(
+            "add:Add sub:Sub mul:Mul maximum:Max minimum:Min pow:Pow neg:Neg exp:Exp log:Log sqrt:Sqrt abs:Abs "
+            "tanh:Tanh sigmoid:Sigmoid relu:Relu softplus:Softplus softsign:Softsign erf:Erf sin:Sin cos:Cos "
+            "tan:Tan floor:Floor ceil:Ceil round:Round sign:Sign reciprocal:Reciprocal equal:Equal "
+            "greater:Greater greater_equal:GreaterOrEqual less:Less less_equal:LessOrEqual logical_and:And "
+            "logical_or:Or logical_not:Not where:Where identity:Identity stop_gradient:Identity div:Div "
+            "bias_add:Add"
+        ).items()
     },
     "avg_pool": _images("AveragePool"),
     "cast": _cast,

@@ -12,7 +12,7 @@ import numpy as np
 
 from teletape.core.errors import InvalidArgumentError, UnimplementedError
 from teletape.extras.exporting.stablehlo_text import ELEMENTS, Value, Writer, numbers, pairs, type_of
-from teletape.extras.exporting.steps import Written, axes_of, written
+from teletape.extras.exporting.steps import Written, axes_of, operators, written
 from teletape_engine.spec import Spec
 
 __all__ = ["save"]
@@ -174,8 +174,8 @@ def _matmul(writer: Writer, inputs: list[Value], attrs: Mapping[str, Any], spec:
     batch = spec.shape[:-2]
     sides = [writer.broadcast(value, (*batch, *value.spec.shape[-2:])) for value in inputs]
     rank = len(spec.shape)
-    turned = [attrs[f"transpose_{side}"] or attrs[f"adjoint_{side}"] for side in "ab"]
-    contracted = (rank - 2 if turned[0] else rank - 1, rank - 1 if turned[1] else rank - 2)
+    transposed = [attrs[f"transpose_{side}"] or attrs[f"adjoint_{side}"] for side in "ab"]
+    contracted = (rank - 2 if transposed[0] else rank - 1, rank - 1 if transposed[1] else rank - 2)
     batches = list(range(rank - 2))
     dimensions = [
         f"{side}_{kind}_dimensions = {axes}"
@@ -308,21 +308,16 @@ def _avg_pool(writer: Writer, inputs: list[Value], attrs: Mapping[str, Any], spe
 FORMS: Final[dict[str, Form]] = {
     **{
         op: _same(operator)
-        for op, operator in (
-            pair.split(":")
-            for pair in (
-                "add:add sub:subtract mul:multiply div:divide maximum:maximum minimum:minimum pow:power neg:negate "
-                "exp:exponential log:log sqrt:sqrt rsqrt:rsqrt abs:abs tanh:tanh sigmoid:logistic erf:chlo.erf "
-                "sin:sine cos:cosine tan:tan floor:floor ceil:ceil round:round_nearest_even sign:sign logical_and:and "
-                "logical_or:or logical_not:not bias_add:add"
-            ).split()
-        )
+        for op, operator in operators(
+            "add:add sub:subtract mul:multiply div:divide maximum:maximum minimum:minimum pow:power neg:negate "
+            "exp:exponential log:log sqrt:sqrt rsqrt:rsqrt abs:abs tanh:tanh sigmoid:logistic erf:chlo.erf "
+            "sin:sine cos:cosine tan:tan floor:floor ceil:ceil round:round_nearest_even sign:sign logical_and:and "
+            "logical_or:or logical_not:not bias_add:add"
+        ).items()
     },
     **{
         op: _compared(direction)
-        for op, direction in (
-            pair.split(":") for pair in "equal:EQ greater:GT greater_equal:GE less:LT less_equal:LE".split()
-        )
+        for op, direction in operators("equal:EQ greater:GT greater_equal:GE less:LT less_equal:LE").items()
     },
     "avg_pool": _avg_pool,
     "cast": _cast,

@@ -108,8 +108,6 @@ class Writer:
         kind = np.dtype(value.spec.dtype)
         if name in ("add", "multiply"):
             start: Any = int(name == "multiply")
-        elif kind.kind == "b":
-            start = name == "minimum"
         elif kind.kind in "iu":
             start = np.iinfo(kind).min if name == "maximum" else np.iinfo(kind).max
         else:

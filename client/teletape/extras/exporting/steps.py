@@ -101,6 +101,11 @@ def axes_of(axis: Any) -> tuple[int, ...]:
     return tuple(axis) if isinstance(axis, tuple | list) else (axis,)
 
 
+def operators(text: str) -> dict[str, str]:
+    """Returns the operator of each op from a text such as `add:Add sub:Sub`."""
+    return dict(pair.split(":") for pair in text.split())
+
+
 def _specs(described: Described) -> dict[str, Spec]:
     """Returns the spec of each value of a function, with 2 in place of open sizes, as it was traced."""
     function = described.traced.function
