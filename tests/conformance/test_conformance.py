@@ -373,7 +373,7 @@ def test_a_worker_distinguishes_a_failure_from_a_death() -> None:
         with pytest.raises(ProgramFailed, match="KeyError"):
             worker.run("no.such_program")
         assert worker.alive
-    with Worker("teletape", forks=True) as worker:
+    with Worker("conformance.probes", forks=True) as worker:
         for _ in range(2):
             with pytest.raises(ProgramFailed, match="KeyError"):
                 worker.run("no.such_program")

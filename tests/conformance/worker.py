@@ -123,6 +123,9 @@ def serve(module: str, url: str | None, forks: bool, requests: TextIO, answers: 
 
     tf = importlib.import_module(module)
     programs = load()
+    if forks:
+        for name in dir(tf):  # names are imported when first used: each fork would import them again
+            getattr(tf, name)
     sessions: dict[bool, Any] = {}
 
     def switch(remote: bool) -> None:
