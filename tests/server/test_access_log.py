@@ -13,6 +13,7 @@ import httpx
 import pytest
 from test_frames import until
 
+from prepared import Prepared
 from serving import KEYS, Program, Server, ok, problem, unread_post
 from teletape_engine.commands import Constant, Fetch
 from teletape_server.auth import caller_address
@@ -171,9 +172,7 @@ def errors_of_a_server(*arguments: str) -> list[str]:
     """The lines on stderr of a server that makes a session and ends it."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
     command = [sys.executable, "-P", "-m", "teletape_server.cli", "serve", "--port", "0", *arguments]
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with Prepared(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         url = process.stdout.readline().split()[3]
         ok(httpx.post(f"{url}/v1/sessions", json={"id": "demo"}, trust_env=False, timeout=60))

@@ -14,6 +14,8 @@ import httpx
 import pytest
 from rest_client import op
 
+import prepared
+from prepared import Prepared
 from serving import ok, problem
 from teletape_engine.arrays.gpu import driver_version
 
@@ -36,7 +38,7 @@ def serving_on_gpus(count: int, **variables: str) -> Iterator[httpx.Client]:
 @contextmanager
 def serving_with(variables: dict[str, str]) -> Iterator[httpx.Client]:
     """A client of a server process with this environment, whose default is a GPU; X-Pid says which process."""
-    with subprocess.Popen([*SERVE, "--device", "auto"], env=variables, stdout=subprocess.PIPE, text=True) as process:
+    with Prepared([*SERVE, "--device", "auto"], env=variables, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         url = process.stdout.readline().split()[3]
         with httpx.Client(base_url=url, trust_env=False, timeout=60, headers={"X-Pid": str(process.pid)}) as http:
@@ -153,12 +155,6 @@ def test_an_op_that_cupy_lacks_is_refused_by_name(gpus: httpx.Client) -> None:
 
 
 def test_a_server_whose_default_is_missing_says_what_is_missing() -> None:
-    process = subprocess.run(
-        [*SERVE, "--device", "gpu"],
-        env=environment(CUPY_SUBSTITUTE_GPUS="0"),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    process = prepared.run([*SERVE, "--device", "gpu"], env=environment(CUPY_SUBSTITUTE_GPUS="0"))
     assert process.returncode == 2
     assert "teletape: no device gpu: CuPy finds no GPU (there is none): it needs NVIDIA's driver" in process.stderr

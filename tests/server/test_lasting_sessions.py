@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from lasting import PATH, Lasting, X, fetched
 
+from prepared import Prepared
 from serving import Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Call, Fetch, MakeVariable
 from teletape_engine.commands.results import Answer
@@ -382,8 +383,8 @@ class Command:
     """`teletape serve` in a process of its own."""
 
     def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-m", "teletape_server.cli", "serve", "--port", "0", "--data-dir", str(folder)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        command = [sys.executable, "-P", "-m", "teletape_server.cli", "serve", "--port", "0", "--data-dir", str(folder)]
+        self.process = Prepared(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert self.process.stdout is not None
         match = re.search(r"at (http://\S+)", self.process.stdout.readline())
         assert match is not None

@@ -18,6 +18,8 @@ import httpx
 import numpy as np
 import pytest
 
+import prepared
+from prepared import Prepared
 from serving import Program, ok, problem
 from teletape_engine.commands import Call, Constant, Fetch
 from teletape_server.connections.listener import address_of, listening
@@ -40,7 +42,7 @@ def served(path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server without keys at a Unix socket, and what it printed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
     environment |= {"TELETAPE_UNIX": str(path), "TELETAPE_SHUTDOWN_GRACE": "0.1"}
-    with subprocess.Popen(SERVE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with Prepared(SERVE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         lines = "".join(process.stdout.readline() for _ in range(5))
         yield process, lines
@@ -59,7 +61,7 @@ def test_a_server_at_a_unix_socket(served: tuple[subprocess.Popen[str], str], pa
         (fetched,) = program.run(Constant(1, array), Call("neg", (1,), (2,)), Fetch(2)).results
         assert np.array_equal(fetched.array, -array)  # type: ignore[union-attr]
         problem(http.get("/v1/health", headers={"Host": "gpu-box.example"}), 403, "foreign_host")
-    second = subprocess.run([*SERVE, "--unix", str(path)], capture_output=True, text=True, check=False)
+    second = prepared.run([*SERVE, "--unix", str(path)])
     assert (second.returncode, second.stdout) == (1, "")
     assert f"cannot listen on {path}: another server listens there" in second.stderr
     process.send_signal(signal.SIGTERM)
@@ -172,7 +174,7 @@ def test_a_server_that_accepts_no_connections_is_noticed_without_waiting(path: P
 
 def test_a_path_that_cannot_be_used_is_named() -> None:
     for unusable in ("/nowhere/teletape.sock", "/tmp/" + "a" * 200):
-        result = subprocess.run([*SERVE, "--unix", unusable], capture_output=True, text=True, check=False)
+        result = prepared.run([*SERVE, "--unix", unusable])
         assert result.returncode == 1
         assert f"cannot listen on {unusable}: " in result.stderr
 

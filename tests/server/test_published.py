@@ -19,6 +19,7 @@ import pytest
 from rest_client import Rest
 
 import teletape_wire as wire
+from prepared import Prepared
 from serving import KEYS, Server, needs_exchange, ok
 from teletape_server.connections import frames
 from teletape_server.models.published.questions import QUESTIONS
@@ -661,7 +662,7 @@ def test_metrics_count_by_function(alone: Server) -> None:
 def started(folder: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
     """A server in a process of its own, and a client of it."""
     command = [sys.executable, "-P", "-m", "teletape_server.cli", "serve", "--port", "0", "--data-dir", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with Prepared(command, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().split()[3]

@@ -8,18 +8,21 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from prepared import Prepared
 from serving import ok
 from teletape_server import cli
 from teletape_server.ipc.confinement import User, machine_memory
 from teletape_server.settings import Settings, SettingsError, unknown_variables
 
-TELETAPE = [sys.executable, "-m", "teletape_server.cli"]
+TELETAPE = [sys.executable, "-P", "-m", "teletape_server.cli"]
 
 
 def load(*arguments: str, **environment: str) -> Settings:
@@ -154,13 +157,12 @@ def test_a_device_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str
 
 def serving(*arguments: str, code: str = "", **environment: str) -> subprocess.Popen[str]:
     """A server's process, which has printed its address; `code` runs in it before."""
-    command = [sys.executable, "-c", f"import sys; from teletape_server import cli; {code}\nsys.exit(cli.main())"]
-    process = subprocess.Popen(
-        [*command, "serve", "--port", "0", *arguments],
+    whole = f"import sys; from teletape_server import cli; {code}\nsys.exit(cli.main())"
+    process = Prepared(
+        [sys.executable, "-P", "-c", whole, "serve", "--port", "0", *arguments],
         env={name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")} | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline().startswith("Teletape serves at "), process.communicate()
@@ -277,11 +279,22 @@ def gone(pids: set[int]) -> None:
         assert time.monotonic() < deadline, f"still there: {pids}"
 
 
-@pytest.mark.parametrize(("number", "statuses"), [(signal.SIGTERM, {-signal.SIGTERM, 0}), (signal.SIGINT, {130})])
-def test_serve_says_where_it_is_and_ends_with_its_workers(number: int, statuses: set[int]) -> None:
+@pytest.mark.parametrize(
+    ("start", "number", "statuses"),
+    [
+        (partial(subprocess.Popen, text=True), signal.SIGTERM, {-signal.SIGTERM, 0}),
+        (Prepared, signal.SIGTERM, {-signal.SIGTERM, 0}),
+        (Prepared, signal.SIGINT, {130}),
+    ],
+    ids=["SIGTERM", "prepared-SIGTERM", "prepared-SIGINT"],
+)
+def test_serve_says_where_it_is_and_ends_with_its_workers(
+    start: Callable[..., subprocess.Popen[str]], number: int, statuses: set[int]
+) -> None:
+    """A prepared process, as other tests start servers, behaves as one that starts in the usual way."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
-    with subprocess.Popen(
-        [*TELETAPE, "serve", "--port", "0"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    with start(
+        [*TELETAPE, "serve", "--port", "0"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -381,9 +394,7 @@ def test_another_user_for_workers_needs_root(
 
 
 def test_a_killed_server_leaves_no_worker() -> None:
-    process = subprocess.Popen(
-        [*TELETAPE, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    process = Prepared([*TELETAPE, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     with process.stdout:
         url = process.stdout.readline().split()[3]

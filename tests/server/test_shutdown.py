@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from prepared import Prepared
 from serving import KEYS, Server, metric, ok, problem, until
 from teletape_server.settings import Settings
 
@@ -217,7 +218,7 @@ def end_of(tmp_path: Path, *arguments: str, end: Ending) -> tuple[int, str, str]
     parts: list[str] = []
     with (
         log.open("w") as output,
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=output, text=True) as process,
+        Prepared(command, env=environment, stdout=subprocess.PIPE, stderr=output) as process,
     ):
         assert process.stdout is not None
         url = process.stdout.readline().split()[3]

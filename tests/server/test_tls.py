@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
+from prepared import Prepared
 from serving import KEYS, Program, Server, make_certificate, needs_exchange, ok, problem, until
 from teletape_engine.commands import Call, Constant, Fetch
 from teletape_server import tls
@@ -91,7 +92,7 @@ def test_a_server_with_a_certificate_serves_programs(tmp_path: Path, monkeypatch
     certificate, key = make_certificate(tmp_path)
     certificate.write_text(key.read_text() + certificate.read_text())
     command = [*SERVE, "--port", "0", "--tls-certificate", str(certificate)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with Prepared(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             assert process.stdout is not None
             address = re.search(r"https://127.0.0.1:\d+", process.stdout.readline())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+import prepared
 import teletape as tf
 
 
@@ -32,7 +32,7 @@ def test_a_seed_repeats_all_that_follows() -> None:
 
 def test_without_a_seed_two_programs_draw_different_numbers() -> None:
     program = "import teletape as tf; print(tf.random.normal([2]).numpy(), tf.random.shuffle(tf.range(9)).numpy())"
-    runs = [subprocess.run([sys.executable, "-c", program], capture_output=True, check=True) for _ in range(2)]
+    runs = [prepared.run([sys.executable, "-P", "-c", program]) for _ in range(2)]
     assert runs[0].stdout != runs[1].stdout
 
 

@@ -2,7 +2,6 @@
 
 import io
 import logging
-import subprocess
 import sys
 import wave
 
@@ -11,6 +10,7 @@ import PIL.Image
 import pytest
 from event_files import scalars, summaries
 
+import prepared
 import teletape as tf
 
 
@@ -140,7 +140,7 @@ import teletape as tf
 tf.summary.create_file_writer({str(tmp_path)!r}).set_as_default(step=4)
 tf.summary.scalar("last", 8.0)
 """
-    subprocess.run([sys.executable, "-P", "-c", program], check=True)
+    assert prepared.run([sys.executable, "-P", "-c", program]).returncode == 0
     assert scalars(tmp_path) == [("last", 4, 8.0)]
 
 

@@ -1,7 +1,8 @@
 """A session on a server takes no numbers from the program's generators."""
 
-import subprocess
 import sys
+
+import prepared
 
 PROGRAM = """
 import random, sys
@@ -20,5 +21,5 @@ print((random.getstate(), np.random.get_state()[2]) == before)
 
 def test_a_seeded_program_draws_the_same_numbers_with_a_server(server_url: str) -> None:
     command = [sys.executable, "-P", "-c", PROGRAM, server_url]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = prepared.run(command)
     assert (done.stdout, done.stderr) == ("True\n", "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import threading
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from teletape.errors import InvalidArgumentError, RequestError, SessionEndedError
 
+import prepared
 import teletape as tf
 from serving import KEYS, Server
 from teletape.core.sessions.current import use
@@ -231,7 +231,7 @@ for _ in range(2):
     tf.connect({server.url!r}, {ANN!r})
 os._exit(9)  # as a kernel that is killed
 """
-    assert subprocess.run([sys.executable, "-P", "-c", program], check=False).returncode == 9
+    assert prepared.run([sys.executable, "-P", "-c", program]).returncode == 9
     with pytest.raises(
         RequestError, match=r"the limit is 3.*tf\.sessions\('http://.*python -m teletape sessions .*--end"
     ):
@@ -310,7 +310,7 @@ def test_a_program_that_has_made_nothing_sees_what_the_former_one_has_made(serve
     assert isinstance(session, RemoteSession)
     v, x = tf.Variable(2.0, name="v"), tf.ones([2, 3]) * 2.0
     session.detach()
-    done = subprocess.run([sys.executable, "-P", "-c", JOINS, server_url], capture_output=True, text=True, timeout=120)
+    done = prepared.run([sys.executable, "-P", "-c", JOINS, server_url])
     assert (done.stdout.split("] ")[0], done.stderr) == ("['v:0'", "")
     assert "[2, 3]" in done.stdout
     del v, x

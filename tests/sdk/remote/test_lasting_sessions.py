@@ -5,7 +5,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import teletape as tf
+from prepared import Prepared
 from teletape.extras.terminal.commands import main
 
 
@@ -24,13 +26,13 @@ class Restarted:
             unused.bind(("127.0.0.1", 0))
             port = unused.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        serve = ["-m", "teletape_server.cli", "serve", "--port", str(port)]
+        serve = ["-P", "-m", "teletape_server.cli", "serve", "--port", str(port)]
         self._command = [sys.executable, *serve, "--data-dir", str(folder)]
         self._process: subprocess.Popen[str] | None = None
         self._starting: threading.Thread | None = None
 
-    def start(self) -> None:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    def start(self, popen: Callable[..., subprocess.Popen[str]] = Prepared) -> None:
+        self._process = popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert self._process.stdout is not None
         assert re.search("http://", self._process.stdout.readline())
 
@@ -43,9 +45,9 @@ class Restarted:
         self._process.communicate()
 
     def end_and_start(self, how: str) -> None:
-        """Ends the server, and starts another one while the program goes on."""
+        """Ends the server, and starts another one while the program goes on: as slowly as users meet it."""
         self.end(how)
-        self._starting = threading.Thread(target=self.start)
+        self._starting = threading.Thread(target=self.start, args=[partial(subprocess.Popen, text=True)])
         self._starting.start()
 
 

@@ -8,6 +8,7 @@ import time
 import pytest
 from event_files import scalars
 
+import prepared
 import teletape as tf
 from serving import Server
 from teletape_server.settings import Settings
@@ -59,7 +60,7 @@ def write():
 {ENDS[how]}
 """
     arguments = [server_url, str(tmp_path), tmp_path.name.replace("_", "-")]
-    done = subprocess.run([sys.executable, "-P", "-c", program, *arguments], capture_output=True, text=True)
+    done = prepared.run([sys.executable, "-P", "-c", program, *arguments])
     assert (done.returncode, done.stderr) == (0, "")
     assert [value for _, _, value in scalars(tmp_path)] == [2.0 * (step + 2) for step in range(7)]
 
@@ -78,13 +79,9 @@ print(flush=True)
 input()
 """
     with Server(Settings(shutdown_grace=0.1)).running() as server:
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-c", program, server.url, str(tmp_path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        command = [sys.executable, "-P", "-c", program, server.url, str(tmp_path)]
+        pipe = subprocess.PIPE
+        child = prepared.Prepared(command, stdin=pipe, stdout=pipe, stderr=pipe)
         child.stdout.readline()
     began = time.monotonic()
     errors = child.communicate("\n")[1]
