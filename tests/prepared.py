@@ -57,7 +57,7 @@ class Prepared(subprocess.Popen[str]):
 
     @classmethod
     def _connected(cls) -> socket.socket:
-        """The socket that takes requests; the process behind it starts with the first of them."""
+        """The socket that takes requests; the process that reads them starts with the first one."""
         with cls._lock:
             if cls._requests is None:
                 cls._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -102,7 +102,8 @@ class Prepared(subprocess.Popen[str]):
         if self.returncode is None and lock.acquire(blocking=False):
             with contextlib.ExitStack() as stack:
                 stack.callback(lock.release)
-                pid, status = (0, 0) if self.returncode is not None else self._try_wait(os.WNOHANG)
+                known = self.returncode is not None  # another thread may have waited
+                pid, status = (0, 0) if known else self._try_wait(os.WNOHANG)
                 if pid:
                     self._handle_exitstatus(status)  # type: ignore[attr-defined]
         return self.returncode
@@ -142,7 +143,8 @@ def requested(requests: socket.socket) -> dict[str, Any]:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     while True:
-        ready = select.select([requests, woken], [], [])[0]
+        sources: list[Any] = [requests, woken]
+        ready = select.select(sources, [], [])[0]
         if woken in ready:
             os.read(woken, 1 << 10)
             for pid, status in ended():
@@ -186,7 +188,7 @@ def start(request: dict[str, Any]) -> None:
     os.environ.update(request["env"])
     folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:0] = [folder for folder in folders if folder and folder not in sys.path]
-    multiprocessing.util.spawnv_passfds = forkserver  # type: ignore[attr-defined]  # not in the stubs
+    multiprocessing.util.spawnv_passfds = forkserver  # type: ignore[assignment]  # it is called with texts
     kind, what, *arguments = request["command"]
     main = sys.modules["__main__"] = types.ModuleType("__main__")
     sys.argv = [kind, *arguments]
@@ -196,7 +198,7 @@ def start(request: dict[str, Any]) -> None:
         runpy._run_module_as_main(what)  # type: ignore[attr-defined]  # what python -m calls
 
 
-spawned = multiprocessing.util.spawnv_passfds  # type: ignore[attr-defined]
+spawned: Any = multiprocessing.util.spawnv_passfds
 
 
 def forkserver(path: str, arguments: list[str], files: Sequence[int]) -> int:
@@ -213,7 +215,7 @@ def forkserver(path: str, arguments: list[str], files: Sequence[int]) -> int:
             if number not in files:
                 with contextlib.suppress(OSError):  # that of the listing itself is closed
                     os.close(number)
-        multiprocessing.forkserver._forkserver.__init__()  # type: ignore[attr-defined]  # its parent's is locked
+        multiprocessing.forkserver._forkserver._lock = threading.Lock()  # type: ignore[attr-defined]  # it is locked
         exec(arguments[-1], {})  # noqa: S102  # as python -c
     finally:
         os._exit(0)

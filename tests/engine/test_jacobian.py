@@ -111,7 +111,7 @@ def test_a_jacobian_is_a_loop_of_gradients_in_chunks_of_any_size(steps, chunk):
     np.testing.assert_allclose(result.array, by_loop(context, tape, y, x), rtol=1e-12, atol=1e-12)
 
 
-# Steps that double the rows make the second Jacobian, whose every row is asked for three times, four times as long.
+# Steps that double the rows make the second Jacobian, whose rows are computed three times, four times as long.
 @settings(max_examples=40)
 @given(programs.filter(lambda steps: steps.count("twice") <= 1))
 def test_a_jacobian_is_differentiable_and_its_structure_is_foreseen(steps):
