@@ -10,8 +10,7 @@ import binascii
 import json
 import math
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -36,24 +35,37 @@ _LEAST: Final = 200
 _BASE64: Final = 32  #: Bytes whose base64 takes as long as the text of a number.
 _SMALL: Final = 16  #: Elements of an array of float16 that is not worth the table of all numbers.
 #: Dtypes that NumPy gives numbers of JSON, whatever list they are in.
-_OF_JSON: Final = (DTYPES["float64"], DTYPES["int64"])
+_FLOAT64: Final = DTYPES["float64"]
+_OF_JSON: Final = (_FLOAT64, DTYPES["int64"])
 #: The strings for the numbers that JSON cannot write.
 NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-@contextmanager
-def numbers_alone(dtype: str | None) -> Iterator[None]:
+def numbers_alone(dtype: str | None) -> AbstractContextManager[None]:
     """Within the block, numbers that are read without a dtype take `dtype` where they meet no tensor; None: as before.
 
     Args:
         dtype: The name of a dtype of floats.
     """
-    token = None if dtype is None else _ALONE.set(dtype_of(dtype))
-    try:
-        yield
-    finally:
-        if token is not None:
-            _ALONE.reset(token)
+    return _AS_BEFORE if dtype is None else _NumbersAlone(dtype_of(dtype))
+
+
+_AS_BEFORE: Final[AbstractContextManager[None]] = nullcontext()
+
+
+class _NumbersAlone:
+    """See `numbers_alone`: a class, since each request enters it, and a generator takes three times as long."""
+
+    __slots__ = ("_dtype", "_token")
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+
+    def __enter__(self) -> None:
+        self._token = _ALONE.set(self._dtype)
+
+    def __exit__(self, *_: object) -> None:
+        _ALONE.reset(self._token)
 
 
 def tensor_from_json(value: Any) -> Array | Literal:
@@ -141,19 +153,16 @@ def tensor_from_numbers(data: Any, dtype: np.dtype[Any] | None, shape: list[int]
     Raises:
         InvalidArgumentError: They do not fit.
     """
-    with suppress(ValueError):  # lists of different lengths
+    try:
         array = np.array(data)
-        if (
-            array.size
-            and array.ndim <= MAX_DIMS
-            and array.dtype in _OF_JSON
-            and (shape is None or array.shape == (*shape,))
-        ):
-            array.flags.writeable = False
-            if dtype is None:
-                return untyped(array, _ALONE.get())
-            if dtype is DTYPES["float64"] and array.dtype is dtype:
-                return array
+    except ValueError:  # lists of different lengths
+        return tensor_from_data(data, dtype, shape)
+    if array.size and array.ndim <= MAX_DIMS and array.dtype in _OF_JSON and (shape is None or [*array.shape] == shape):
+        array.flags.writeable = False
+        if dtype is None:
+            return untyped(array, _ALONE.get())
+        if dtype is _FLOAT64 and array.dtype is dtype:
+            return array
     return tensor_from_data(data, dtype, shape)
 
 

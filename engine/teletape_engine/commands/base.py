@@ -6,12 +6,12 @@ And a batch: the commands that a session executes as one unit, and what happens 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
 from teletape_engine.recording.values import Literal
+from teletape_engine.records import record
 
 
 class FieldKind(enum.Enum):
@@ -68,7 +68,7 @@ class OnFailure(enum.StrEnum):
     ROLLBACK = "rollback"  #: Nothing, and the ids that earlier commands of the batch created are free again as well.
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Batch:
     """An ordered list of commands.
 

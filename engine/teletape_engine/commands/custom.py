@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from teletape_engine.commands.base import Command, FunctionId, Id, Input, NewId
+from teletape_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Custom(Command):
     """Notes on the active tapes that `outputs`, each just made by an identity, come from `inputs` by a custom call.
 
@@ -23,7 +22,7 @@ class Custom(Command):
     where: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CustomFunction(Command):
     """Creates a gradient for the custom call `tag`, for questions that do not stop: they name it in `custom_gradients`.
 
@@ -39,7 +38,7 @@ class CustomFunction(Command):
     has_gradient: tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BackwardBegin(Command):
     """Begins a gradient as a pass that stops at every call whose gradient is the caller's function.
 
@@ -58,7 +57,7 @@ class BackwardBegin(Command):
     retain_tape: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BackwardCotangents(Command):
     """Names the cotangents of the results of the call at which the pass has stopped; zeros if nothing came.
 
@@ -73,7 +72,7 @@ class BackwardCotangents(Command):
     op_values: tuple[NewId | None, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BackwardResume(Command):
     """Gives the pass the cotangents of the call's inputs, null for none; it goes on to its next stop, or to its end."""
 
@@ -82,7 +81,7 @@ class BackwardResume(Command):
     cotangents: tuple[Input | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BackwardEnd(Command):
     """Names the gradients of a pass that has ended, one for each source; `predicted` as in gradient."""
 

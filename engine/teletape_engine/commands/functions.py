@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from teletape_engine.commands.base import Command, FunctionId, Input, NewId, Step
+from teletape_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DefineFunction(Command):
     """Creates a function: named inputs, steps on them in order, named outputs.
 
@@ -27,7 +28,7 @@ class DefineFunction(Command):
     dtype: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CallFunction(Command):
     """Runs a function on tensors and variables; active tapes record its ops like those of op commands."""
 
@@ -39,7 +40,7 @@ class CallFunction(Command):
     report_decisions: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ValueAndGradient(Command):
     """Runs a function, and computes the gradients of its targets' sum with respect to its sources.
 
@@ -58,7 +59,7 @@ class ValueAndGradient(Command):
     unconnected: str = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CustomCall(Command):
     """A custom call whose cotangents a function computes, so that no backward pass stops at it.
 
@@ -77,7 +78,7 @@ class CustomCall(Command):
     label: str = "custom"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class While(Command):
     """Runs `body` on the loop's values as long as `cond` of them is true, at most `maximum_iterations` times.
 
@@ -98,7 +99,7 @@ class While(Command):
     report_decisions: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cond(Command):
     """Runs one of the `branches` on all `inputs` but the first, which chooses the branch.
 
@@ -114,7 +115,7 @@ class Cond(Command):
     report_decisions: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Scan(Command):
     """Runs `body` once for each element along axis 0, from the first to the last, or in `reverse`.
 
@@ -138,7 +139,7 @@ class Scan(Command):
     vectorize: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Map(Command):
     """Calls a function for each entry along axis 0 of the inputs that `mapped` marks; the others go with every entry.
 
@@ -154,7 +155,7 @@ class Map(Command):
     outputs: tuple[NewId, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CheckGradients(Command):
     """Answers how a function's derivatives at `inputs` compare with its finite differences.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from teletape_engine.commands.base import Command, Id, Input, NewId
+from teletape_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Gradient(Command):
     """Computes the gradients of the targets' sum; an id in `outputs` for each source (null: the result is not kept).
 
@@ -27,7 +26,7 @@ class Gradient(Command):
     retain_tape: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Jacobian(Command):
     """Computes the derivatives of each element of the one target: [*target, *source] for each source, dense.
 
@@ -51,7 +50,7 @@ class Jacobian(Command):
     examples: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BatchJacobian(Command):
     """Computes each example's Jacobian: [b, *y, *x] for one target [b, *y] and one source [b, *x].
 
@@ -71,7 +70,7 @@ class BatchJacobian(Command):
     custom_gradients: tuple[Id, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Vjps(Command):
     """Computes the gradients for k weights of the targets at once: [k, *source] for each source, dense.
 
@@ -92,7 +91,7 @@ class Vjps(Command):
     custom_gradients: tuple[Id, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Hessian(Command):
     """Computes the second derivatives of the targets' sum: a block [*source i, *source j] for each pair of sources.
 
@@ -114,7 +113,7 @@ class Hessian(Command):
     examples: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Hvp(Command):
     """Computes the Hessian of the targets' sum times a vector: [*source] for each source, dense.
 
@@ -135,7 +134,7 @@ class Hvp(Command):
     output_gradients: tuple[Input | None, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SparseJacobian(Command):
     """Computes the Jacobian of the one target by the one source where it may differ from zero, as a sparse matrix.
 
@@ -159,7 +158,7 @@ class SparseJacobian(Command):
     custom_gradients: tuple[Id, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SparseHessian(Command):
     """Computes the second derivatives of the targets' sum by the one source where they may differ from zero.
 
@@ -179,7 +178,7 @@ class SparseHessian(Command):
     custom_gradients: tuple[Id, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Jvp(Command):
     """Names the tangents of `targets`: an id in `outputs` for each (null: the tangent is not kept).
 
@@ -194,7 +193,7 @@ class Jvp(Command):
     predicted: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Explain(Command):
     """Answers for each source why the gradient of the targets' sum is what it is; the tape is unchanged."""
 
@@ -204,7 +203,7 @@ class Explain(Command):
     sources: tuple[Id, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GradientStatistics(Command):
     """Answers a few numbers about each gradient of the targets' sum in place of its elements; the tape is not consumed.
 
@@ -218,7 +217,7 @@ class GradientStatistics(Command):
     output_gradients: tuple[Input | None, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Estimate(Command):
     """Answers what a derivative would take: bytes, ops, multiply-adds, about how many seconds. Nothing is computed.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from teletape_engine.commands.base import Id
+from teletape_engine.records import record
 from teletape_engine.spec import Spec
 
 
@@ -25,7 +25,7 @@ class SlicesArrays(NamedTuple):
     dense: Spec
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fetched:
     """A tensor's numbers. If it is not `complete`, the array has only the first elements, flat."""
 
@@ -36,7 +36,7 @@ class Fetched:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Kinds:
     """The structure of a derivative command's answer: none, dense or slices for each result.
 
@@ -52,7 +52,7 @@ class Kinds:
     why: tuple[dict[str, Any] | None, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Specs:
     """The specs of outputs that only the values determine."""
 
@@ -60,7 +60,7 @@ class Specs:
     specs: tuple[Spec, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Facts:
     """JSON-able facts; NaN and infinities are strings."""
 
@@ -71,7 +71,7 @@ class Facts:
 Result: TypeAlias = Fetched | Kinds | Specs | Facts  #: `index` is the position of its command in the batch.
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Failure:
     """The first command of a batch, or of a strand in it, that failed. What earlier commands did stays done.
 
@@ -92,7 +92,7 @@ class Failure:
     details: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Answer:
     """What a batch answers: results in the order of its commands.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from teletape_engine.commands.base import Command, Id
+from teletape_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ClientAttach(Command):
     """Adds a client to the session, and answers its number, its first sequence number and its first free id.
 
@@ -19,7 +18,7 @@ class ClientAttach(Command):
     client: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ClientDetach(Command):
     """Ends a client: the answer that is kept for it goes, its number is not used again. What it made stays."""
 
@@ -27,7 +26,7 @@ class ClientDetach(Command):
     client: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ContextSwitch(Command):
     """The commands that follow belong to this context: a thread, an asynchronous task, a request.
 
@@ -41,7 +40,7 @@ class ContextSwitch(Command):
     strand: Id | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ContextEnd(Command):
     """Ends a context whose thread or task has ended: tapes and accumulators in it stop, its provenance log goes.
 
@@ -54,7 +53,7 @@ class ContextEnd(Command):
     context: Id
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Declare(Command):
     """Declares for the session that an op type of TensorFlow has no gradient, or a gradient function of the caller's.
 
@@ -67,7 +66,7 @@ class Declare(Command):
     registered: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Profile(Command):
     """Answers how many seconds each later command of the batch has taken, and each step of the functions that they run.
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -33,6 +32,7 @@ from teletape_engine.commands.schema import COMMANDS, FIELDS
 from teletape_engine.commands.values import Call
 from teletape_engine.errors import BadCommandError
 from teletape_engine.recording.values import Literal
+from teletape_engine.records import record
 
 TAKEN: Final = 0  #: The position of `Contents.taken`; the sources of slots are these positions.
 CREATED: Final = 1
@@ -68,7 +68,7 @@ class Slot(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(frozen=True, eq=False, slots=True)
 class Structure:
     """The structure of a batch. Two are equal if their texts are.
 
@@ -139,7 +139,7 @@ class Structure:
         return Batch(commands, releases, client, seq, nonce, temporaries, self.on_failure)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Repetition:
     """A batch as its structure and contents, which fit: sessions execute it as they do the batch itself.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from teletape_engine.commands.base import Command, Id, Input, NewId, TensorOrNumber
+from teletape_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TapeOpen(Command):
     """Opens a tape, which records in the current context.
 
@@ -27,7 +28,7 @@ class TapeOpen(Command):
     parents: tuple[Id, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TapeWatch(Command):
     """The tape watches these tensors and variables from now on."""
 
@@ -37,7 +38,7 @@ class TapeWatch(Command):
     tensors: tuple[Id, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TapePause(Command):
     """The tape stops recording; what it has recorded stays."""
 
@@ -46,7 +47,7 @@ class TapePause(Command):
     tape: Id
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TapeResume(Command):
     """The tape records again, in the current context."""
 
@@ -55,7 +56,7 @@ class TapeResume(Command):
     tape: Id
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TapeReset(Command):
     """The active tape forgets everything and goes on recording.
 
@@ -68,7 +69,7 @@ class TapeReset(Command):
     release_outputs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TapeOwn(Command):
     """Notes tensors as outputs of the tape, which a reset can release; ids that name no tensor are skipped."""
 
@@ -78,7 +79,7 @@ class TapeOwn(Command):
     tensors: tuple[Id, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TapeDescribe(Command):
     """Answers facts about the tape, the bytes that it keeps, and the bytes that its release would free.
 
@@ -90,7 +91,7 @@ class TapeDescribe(Command):
     also_released: TensorOrNumber | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TapeGraph(Command):
     """Answers the tape as a diagram of at most `nodes` nodes (null: 2000): what it watched, its calls, what they keep.
 
@@ -104,7 +105,7 @@ class TapeGraph(Command):
     nodes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TapeCheckGradients(Command):
     """Answers how a replayable tape's gradients compare with finite differences of its calls; the tape is unchanged.
 
@@ -118,7 +119,7 @@ class TapeCheckGradients(Command):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AccumulatorOpen(Command):
     """Opens a forward accumulator, active in the current context, with a tangent for each primal."""
 
@@ -130,7 +131,7 @@ class AccumulatorOpen(Command):
     tangents: tuple[Input, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AccumulatorClose(Command):
     """The accumulator stops following ops; its tangents stay."""
 
@@ -139,7 +140,7 @@ class AccumulatorClose(Command):
     accumulator: Id
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AccumulatorResume(Command):
     """The accumulator follows ops again, in the current context, and has these primals in addition."""
 

@@ -13,7 +13,15 @@ from teletape_engine import object_bytes
 from teletape_engine.commands import Id
 from teletape_engine.commands.results import Facts, Kinds, Result
 from teletape_engine.functions.function import Function
-from teletape_engine.recording.provenance import CallRecords, LoopRecords, PlannedCall, PlannedLoop, Record, Records
+from teletape_engine.recording.provenance import (
+    CallRecords,
+    Event,
+    LoopRecords,
+    PlannedCall,
+    PlannedLoop,
+    Record,
+    Records,
+)
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Variable
 from teletape_engine.session.entries import Entry, Poison
@@ -89,10 +97,20 @@ class LogCount:
             self._counted.clear()
             self._shared.clear()
             self.nbytes = 0
+        usual, few = object_bytes.RECORD, FEW
+        counted = self._counted
         for record in reversed(latest):
-            self._add(record)
-        for _ in range(len(self._counted) - len(log)):
-            self._remove()
+            what, inputs, _, where = record
+            if where is None and what.__class__ is Event and len(inputs) <= few:
+                counted.append(_USUAL)
+                self.nbytes += usual
+            else:
+                self._add(record)
+        for _ in range(len(counted) - len(log)):
+            own, shared = counted.popleft()
+            self.nbytes -= own
+            if shared is not None:
+                self._remove(shared)
         self.last = log[-1] if log else None
 
     def _add(self, record: Record) -> None:
@@ -105,14 +123,11 @@ class LogCount:
             count = self._shared[id(shared)] = self._shared.get(id(shared), 0) + 1
             self.nbytes += _shared_bytes(shared) if count == 1 else 0
 
-    def _remove(self) -> None:
-        own, shared = self._counted.popleft()
-        self.nbytes -= own
-        if shared is not None:
-            count = self._shared[id(shared)] = self._shared[id(shared)] - 1
-            if not count:
-                del self._shared[id(shared)]
-                self.nbytes -= _shared_bytes(shared)
+    def _remove(self, shared: Any) -> None:
+        count = self._shared[id(shared)] = self._shared[id(shared)] - 1
+        if not count:
+            del self._shared[id(shared)]
+            self.nbytes -= _shared_bytes(shared)
 
 
 _USUAL: Final = (object_bytes.RECORD, None)  #: Of most records, as one object.

@@ -119,7 +119,7 @@ class Repetitions:
         return answer
 
     def values(self, batch: Repetition, cancelled: Callable[[], bool]) -> Answer | None:
-        """The answer to a batch that takes nothing of the session, and leaves nothing, if there is a plan for it.
+        """The answer to a batch that takes no value of the session, and leaves none, if there is a plan for it.
 
         Nothing of it is noted: the session is as it was. None: the batch is to be executed.
 
@@ -128,7 +128,7 @@ class Repetitions:
             cancelled: As of `Session.execute`.
         """
         step = self._steps.get(_EXPLAINED + batch.structure.text) if POLICY.enabled else None
-        if step is None or not step.needs.nothing:
+        if step is None or not step.needs.is_closed:
             return None
         return self._run(step, batch.contents, cancelled, is_noted=False)
 
@@ -316,15 +316,15 @@ class Repetitions:
     def _note_created(self, needs: Needs, created: Sequence[Id], unnamed: Collection[int]) -> None:
         """Remembers the ids that the commands have made, and that they were released."""
         state = self._state
-        highest = 0
-        for number, name in enumerate(created):
-            if number in unnamed:
-                continue
-            if name.__class__ is str:
-                state.memory.noted += getsizeof(name)
-            elif name > highest:  # type: ignore[operator]  # an integer
-                highest = name  # type: ignore[assignment]  # the same
-        state.latest = max(state.latest, highest)
+        if unnamed:
+            names: Sequence[Any] = [name for number, name in enumerate(created) if number not in unnamed]
+        else:
+            names = created
+        numbers = [name for name in names if name.__class__ is int]
+        if numbers:
+            state.latest = max(state.latest, *numbers)
+        if len(numbers) < len(names):
+            state.memory.noted += sum([getsizeof(name) for name in names if name.__class__ is str])
         for number in needs.released:
             name = created[number]
             if (name.__class__ is not int or name < FIRST_CLIENT_ID) and number not in unnamed:

@@ -134,9 +134,10 @@ class Session:
         progress: Progress = no_progress,
         budget: TimeBudget | None = None,
     ) -> Answer | None:
-        """The answer to a batch that takes nothing of the session and leaves nothing, if it has run as a plan before.
+        """The answer to a batch that takes no value of the session and leaves none, if it has run as a plan before.
 
-        The session is as it was: nothing of the batch is noted. Answers say why derivatives are none.
+        It may call the session's functions, which have no values of their own. The session is as it was: nothing of the
+        batch is noted. Answers say why derivatives are none.
 
         Args:
             batch: The batch.

@@ -61,9 +61,9 @@ class Needs:
     tapes: int
 
     @property
-    def nothing(self) -> bool:
-        """Whether it takes nothing of its session, and leaves nothing there."""
-        return self.context is None and not (self.taken or self.functions or self.remaining)
+    def is_closed(self) -> bool:
+        """Whether it takes no value of its session, and leaves none there."""
+        return not (self.taken or self.remaining)
 
 
 def needs_of(structure: Structure) -> Needs | None:

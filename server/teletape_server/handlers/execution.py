@@ -91,7 +91,7 @@ def executed(session: Session, request: Request, batch: Batch | Repetition) -> A
 
 
 def computed(session: Session, request: Request, batch: Repetition) -> Answer | None:
-    """Returns the answer to a batch that takes nothing of the session and leaves nothing; None: it is to be executed.
+    """Returns the answer to a batch that takes no value of the session and leaves none; None: it is to be executed.
 
     See `Session.values`.
     """

@@ -1,6 +1,7 @@
 """What a type checker refuses: each line that ends in `# wrong` is one error."""
 
 import teletape as tf
+from teletape_engine.commands import Fetch
 
 x = tf.constant([1.0, 2.0])
 tf.reduce_summ(x)  # wrong
@@ -17,3 +18,6 @@ def double(value: tf.Tensor) -> tf.Tensor:
 
 
 double(x, x)  # wrong
+
+fetch = Fetch("x")
+fetch.id = "y"  # wrong

@@ -50,11 +50,13 @@ class Form:
         names: What the body names in the session: ids, and what they are of.
         answering: Makes the answer.
         renews: Whether the session has nothing but what the request makes.
+        is_closed: Whether it takes no value of the session: what the body names there are functions.
     """
 
     names: Sequence[tuple[Id, Hashable]]
     answering: Answering
     renews: bool
+    is_closed: bool
     _structure: Structure
     _contents: BatchContents  # without tensors and numbers
     _constants: Sequence[Any]  # inputs that are the same in all such requests
@@ -162,6 +164,7 @@ class Asked:
             [(name, _kind(session, name)) for name in names],
             answering,
             renews,
+            len(names) == len(functions),
             structure,
             contents._replace(tensors=(), numbers=()),
             constants,
@@ -237,7 +240,7 @@ class Forms:
         """Returns the result of a request of a known form; None: it is to run as its first was."""
         try:
             repetition = form.repetition(operands)
-            answer = computed(session, request, repetition) if form.renews else None
+            answer = computed(session, request, repetition) if form.is_closed else None
             if answer is None:
                 answer = executed(session, request, repetition)
             if answer.failure is not None:
