@@ -42,6 +42,7 @@ class HostHere:
         self.session = session
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.running: set[Running] = set()
+        self.left: list[Running] = []
 
     async def open(self, start: Start) -> None:
         """It is open from its beginning."""
@@ -50,12 +51,18 @@ class HostHere:
         return Memory(length)
 
     def submit(
-        self, method: str, params: Mapping[str, Any], *, content_type: str = "", body: BodyBuffer | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        content_type: str = "",
+        body: BodyBuffer | None = None,
+        running: Running | None = None,
     ) -> Running:
         content = memoryview(b"") if body is None else body.view.toreadonly()
         now = time.monotonic()
         request = Request(params, content_type, content, sys.maxsize, lambda: False, lambda *_, **__: None, now)
-        running = Running(asyncio.get_running_loop().create_future())
+        running = running or Running(asyncio.get_running_loop().create_future())
         try:
             result = METHODS[method](self.session, request)
             joined = memoryview(b"".join(result.buffers))

@@ -200,6 +200,6 @@ def test_no_answer_leaves_when_the_disk_fails(served: Served, disk: Disk) -> Non
     until(lambda: served.ran() == 2)
     disk.fails = True
     disk.turns.set()
-    kind, why = served.reply()
-    assert (kind, "the disk has failed" in why) == ("broken", True)
+    kind, why, may_be_by_request = served.reply()
+    assert (kind, "the disk has failed" in why, may_be_by_request) == ("broken", True, False)
     assert served.reply() is None

@@ -6,10 +6,12 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import httpx
 import numpy as np
@@ -23,6 +25,7 @@ from teletape_engine.commands.results import Answer
 from teletape_server.durable import records
 from teletape_server.durable.folders import Folder
 from teletape_server.durable.records import Kind
+from teletape_server.hosts.running import Running, StoredQuestion, left_by
 from teletape_server.ipc.leases import Terms
 from teletape_server.sessions import store
 from teletape_server.sessions.lifecycle import Phase, State
@@ -41,6 +44,15 @@ LOOP = {
         {"do": "scan", "body": "step", "inputs": [2.5], "carried": 1, "length": 1_000_000_000, "outputs": ["last"]},
     ]
 }
+
+
+KEY = {"Idempotency-Key": "once"}
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(8) as executor:
+        yield executor
 
 
 @pytest.fixture
@@ -198,6 +210,73 @@ def test_a_process_that_dies_twice_at_one_record_leaves_a_damaged_session(tmp_pa
         problem(lasting.http.get(f"{PATH}/variables/w"), 409, "session_damaged")
         assert described["disk_bytes"] > 0
         ok(lasting.http.post("/v1/sessions", json={"id": "another"}))
+
+
+def test_what_waits_when_the_process_dies_is_done_by_the_next_one_and_once(
+    tmp_path: Path, threads: ThreadPoolExecutor
+) -> None:
+    """With or without a key, and with a body in shared memory; what ran is for its caller to send again."""
+    with Lasting(tmp_path, max_iterations=1 << 40).running() as lasting:
+        program, http = lasting.create(), lasting.http
+        large = np.arange(1 << 16, dtype=np.float32)
+        running = threads.submit(http.post, f"{PATH}/run", json=LOOP)
+        until(lambda: lasting.entry.host.facts().running == 1)
+        requests: list[Callable[[], Any]] = [
+            lambda: http.put(f"{PATH}/variables/w", json={"mode": "add", "value": [1, 1]}),
+            lambda: http.get(f"{PATH}/variables/w"),
+            lambda: http.put(f"{PATH}/variables/w", json={"mode": "add", "value": [1, 1]}, headers=KEY),
+            lambda: program.run(MakeVariable("large", large)),
+            lambda: http.post(f"{PATH}/run", json=LOOP),
+        ]
+        waiting: list[Future[Any]] = []
+        for request in requests:
+            waiting.append(threads.submit(request))
+            until(lambda: lasting.entry.host.facts().waiting == len(waiting))
+        lasting.kill()
+        assert len(lasting.entry.running) == len(waiting)
+        problem(running.result(), 503, "recovering")
+        added, read, added_too = (ok(future.result()).json() for future in waiting[:3])
+        assert (added["version"], read["value"]["data"], added_too["version"]) == (1, [2.0, 3.0], 2)
+        waiting[3].result()
+        until(lambda: lasting.entry.host.facts().running == 1)
+        ok(http.post(f"{PATH}/cancel"))
+        problem(waiting[4].result(), 409, "cancelled")
+        assert fetched(program.run(Fetch("w"))) == [3.0, 4.0]
+        assert fetched(program.run(Fetch("large"))) == large.tolist()
+
+
+def test_what_waits_for_a_session_that_does_not_come_back_learns_why(
+    tmp_path: Path, threads: ThreadPoolExecutor
+) -> None:
+    with Lasting(tmp_path, max_iterations=1 << 40).running() as lasting:
+        lasting.create()
+        for code in ("recovering", "session_damaged"):
+            until(lambda: lasting.entry.host is not None)
+            running = threads.submit(lasting.http.post, f"{PATH}/run", json=LOOP)
+            until(lambda: lasting.entry.host.facts().running == 1)
+            waiting = threads.submit(lasting.http.get, f"{PATH}/variables/w")
+            until(lambda: lasting.entry.host.facts().waiting == 1)
+            lasting.kill()
+            problem(running.result(), 409 if code == "session_damaged" else 503, code)
+            if code == "session_damaged":
+                problem(waiting.result(), 409, code)
+            else:
+                ok(waiting.result())
+
+
+@pytest.mark.parametrize(("is_running", "known", "left"), [(True, {1}, {1, 3}), (False, {1, 2}, {1, 2, 3})])
+def test_the_request_at_which_a_process_ends_is_not_left(is_running: bool, known: set[int], left: set[int]) -> None:
+    """One that has run is, if it is known again; one that the process has read itself cannot be."""
+
+    async def numbers() -> set[int]:
+        loop = asyncio.get_running_loop()
+        requests = {number: Running(loop.create_future()) for number in (-5, 1, 2, 3)}
+        for number in (-5, *known, 2):
+            requests[number].question = lambda: StoredQuestion("run", {})
+        others = left_by(requests, 2, is_running=is_running)
+        return {number for number, running in requests.items() if running in others}
+
+    assert asyncio.run(numbers()) == left
 
 
 def test_a_process_that_is_killed_while_it_is_idle_is_started_again_each_time(lasting: Lasting) -> None:
@@ -358,9 +437,17 @@ def test_damaged_files_are_said_and_stay(tmp_path: Path) -> None:
         ok(lasting.http.post("/v1/sessions", json={"id": "another"}))
         for _ in range(2):
             detail = problem(lasting.http.get(f"{PATH}/variables"), 409, "session_damaged")["detail"]
-            assert "base of the log" in detail
+            assert f"base of the log has the CRC32 {crc32(data):08x}" in detail
         assert lasting.described()["state"] == "damaged"
     assert base.read_bytes() == data
+    data[-1] ^= 1
+    base.write_bytes(data)
+    with Lasting(tmp_path).running() as lasting:
+        described = lasting.described()
+        assert described["state"] == "damaged", "until it is tried again"
+        assert "base of the log" in described["why"]
+        ok(lasting.http.get(f"{PATH}/variables"))
+        assert lasting.described()["state"] == "live"
 
 
 def test_a_session_whose_log_is_gone_is_damaged_and_what_is_left_stays(tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ class Front:
         process: Its process.
         workers: The processes of its sessions, those that have ended too.
         takes_requests: Whether it answers.
+        has_begun: Whether it ever did: the logs of its sessions are on the disk before.
         has_ended: Whether it has ended by itself.
     """
 
@@ -150,7 +151,7 @@ class Front:
         self.world, self.settings, self._folder = world, settings, str(disk.root / "data")
         self.process = Process(world, f"server {number}")
         self.workers: list[Process] = []
-        self.takes_requests = self.has_ended = False
+        self.takes_requests = self.has_begun = self.has_ended = False
         self.app = app
         self.loop: Loop | None = None
         self._parts = parts
@@ -190,7 +191,7 @@ class Front:
         self._parts["hosts"] = Hosts(self)
         self._parts["store"] = DiskStore(self._folder, self.now())
         async with self.app.router.lifespan_context(self.app):
-            self.takes_requests = True
+            self.takes_requests = self.has_begun = True
             if not self._stop:
                 await self._stopping.wait()
             await self.app.state.registry.drain(self.settings.shutdown_grace)

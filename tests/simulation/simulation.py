@@ -293,7 +293,7 @@ class _Simulation:
                 world.wait(rng.choice([0.0, 0.05, 1.0]))
             for program in self.programs:
                 for account in program.accounts:
-                    account.begin_doubt(world.now - _BEHIND)
+                    account.begin_doubt(self._last_synced() - _BEHIND)
             self.front.kill_all()
             self.disk.is_full = self.disk.fails = False
             self._wait_for_end()
@@ -315,6 +315,15 @@ class _Simulation:
             self._start()
         elif fault == "partition":
             self.network.cut(rng.choice(self.programs).name, rng.choice([0.1, 2.0, 70.0]))
+
+    def _last_synced(self) -> float:
+        """When logs were last brought to the disk: a server does so at its beginning, and until it ends."""
+        last = self.world.now
+        for front in reversed(self.fronts):
+            last = last if front.process.ended_at is None else min(front.process.ended_at, last)
+            if front.has_begun:
+                break
+        return last
 
     def _heal(self) -> None:
         self.disk.is_full = self.disk.fails = False

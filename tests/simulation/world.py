@@ -96,6 +96,9 @@ class Process:
     Args:
         world: Its world.
         name: Its name.
+
+    Attributes:
+        ended_at: When it has ended; None: it has not.
     """
 
     def __init__(self, world: "World", name: str) -> None:
@@ -108,6 +111,7 @@ class Process:
         self.pid = next(world.pids)
         self.sentinel, self._alive = os.pipe()
         self.exitcode: int | None = None
+        self.ended_at: float | None = None
         self.on_end: Callable[[], None] = lambda: None
 
     def start(self, target: Callable[[], object], name: str = "main") -> Thread:
@@ -118,7 +122,7 @@ class Process:
         """Ends it at once: nothing of it has an effect any more, and what it has open is closed."""
         if self.is_dead:
             return
-        self.is_dead, self.exitcode = True, status
+        self.is_dead, self.exitcode, self.ended_at = True, status, self.world.now
         self.world.note(f"{self.name} ends with status {status}")
         for sock in self.sockets:
             sock.close()

@@ -83,10 +83,12 @@ class Ending(NamedTuple):
     Attributes:
         reason: For programs.
         text: For people.
+        may_be_by_request: Whether a request that ran may be the cause.
     """
 
     reason: Reason
     text: str
+    may_be_by_request: bool = True
 
 
 class Host(Protocol):
@@ -97,12 +99,15 @@ class Host(Protocol):
         log_facts: What log lines about it have beside their text.
         ended: Resolves to the reason as soon as the session has ended.
         running: Requests submitted and not yet answered.
+        left: Of these, after the end of a host whose session goes on: what another host may do in its place. None of
+            them can have been done, or else it is known again.
     """
 
     name: str
     log_facts: dict[str, str]
     ended: asyncio.Future[Ending]
     running: set[Running]
+    left: list[Running]
 
     async def open(self, start: Start) -> None:
         """Opens the session; what follows is for a host that is open.
@@ -122,9 +127,22 @@ class Host(Protocol):
         """
 
     def submit(
-        self, method: str, params: Mapping[str, Any], *, content_type: str = "", body: BodyBuffer | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        content_type: str = "",
+        body: BodyBuffer | None = None,
+        running: Running | None = None,
     ) -> Running:
         """Takes a request; requests run one after the other, in the order of submission.
+
+        Args:
+            method: Its name; see `handlers.methods`.
+            params: Of the method.
+            content_type: Of the body.
+            body: The body; None: there is none.
+            running: The request, if an earlier host has left it.
 
         Raises:
             HostGone: The host has ended.

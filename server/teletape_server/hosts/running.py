@@ -48,6 +48,13 @@ class HostGone(Exception):  # a state, which the caller turns into a problem
     """Raised when a host ended before it answered; the message gives the reason."""
 
 
+def fail(future: asyncio.Future[Any], why: str) -> None:
+    """Makes all who wait for a future raise HostGone; one that is done stays as it is."""
+    if not future.done():
+        future.set_exception(HostGone(why))
+        future.exception()  # marks it as seen: a future without a waiter is no reason for a warning
+
+
 def _do_nothing() -> None:
     """Cancels what cannot be cancelled alone."""
 
@@ -79,6 +86,28 @@ class Running:
     question: Callable[[], StoredQuestion] | None = None
     id: str = ""
     has_ended: bool = False
+
+    def fail(self, why: str) -> None:
+        """Makes all who wait for the reply raise HostGone."""
+        fail(self.reply, why)
+
+
+def left_by(requests: Mapping[int, Running], last: int, *, is_running: bool) -> list[Running]:
+    """Returns the requests that another process may do in place of one that has ended.
+
+    They have not begun to run, or they have run, and are known again by their identity. The one in which the process
+    has ended is for its caller to send again, since it may be to blame.
+
+    Args:
+        requests: Those without an answer, by number; below 0 those that the process has read itself.
+        last: The number of the last one above 0 that has begun.
+        is_running: Whether one ran when the process ended.
+    """
+    return [
+        running
+        for number, running in requests.items()
+        if number > last or (0 < number < last + (not is_running) and running.question is not None)
+    ]
 
 
 class _Body(Protocol):

@@ -22,7 +22,7 @@ _DURATIONS: Final = 1 + BUCKETS  # words of durations: the sum, and the counts
 
 #: Words of the page; the last begins durations.
 _BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _LOG, _WRITTEN, _SYNCED, _FAILED, _REFUSES = range(11)
-_DISK_LIMIT, _ALL = range(11, 13)
+_DISK_LIMIT, _REQUEST, _ALL = range(11, 14)
 _FACTS: Final = _ALL + _DURATIONS  # words before the first slot
 _RUNNING, _COUNT, _ANSWERING, _WORKED, _PREFIX = range(5)  # words of a slot; the last begins the request's first bytes
 _LENT: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
@@ -159,6 +159,15 @@ class Page:
         """Whether a request runs."""
         ended = self._numbers[_ENDED]  # read first: what ends in between still counts
         return self._numbers[_BEGUN] > ended
+
+    @property
+    def request(self) -> int:
+        """The number of the last request from the server that has begun to run; 0: none has."""
+        return self._numbers[_REQUEST]
+
+    @request.setter
+    def request(self, number: int) -> None:
+        self._numbers[_REQUEST] = number
 
     @property
     def begun(self) -> int:

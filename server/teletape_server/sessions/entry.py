@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from teletape_server.durable.folders import OpenLog
 from teletape_server.hosts.loans import Lender, Loan
-from teletape_server.hosts.protocols import Beginning, Host, HostFacts, Reply, Running
+from teletape_server.hosts.protocols import Beginning, BodyBuffer, Host, HostFacts, HostGone, Reply, Running
 from teletape_server.hosts.running import UnderWay
 from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Lease, Times
 from teletape_server.problems import Problem, shutting_down
 from teletape_server.sessions.counted_bodies import CountedBody
-from teletape_server.sessions.lifecycle import WITH_PLACE, Phase
+from teletape_server.sessions.lifecycle import LOST, WITH_PLACE, Phase
 from teletape_server.sessions.record import SessionRecord
 
 _LONGEST_PAUSE: Final = 30.0  # seconds between two attempts to bring a session back
@@ -32,6 +33,15 @@ class LastProblem(NamedTuple):
     code: str
     message: str
     time: float
+
+
+class _Sent(NamedTuple):
+    """A request that a host has, as another one would get it."""
+
+    method: str
+    params: Mapping[str, Any]
+    content_type: str
+    body: memoryview | None
 
 
 class SessionEntry:
@@ -53,6 +63,7 @@ class SessionEntry:
         room: The end of another session's host, whose place this one gets; None: it waits for none.
         attempts: How often a host was started in vain since the last one.
         recovered: What the last host has brought back; see `Beginning`.
+        lost: The state in which an earlier server has left it, if that is one of `LOST`, until it is tried again.
         disk_bytes: Of its files, as of the last look.
         problems: Number of requests that were answered with a problem.
         last_problem: The last of these problems.
@@ -72,12 +83,16 @@ class SessionEntry:
         self.waking: asyncio.Task[Host] | None = None
         self.parking: asyncio.Task[None] | None = None
         self.recovered: Mapping[str, Any] | None = None
+        self.lost = record.state if record.state.phase in LOST else None
         self.disk_bytes = 0
         self.room: asyncio.Task[None] | None = None
         self.attempts = 0
         self._deaths, self._began_at, self._next_try = 0, 0, 0.0
         self._stopped: Problem | None = None
         self.lease = Lease(record.terms, clock())
+        self._sent: dict[asyncio.Future[Reply], _Sent] = {}  # by their replies, those that outlive their host
+        self._left: list[Running] = []  # by the last host, for the next one
+        self._cancelled: set[Running] = set()  # of these
         self._answers = 0
         self.problems = 0
         self.last_problem: LastProblem | None = None
@@ -137,6 +152,45 @@ class SessionEntry:
         if self.waking is not None:
             self._stopped = why
             self.waking.cancel()
+        self.give_up(why.detail)
+
+    # --------------------------------------------------------------------------------------- what outlives its host
+    def leave(self, left: list[Running]) -> None:
+        """Takes requests that a host has left: they wait for the next one, or until `give_up`."""
+        self._left += left
+        for running in left:
+            running.cancel = partial(self._cancelled.add, running)
+
+    def go_on(self) -> None:
+        """Gives a new host what the last one has left, before anything else comes to it."""
+        (left, self._left), cancelled, host = (self._left, []), self._cancelled, self.awake_host
+        self._cancelled = set()
+        for running in left:
+            try:
+                sent, buffer = self._sent[running.reply], None
+                if sent.body is not None:
+                    buffer = host.body_buffer(len(sent.body))
+                    buffer.view[:] = sent.body
+                self._submit(host, sent, buffer, running)
+            except (HostGone, OSError) as error:
+                running.fail(str(error))
+                continue
+            if running in cancelled:
+                running.cancel()
+
+    def cancel(self) -> None:
+        """Asks all its requests to stop."""
+        for running in self._left:
+            running.cancel()
+        if self.host is not None:
+            self.host.cancel()
+
+    def give_up(self, why: str) -> None:
+        """Fails what a host has left: no other one takes it."""
+        left, self._left = self._left, []
+        self._cancelled.clear()
+        for running in left:
+            running.fail(why)
 
     @property
     def awake_host(self) -> Host:
@@ -152,8 +206,8 @@ class SessionEntry:
 
     @property
     def running(self) -> Collection[Running]:
-        """The requests that its host has, and has not answered."""
-        return () if self.host is None else self.host.running
+        """The requests that its host has, and has not answered, or that wait for the next one."""
+        return self._left if self.host is None else self.host.running
 
     # ------------------------------------------------------------------------------------------------- what is known
     @property
@@ -201,7 +255,7 @@ class SessionEntry:
     def note_facts(self) -> HostFacts:
         """Returns what is known of its work now, and notes the last work in the lease."""
         if self.host is None:
-            return HostFacts()
+            return HostFacts(waiting=len(self._left))
         facts = self.host.facts()
         self.lease.work(facts.worked)
         return facts
@@ -228,11 +282,19 @@ class SessionEntry:
             HostGone: The host has ended.
             Problem: busy: it has none; overloaded, resource_exhausted: there is no memory for the body.
         """
-        now, *terms = self.times()
-        params, host = {**params, "now": now, "terms": terms, "alone": self.dtype}, self.awake_host
+        host = self.awake_host
         buffer = None if body is None else body.for_host(host)
-        running = host.submit(method, params, content_type=content_type, body=buffer)
+        content = None if buffer is None or self.log is None else buffer.view[:]  # it stays when that has been sent
+        running = self._submit(host, _Sent(method, params, content_type, content), buffer)
         self.note_running(running)
+        return running
+
+    def _submit(self, host: Host, sent: _Sent, buffer: BodyBuffer | None, running: Running | None = None) -> Running:
+        now, *terms = self.times()
+        params = {**sent.params, "now": now, "terms": terms, "alone": self.dtype}
+        running = host.submit(sent.method, params, content_type=sent.content_type, body=buffer, running=running)
+        if self.log is not None:
+            self._sent[running.reply] = sent
         return running
 
     def note_running(self, running: Running) -> None:
@@ -242,6 +304,7 @@ class SessionEntry:
 
     def _note_reply(self, future: asyncio.Future[Reply]) -> None:
         self.lease.end(self._clock())
+        self._sent.pop(future, None)
         if future.cancelled() or future.exception() is not None:
             return
         reply = future.result()

@@ -32,14 +32,15 @@ LOST: Final = (Phase.DAMAGED, Phase.DIVERGED)  #: The phases of sessions that on
 FOLLOWING: Final[Mapping[Phase, frozenset[Phase]]] = {
     Phase.STARTING: frozenset({Phase.LIVE}),
     Phase.LIVE: frozenset({Phase.PARKING, Phase.RECOVERING}),
-    Phase.PARKING: frozenset({Phase.PARKED, Phase.LIVE, Phase.RECOVERING}),
+    Phase.PARKING: frozenset({Phase.PARKED}),
     Phase.PARKED: frozenset({Phase.WAKING}),
     #: Parked: no host could be started, and nothing is lost.
     Phase.WAKING: frozenset({Phase.LIVE, Phase.PARKED, *LOST}),
     #: Recovering again: an attempt has failed, and another one comes.
     Phase.RECOVERING: frozenset({Phase.RECOVERING, Phase.LIVE, *LOST}),
-    Phase.DAMAGED: frozenset(),
-    Phase.DIVERGED: frozenset(),
+    #: Waking: the first request to another server; what was in the way may have been removed.
+    Phase.DAMAGED: frozenset({Phase.WAKING}),
+    Phase.DIVERGED: frozenset({Phase.WAKING}),
     Phase.ENDED: frozenset(),
 }
 

@@ -223,7 +223,9 @@ def _record(manifest: dict[str, Any], down: float) -> SessionRecord:
     terms = Terms(**{**manifest["terms"], "ends": NEVER})
     terms = replace(terms, until=terms.until + down if terms.until else 0.0)
     limits = SessionLimits(*manifest["limits"])
-    return SessionRecord(**{**manifest, "terms": terms, "limits": limits, "state": State(Phase.PARKED)})
+    phase, _, why = manifest["state"]
+    state = State(Phase(phase), why=why) if phase in LOST else State(Phase.PARKED)
+    return SessionRecord(**{**manifest, "terms": terms, "limits": limits, "state": state})
 
 
 def _wait_for(lock: int, folder: str) -> None:

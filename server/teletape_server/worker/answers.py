@@ -119,7 +119,7 @@ class Answers:
         """Sends the traceback of the exception that is handled: the server logs it with the session and the request."""
         self.send(("defect", number, traceback.format_exc()[-_TRACEBACK_LENGTH:]))
 
-    def say_broken(self, why: str) -> None:
-        """Says why the process is about to end."""
+    def say_broken(self, why: str, *, may_be_by_request: bool = True) -> None:
+        """Says why the process is about to end, and whether a request may be the cause; in any thread."""
         with contextlib.suppress(OSError):
-            self._channel.transmit(*self._channel.encode(("broken", why)))
+            self._channel.transmit(*self._channel.encode_small(("broken", why, may_be_by_request)))

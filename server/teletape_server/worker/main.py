@@ -234,6 +234,7 @@ class Worker:
             content = memoryview(b"") if body is None else body
             limits = TimeLimits(self._time_limit, params, received)
             with self._process.turn(lambda: self._waits_no_longer(number) or limits.caller_waits_no_longer):
+                self._page.request = number
                 if self._process.is_shared:
                     self.answers.send(("began", number))
                 request = self._request(number, params, content_type, content, received, limits)
@@ -339,7 +340,7 @@ class Worker:
 
     def _lose_disk(self, why: str) -> None:
         """Ends the connection to the server, and with it soon the session here; in any thread."""
-        self.answers.say_broken(why)
+        self.answers.say_broken(why, may_be_by_request=False)
         self._channel.sock.shutdown(socket.SHUT_RDWR)
 
     def _note_bytes(self, result: Result) -> None:

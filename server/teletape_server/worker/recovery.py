@@ -76,8 +76,10 @@ def _restore(session: Session, once: Once, base: int | None, blobs: Blobs, lengt
     if base is not None:
         data = memoryview(mmap.mmap(base, 0, prot=mmap.PROT_READ)) if os.fstat(base).st_size else data
         os.close(base)
-    if len(data) != length or crc32(data) != checksum:
-        raise DamagedError(f"the base of the log has {len(data)} bytes, which are not the {length} that were written")
+    if len(data) != length:
+        raise DamagedError(f"the base of the log has {len(data)} bytes, and {length} were written")
+    if (present := crc32(data)) != checksum:
+        raise DamagedError(f"the base of the log has the CRC32 {present:08x}, and was written with {checksum:08x}")
     snapshot, more = bases.read(data, blobs.get)
     session.restore(snapshot)
     once.read(more["replies"])

@@ -17,6 +17,7 @@ from teletape_server.hosts.processes.outbox import Outbox
 from teletape_server.hosts.processes.reaper import ProcessOfHost, Reaper
 from teletape_server.hosts.processes.watchdog import Watchdog, died
 from teletape_server.hosts.protocols import Beginning, BodyBuffer, Ending, HostFacts, HostGone, Reply, Running, Start
+from teletape_server.hosts.running import fail, left_by
 from teletape_server.ipc.channel import Channel
 from teletape_server.ipc.control import Control, Sockets
 from teletape_server.ipc.heads import Approval
@@ -61,10 +62,12 @@ class WorkerHost:
     ) -> None:
         self.name, self.log_facts = f"process {process.pid}", dict[str, str]()
         self.running: set[Running] = set()
+        self.left: list[Running] = []
         self.pid = process.pid
         self._process = process
         self._is_shared = is_shared
-        self._broken = ""  # why the process is about to end
+        self._broken = "", True  # why the process is about to end; see `Ending`
+        self._is_dying = False  # it has ended, and what comes until that is known in full is for another one
         self.channel = Channel(sockets.requests, idle_memory)
         self._outbox = Outbox(self.channel)
         self._control = Control(sockets.control)
@@ -110,24 +113,34 @@ class WorkerHost:
 
     def body_buffer(self, length: int) -> MessageBody:
         """Returns shared memory for a body; see `Host`."""
+        if self._is_dying:
+            return MessageBody(length, None, None)
         if self._outbox.is_closed:
             raise HostGone("the session is ending")
         return self.channel.body(length)
 
     def submit(
-        self, method: str, params: Mapping[str, Any], *, content_type: str = "", body: BodyBuffer | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        content_type: str = "",
+        body: BodyBuffer | None = None,
+        running: Running | None = None,
     ) -> Running:
         """Sends the request to the process, which runs one at a time, in order; see `Host`."""
-        if self._outbox.is_closed:
+        if self._outbox.is_closed and not self._is_dying:
             raise HostGone("the session is ending")
         assert body is None or isinstance(body, MessageBody), "the buffer belongs to another kind of host"
         self._last_number += 1
-        running = Running(self._loop.create_future(), cancel=partial(self._cancel_one, self._last_number))
+        running = running or Running(self._loop.create_future())
+        running.cancel = partial(self._cancel_one, self._last_number)
         now = time.monotonic()
         # For the process, which cannot see how long a message waits for it.
         after = now - self._sent_at if self._requests else None
         self._sent_at = now
-        self._outbox.send(("do", self._last_number, method, params, content_type, body is not None, after), body)
+        if not self._is_dying:
+            self._outbox.send(("do", self._last_number, method, params, content_type, body is not None, after), body)
         if not self._requests and not self._is_shared:
             self._watchdog.begin(self._loop.time())
         self._requests[self._last_number] = running
@@ -142,7 +155,7 @@ class WorkerHost:
         """Notes a request that the process has read itself, and that has run for some seconds; nothing else runs."""
         running = Running(self._loop.create_future(), cancel=partial(self._cancel_one, number))
         if self.ended.done():
-            _fail(running.reply, self.ended.result().text)
+            running.fail(self.ended.result().text)
             return running
         began = self._loop.time() - seconds
         self._watchdog.begin(began)
@@ -239,6 +252,7 @@ class WorkerHost:
         if ending.reason is Reason.DEADLINE:
             self._refuse_running(ending)
         self._close()
+        self._is_dying = self._log is not None
         self._process.kill()
         self._fail_all(ending)
         self._reap()
@@ -278,6 +292,7 @@ class WorkerHost:
                 message = None
             if message is None:
                 self._close()
+                self._is_dying = self._log is not None
                 self._reap().add_done_callback(lambda reaping: self._fail_all(self._death(reaping.result())))
                 return
             self._on_message(*message)
@@ -317,8 +332,8 @@ class WorkerHost:
                 self._defects[number] = text  # its request is known with its reply
             case ("defect", number, text):
                 self._log_defect(number, text)
-            case ("broken", why):
-                self._broken = why
+            case ("broken", why, may_be_by_request):
+                self._broken = why, may_be_by_request
             case ("returned", id, unsent) if self._loans is not None:
                 self._loans.on_returned(id, unsent)
             case ("reclaimed", id) if self._loans is not None:
@@ -353,32 +368,32 @@ class WorkerHost:
         self._control.sock.close()
 
     def _fail_all(self, ending: Ending) -> None:
-        """Makes every unanswered request raise HostGone."""
+        """Makes every unanswered request raise HostGone, but those that are left to another host."""
         if not self.ended.done():  # first: whoever waits for a reply asks why the session ended
             self.facts()  # the last ones
+            if self._log is not None and self._loans is not None:
+                page = self._loans.page
+                self.left = left_by(self._requests, page.request, is_running=page.is_running)
             self.ended.set_result(ending)
+            self._is_dying = False
             if self._loans is not None:
                 self._loop.call_soon(self._loans.end)  # after those who learn why: the callers ask them
         for running in self._requests.values():
-            _fail(running.reply, ending.text)
+            if running not in self.left:
+                running.fail(ending.text)
         self._requests.clear()
         self.running.clear()
-        _fail(self._opened, ending.text)
+        fail(self._opened, ending.text)
 
     def _reap(self) -> asyncio.Task[int | None]:
         return self._reaper.reap(_SHARED_GRACE if self._is_shared else _GRACE)
 
     def _death(self, status: int | None) -> Ending:
-        if self._broken:
+        why, may_be_by_request = self._broken
+        if why:
             others = ": all sessions on it have ended, and a new one starts a new process" if self._is_shared else ""
-            return Ending(Reason.WORKER_DIED, f"{self._broken}{others}")
+            return Ending(Reason.WORKER_DIED, f"{why}{others}", may_be_by_request)
         if self._is_shared:
             text = "the process of its GPU has ended: one of the sessions that shared it did not stop, or crashed it"
             return Ending(Reason.WORKER_DIED, text)
         return died(status)
-
-
-def _fail(future: asyncio.Future[Any], reason: str) -> None:
-    if not future.done():
-        future.set_exception(HostGone(reason))
-        future.exception()  # marks it as seen: a future without a waiter is no reason for a warning

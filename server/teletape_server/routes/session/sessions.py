@@ -216,10 +216,10 @@ async def cancel(
         raise Problem("invalid_request", "client and seq name a batch together: give both, or none of them")
     if session.host is not None:
         await session.host.recall()
-        if client is None or seq is None:
-            session.host.cancel()
-        elif batch := session.under_way.batch(client, seq):
-            batch.cancel()
+    if client is None or seq is None:
+        session.cancel()
+    elif batch := session.under_way.batch(client, seq):
+        batch.cancel()
     return _described(request, session)
 
 

@@ -57,9 +57,9 @@ class Waking:
             await asyncio.wait([entry.parking])
         state = entry.record.state
         is_new = state.phase is Phase.STARTING
-        if state.phase in LOST:
+        if state.phase in LOST and entry.lost is None:
             raise damaged(entry.id, state.why)
-        if state.phase is Phase.PARKED:
+        if state.phase in (Phase.PARKED, *LOST):
             live.check_running()
             entry.room = self._room_to_wake(entry)
             live.change(entry, state=state.then(Phase.WAKING))
@@ -76,6 +76,7 @@ class Waking:
             opened = live.store.open_log(next_host)
             host, device = await self._starts.host(entry.record, live.devices_in_use, opened)
         except BaseException as error:
+            entry.give_up(str(error))
             if opened is not None:
                 live.store.close_log(opened)
             if entry.record.state.phase in _BROUGHT_BACK:
@@ -87,13 +88,14 @@ class Waking:
             give_back()
             entry.room = None
             live.starting.pop(entry.record.key, None)
-        entry.host, entry.log = host, opened
+        entry.host, entry.log, entry.lost = host, opened, None
         entry.begin(host.beginning, host.facts().written)
         if is_new:
             live.add(entry)
         live.change(entry, device=device, epoch=entry.record.epoch + 1, state=entry.record.state.then(Phase.LIVE))
+        entry.go_on()
         host.name, host.log_facts = f"session {entry.id} of {entry.owner}", entry.log_facts
-        how = "created" if is_new else "woken" if state.phase is Phase.PARKED else "recovered"
+        how = "created" if is_new else "recovered" if state.phase is Phase.RECOVERING else "woken"
         log.info("%s %s on %s by request %s", host.name, how, device, REQUEST_ID.get(), extra=entry.log_facts)
         entry.lease.work(live.clock())
         live.measure(entry)
@@ -145,10 +147,11 @@ class Waking:
         elif state.phase is Phase.RECOVERING and not live.stopping:
             entry.note_failure(live.clock())
         if why:
+            entry.lost = None
             live.change(entry, state=state.then(lost, why))
             raise damaged(entry.id, why) from error
         if state.phase is Phase.WAKING:
-            live.change(entry, state=state.then(Phase.PARKED))
+            live.change(entry, state=entry.lost or state.then(Phase.PARKED))
         elif not live.stopping:
             first = state.why.partition("; attempt ")[0]
             detail = error.detail if isinstance(error, Problem) else str(error)
@@ -158,13 +161,17 @@ class Waking:
 
     # ----------------------------------------------------------------------------------------------------- recovering
     def _on_host_ended(self, entry: SessionEntry, host: Host, ended: asyncio.Future[Ending]) -> None:
-        if entry.host is not host or self._live.by_key.get(entry.record.key) is not entry:
-            return
-        if entry.log is not None and ended.result().reason in FAULTS:
+        reason, why, _ = ended.result()
+        is_last = entry.host is host and self._live.by_key.get(entry.record.key) is entry
+        if is_last and entry.log is not None and reason in FAULTS:
+            entry.leave(host.left)
             self._recover(entry, host, ended.result())
-        else:
-            self._live.remove(entry, *ended.result())
-            log.warning("session %s of %s ended: %s", entry.id, entry.owner, ended.result().text, extra=entry.log_facts)
+            return
+        for running in host.left:
+            running.fail(why)
+        if is_last:
+            self._live.remove(entry, reason, why)
+            log.warning("session %s of %s ended: %s", entry.id, entry.owner, why, extra=entry.log_facts)
 
     def _recover(self, entry: SessionEntry, host: Host, ending: Ending) -> None:
         """Begins to start another host for a session whose host has ended unexpectedly."""
@@ -173,9 +180,11 @@ class Waking:
         self._live.let_go(entry, host)
         why = ending.text
         self._live.change(entry, state=entry.record.state.then(Phase.RECOVERING, why))
-        if facts.running and entry.note_death(facts.written) >= _MOST_DEATHS:  # else no request of it is to blame
+        is_by_request = facts.running and ending.may_be_by_request
+        if is_by_request and entry.note_death(facts.written) >= _MOST_DEATHS:
             why = f"its process has died {_MOST_DEATHS} times after record {facts.written} of its log: {why}"
             self._live.change(entry, state=entry.record.state.then(Phase.DAMAGED, why))
+            entry.give_up(why)
         log.warning("session %s of %s: %s", entry.id, entry.owner, why, extra=entry.log_facts)
         self.recover_soon(entry)
 
