@@ -198,7 +198,7 @@ class Settings:
         default="auto",
         metadata=_setting(
             values.ON_OFF,
-            "sessions' processes answer small requests: on, off; auto: unless there are keys and a worker user",
+            "processes that compute answer small requests: on, off; auto: unless there are keys and a worker user",
             "CHOICE",
         ),
     )

@@ -52,7 +52,7 @@ def test_the_page_counts_as_an_object_does(page: Page) -> None:
         if number % 3:
             page.slot(2).note_lent(took)
             expected[1].note(took)
-    for durations, other in zip((page.durations, page.slot(2).lent), expected, strict=True):
+    for durations, other in zip((page.durations, page.slot(2).served.durations), expected, strict=True):
         assert durations.counts == other.counts
         assert durations.seconds == pytest.approx(other.seconds)
     assert page.durations.total == len(seconds)
@@ -66,7 +66,7 @@ def test_what_the_page_has_of_the_session_and_of_each_slot_is_apart(page: Page) 
     page.begin_request()
     page.end_request(1.0, 1.0, 1000.0, is_frame=True)
     page.slot(4).note_lent(1000.0)
-    facts = page.durations.counts, page.slot(4).lent.counts
+    facts = page.durations.counts, page.slot(4).served.durations.counts
     assert facts[0][-1] == facts[1][-1] == 1
     assert len(facts[0]) == BUCKETS
     for slot in range(SLOTS):
@@ -80,6 +80,6 @@ def test_what_the_page_has_of_the_session_and_of_each_slot_is_apart(page: Page) 
         else:
             assert running == (slot + 1, bytes([slot + 1]) * 64)
             assert page.slot(slot).worked == 0.5 + slot
-    assert (page.durations.counts, page.slot(4).lent.counts) == facts
+    assert (page.durations.counts, page.slot(4).served.durations.counts) == facts
     page.slot(4).clear()
-    assert page.slot(4).lent.total == 0
+    assert page.slot(4).served.durations.total == 0

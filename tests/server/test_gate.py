@@ -30,7 +30,7 @@ X = np.array([1.0, 2.0], np.float32)
 PARAMS = {"accept": wire.FRAME_TYPE, "encoding": None, "full": True, "now": 1000.0, "terms": (10.0, 2000.0, 0.0)}
 APPROVAL = Approval(
     b"POST /batch HTTP/1.1\r\nContent-Length: ", b"\r\n\r\n", "batch", wire.FRAME_TYPE, {"accept": wire.FRAME_TYPE},
-    b"HTTP/1.1 200 OK\r\nContent-Length: %(content-length)b\r\n\r\n", None, 4096, 4096, 4096, FRAME
+    b"HTTP/1.1 200 OK\r\nContent-Length: %(content-length)b\r\n\r\n", None, 4096, 4096, 4096, FRAME, wire.FRAME_TYPE
 )  # fmt: skip
 
 

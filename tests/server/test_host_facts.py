@@ -29,7 +29,7 @@ from teletape_server.settings import Settings
 PARAMS = {"accept": wire.FRAME_TYPE, "full": False, "encoding": "", "idempotency_key": None}
 APPROVAL = Approval(
     *(b"POST / HTTP/1.1\r\nContent-Length: ", b"\r\n\r\n", "batch", wire.FRAME_TYPE, PARAMS, b"%(content-length)b\n"),
-    *(None, MOST, MOST, 8192, FRAME),
+    *(None, MOST, MOST, 8192, FRAME, wire.FRAME_TYPE),
 )
 CODE = """
 import socket, sys, time

@@ -31,7 +31,7 @@ from teletape_server.ipc.heads import FRAME, Approval, Label
 from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import SLOTS, Page
 from teletape_server.settings import Settings
-from teletape_server.worker.direct_connections import DirectConnections
+from teletape_server.worker.lent.connections import DirectConnections
 
 pytestmark = needs_exchange
 
@@ -682,9 +682,9 @@ def test_a_process_without_free_descriptors_returns_the_connection() -> None:
 
     requests, file = socket.socketpair()
     with requests, file:
-        connections = DirectConnections(requests, None, Answers())  # type: ignore[arg-type]  # it needs nothing else
+        connections = DirectConnections(requests, None, Answers(), None)  # type: ignore[arg-type]  # it needs nothing else
         received = os.dup(file.fileno())
-        approval = Approval(b"", b"", "batch", wire.FRAME_TYPE, {}, b"", None, 0, 0, 0, FRAME)
+        approval = Approval(b"", b"", "batch", wire.FRAME_TYPE, {}, b"", None, 0, 0, 0, FRAME, wire.FRAME_TYPE)
         connections.add(5, 0, approval, Times(0.0, 0.0, 0.0, 0.0), [received])
         assert returned == [(5, b"")]
         assert not connections
@@ -745,7 +745,7 @@ def test_many_small_requests_are_no_long_one(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(asyncio, "get_running_loop", lambda: clock)
     all_loans = loans.Loans(page, lambda _, files: close_files(files), _no_request, lambda: 0.0)
     ours, theirs = socket.socketpair()
-    approval = Approval(b"", b"", "batch", wire.FRAME_TYPE, {}, b"", None, 1, 1, 1, FRAME)
+    approval = Approval(b"", b"", "batch", wire.FRAME_TYPE, {}, b"", None, 1, 1, 1, FRAME, wire.FRAME_TYPE)
     assert all_loans.lend(lender, ours.fileno(), approval, _Session(clock)) is not None  # type: ignore[arg-type]
     for _ in range(20):
         page.begin_request()

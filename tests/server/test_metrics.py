@@ -21,7 +21,7 @@ from teletape_server.connections.lending import Lending
 from teletape_server.hosts import loans
 from teletape_server.middleware.metrics import Metrics
 from teletape_server.settings import Settings
-from teletape_server.worker.direct_connections import DirectConnections
+from teletape_server.worker.lent.connections import DirectConnections
 
 
 @pytest.fixture

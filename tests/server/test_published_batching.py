@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teletape_server.published.batching import MOST_BYTES, MOST_CALLS, MOST_WAIT, Calls, CostModel, Waiting
+from teletape_server.handlers.published.batching import MOST_BYTES, MOST_CALLS, MOST_WAIT, Calls, CostModel, Waiting
 
 arrivals = st.lists(
     st.tuples(st.sampled_from("fgh"), st.sampled_from(["ann", "bob", "eve"]), st.integers(1, 1 << 20)), max_size=80

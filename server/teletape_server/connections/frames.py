@@ -31,6 +31,7 @@ from teletape_server.connections.streams import AnswerWriter, answer_head
 from teletape_server.http.plain_requests import HEALTH
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.logs import log_request
+from teletape_server.models.published.contract import Name, Published
 from teletape_server.sessions.registry import SessionEntry
 
 CLOSE: Final = (b"connection", b"close")
@@ -113,7 +114,7 @@ class Frames:
             return self.exchange(head, None, length)
         if head.published:
             named = self.heads.published(head)
-            return None if named is None else PublishedExchange(self.heads, head, *named, length, self.respond)
+            return None if named is None else self.call_exchange(head, *named, length)
         session = self.heads.session(head)
         return None if session is None else self.exchange(head, session, length, memory)
 
@@ -131,6 +132,10 @@ class Frames:
         if head.is_run:
             return RunExchange(self.heads, head, session, length, self.respond)
         return FrameExchange(self.heads, head, session, length, self.respond, memory)
+
+    def call_exchange(self, head: FrameHead, name: Name, published: Published, length: int) -> PublishedExchange:
+        """Returns the exchange of a call of a published function."""
+        return PublishedExchange(self.heads, head, name, published, length, self.respond)
 
     def _named_memory(self, request: Head, length: int) -> FrameMemory | None:
         """Returns the memory of the caller that the request names; None: none, or none that can be used."""

@@ -1,4 +1,4 @@
-"""The server's side of connections that are lent to a session's process, which then serves small requests itself.
+"""The server's side of connections that are lent to a process, which then serves small requests itself.
 
 Four things happen to a connection. The server *lends* it while requests come quickly one after the other. The server
 *reclaims* it when a request runs for long, when the process has other work that takes long, when none comes, or when
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from teletape_server.hosts.running import Running
-from teletape_server.ipc.durations import Durations
+from teletape_server.ipc.durations import Durations, Served
 from teletape_server.ipc.heads import Approval, Label
 from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import SLOTS, Page, Slot
@@ -24,6 +24,7 @@ from teletape_server.ipc.token import Token
 
 _LOOK_SECONDS: Final = 0.05  # between two looks at the page
 _LONG_SECONDS: Final = 0.04  # that a request may run, as two looks find it, before its connection is reclaimed
+_LONG_TOGETHER_SECONDS: Final = 0.3  # likewise, of a call of a published function, with its wait for others
 _IDLE_SECONDS: Final = 1.0  # without a request
 _RECALL_SECONDS: Final = 1.0  # that a process may take to write an answer
 _CLOCK_SECONDS: Final = 0.5  # that the time of day may move against the loop's clock
@@ -41,6 +42,19 @@ class LentRequest(NamedTuple):
     prefix: bytes
     running: Running
     seconds: float
+
+
+class Account(NamedTuple):
+    """Under which the requests are counted that a process has read and answered itself.
+
+    Attributes:
+        label: Of requests.
+        function, owner: The published function that they ask, and whose calls they are; empty: they ask none.
+    """
+
+    label: Label
+    function: str
+    owner: str
 
 
 class Lender(Protocol):
@@ -73,7 +87,8 @@ class Loan:
         id: Its number.
         slot: Its place in the page.
         token: The right to use it.
-        label: Under which its requests are counted.
+        account: Under which its requests are counted.
+        patience: Seconds that one of them may run.
         lender: The connection of the server.
         session: The session.
         times: What the process knows of the session's end.
@@ -82,7 +97,10 @@ class Loan:
         since: When a look has found that count first.
     """
 
-    __slots__ = ("_loans", "count", "id", "label", "lender", "lent", "session", "since", "slot", "times", "token")
+    __slots__ = (
+        *("_loans", "account", "count", "id", "lender", "lent", "patience", "session", "since", "slot", "times"),
+        "token",
+    )
 
     def __init__(
         self,
@@ -90,12 +108,14 @@ class Loan:
         id: int,
         slot: Slot,
         token: Token,
-        label: Label,
+        approval: Approval,
         lender: Lender,
         session: LendingSession,
         now: float,
     ) -> None:
-        self._loans, self.id, self.slot, self.token, self.label = loans, id, slot, token, label
+        self._loans, self.id, self.slot, self.token = loans, id, slot, token
+        self.account = Account(approval.label, approval.function, approval.owner)
+        self.patience = _LONG_TOGETHER_SECONDS if approval.function else _LONG_SECONDS
         self.lender, self.session, self.times = lender, session, session.times()
         self.count, self.lent, self.since = 0, now, now
 
@@ -127,7 +147,7 @@ class Loans:
         self._last_id = 0
         self._by_id: dict[int, Loan] = {}
         self._closed: dict[int, Loan] = {}  # of closed connections: the process may still write into their slots
-        self._answered: defaultdict[Label, Durations] = defaultdict(Durations)  # by loans that have ended
+        self._served: defaultdict[Account, Served] = defaultdict(Served)  # by loans that have ended
         self._worked = 0.0  # for loans that have ended
         self._timer: asyncio.TimerHandle | None = None
         self._begun, self._began = 0, 0.0  # requests that have begun to run; when a look has found that count first
@@ -168,7 +188,7 @@ class Loans:
         slot = self.page.slot(min(set(range(SLOTS)) - used))
         slot.clear()
         self._last_id += 1
-        loan = Loan(self, self._last_id, slot, token, approval.label, lender, session, self._loop.time())
+        loan = Loan(self, self._last_id, slot, token, approval, lender, session, self._loop.time())
         self._by_id[loan.id] = loan
         self._send(("lend", loan.id, slot.index, approval, loan.times), files)
         self._look_later()
@@ -183,10 +203,21 @@ class Loans:
     @property
     def answered(self) -> Mapping[Label, Durations]:
         """How long the requests took that the process has read and answered itself, by their labels."""
-        answered = self._answered.copy()
-        for loan in (*self._by_id.values(), *self._closed.values()):
-            answered[loan.label] += loan.slot.lent
+        answered: defaultdict[Label, Durations] = defaultdict(Durations)
+        for account, served in self._all_served().items():
+            answered[account.label] += served.durations
         return answered
+
+    @property
+    def calls(self) -> Mapping[Account, Served]:
+        """Those of them that ask published functions."""
+        return {account: served for account, served in self._all_served().items() if account.function}
+
+    def _all_served(self) -> Mapping[Account, Served]:
+        all_served = self._served.copy()
+        for loan in (*self._by_id.values(), *self._closed.values()):
+            all_served[loan.account] += loan.slot.served
+        return all_served
 
     def _worked_for(self, loan: Loan) -> float:
         seconds = loan.slot.worked
@@ -216,7 +247,7 @@ class Loans:
         began = self._busy_since()
         if began is not None and now - max(began, self._began) > _LONG_SECONDS:
             return True
-        return any(loan.slot.number and now - loan.since > _LONG_SECONDS for loan in self._by_id.values())
+        return any(loan.slot.number and now - loan.since > loan.patience for loan in self._by_id.values())
 
     def _has_other_times(self, loan: Loan, now: float) -> bool:
         """Returns whether the time of day, or the session's end, is not what the process takes it for."""
@@ -311,7 +342,7 @@ class Loans:
 
     def _count(self, loan: Loan) -> None:
         """Counts what the process has answered during a loan; it writes no more into the slot."""
-        self._answered[loan.label] += loan.slot.lent
+        self._served[loan.account] += loan.slot.served
 
     def end(self) -> None:
         """Reclaims all from a process that has ended; those whose answer may be half written are lost."""

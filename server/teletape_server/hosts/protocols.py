@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, Protocol
 
 from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server.durable.folders import OpenLog
-from teletape_server.hosts.loans import Lender, LendingSession, Loan
+from teletape_server.hosts.loans import Account, Lender, LendingSession, Loan
 from teletape_server.hosts.running import HostGone as HostGone
 from teletape_server.hosts.running import Reply as Reply
 from teletape_server.hosts.running import Running as Running
-from teletape_server.ipc.durations import Durations
+from teletape_server.ipc.durations import Durations, Served
 from teletape_server.ipc.heads import Approval, Label
 from teletape_server.ipc.leases import Reason
 
@@ -50,6 +50,7 @@ class HostFacts(NamedTuple):
         durations: Of the requests that have run, from when they came to the host.
         written: The number of the last record in the session's log.
         answered: How long the requests took that the host has read and answered itself, by their labels.
+        calls: Those of them that ask published functions.
     """
 
     bytes_in_use: int = 0
@@ -63,6 +64,7 @@ class HostFacts(NamedTuple):
     durations: Durations = Durations()
     written: int = 0
     answered: Mapping[Label, Durations] = MappingProxyType({})
+    calls: Mapping[Account, Served] = MappingProxyType({})
 
 
 class Beginning(NamedTuple):

@@ -1,9 +1,10 @@
-"""How long requests took: how many took at most so long, and the sum, as histograms of Prometheus have it."""
+"""How long requests took, and how many were computed together: in buckets, as histograms of Prometheus have it."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final
 
@@ -13,6 +14,8 @@ BOUNDS: Final = (
     *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
 )
 BUCKETS: Final = len(BOUNDS) + 1
+#: Calls in a batch: the upper ends of the buckets. A further bucket has larger ones.
+SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Durations:
@@ -63,3 +66,60 @@ class Durations:
         lower = BOUNDS[index - 1] if index else 0.0
         count = self.counts[index]
         return round(lower + (BOUNDS[index] - lower) * (rank - below + count) / count, 6)
+
+
+class Batches:
+    """Calls of a published function that were computed, several together.
+
+    Args:
+        counts: Batches by their number of calls, in the buckets of `SIZES`; empty: there was none yet.
+        calls: In all of them.
+        queue_seconds: That the calls have waited.
+        compute_seconds: That the batches have taken.
+
+    Attributes:
+        counts, calls, queue_seconds, compute_seconds: The same.
+    """
+
+    __slots__ = ("calls", "compute_seconds", "counts", "queue_seconds")
+
+    def __init__(
+        self,
+        counts: Iterable[int] = (),
+        calls: int = 0,
+        queue_seconds: float = 0.0,
+        compute_seconds: float = 0.0,
+    ) -> None:
+        self.counts = [*counts] or [0] * (len(SIZES) + 1)
+        self.calls, self.queue_seconds, self.compute_seconds = calls, queue_seconds, compute_seconds
+
+    def note(self, calls: int, queue_seconds: float, compute_seconds: float, size: int) -> None:
+        """Counts some calls, and a batch of a size; 0: other calls have brought that."""
+        if size:
+            self.counts[bisect_left(SIZES, size)] += 1
+        self.calls += calls
+        self.queue_seconds += queue_seconds
+        self.compute_seconds += compute_seconds
+
+    def __add__(self, other: Batches) -> Batches:
+        """Returns those of both objects."""
+        counts = [mine + others for mine, others in zip(self.counts, other.counts, strict=True)]
+        queue_seconds = self.queue_seconds + other.queue_seconds
+        return Batches(counts, self.calls + other.calls, queue_seconds, self.compute_seconds + other.compute_seconds)
+
+
+@dataclass(frozen=True)
+class Served:
+    """Requests that a process has read and answered itself.
+
+    Attributes:
+        durations: How long they took.
+        batches: Of those that ask published functions.
+    """
+
+    durations: Durations = field(default_factory=Durations)
+    batches: Batches = field(default_factory=Batches)
+
+    def __add__(self, other: Served) -> Served:
+        """Returns those of both objects."""
+        return Served(self.durations + other.durations, self.batches + other.batches)

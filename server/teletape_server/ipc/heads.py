@@ -101,6 +101,9 @@ class Approval(NamedTuple):
         most_of_answer: Bytes of the largest answer.
         max_header: Bytes of the largest header of a frame.
         label: Under which the requests are counted.
+        answer_type: Of each answer.
+        function, owner: The published function that they ask, and whose calls they are; empty: they ask none.
+        together: How many of its calls may be computed together.
     """
 
     before: bytes
@@ -114,3 +117,7 @@ class Approval(NamedTuple):
     most_of_answer: int
     max_header: int
     label: Label
+    answer_type: str
+    function: str = ""
+    owner: str = ""
+    together: int = 1

@@ -13,7 +13,7 @@ import os
 from bisect import bisect_left
 from typing import Final, NamedTuple
 
-from teletape_server.ipc.durations import BOUNDS, BUCKETS, Durations
+from teletape_server.ipc.durations import BOUNDS, BUCKETS, SIZES, Batches, Durations, Served
 from teletape_wire import PREFIX_LENGTH
 
 SLOTS: Final = 64  #: Connections that a session's process has at the same time, at most.
@@ -26,7 +26,9 @@ _DISK_LIMIT, _REQUEST, _ALL = range(11, 14)
 _FACTS: Final = _ALL + _DURATIONS  # words before the first slot
 _RUNNING, _COUNT, _ANSWERING, _WORKED, _PREFIX = range(5)  # words of a slot; the last begins the request's first bytes
 _LENT: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
-_SLOT: Final = _LENT + _DURATIONS  # words
+_BATCHES: Final = _LENT + _DURATIONS  # of what `Batches` has: calls, seconds of both kinds, and its counts
+_COUNTS: Final = _BATCHES + 3
+_SLOT: Final = _COUNTS + len(SIZES) + 1  # words
 _SIZE: Final = _WORD * (_FACTS + _SLOT * SLOTS)
 
 
@@ -245,9 +247,28 @@ class Slot:
         _note(self._numbers, self._reals, self._first + _LENT, seconds)
 
     @property
-    def lent(self) -> Durations:
-        """How long the requests took that the process has answered itself."""
-        return _durations(self._numbers, self._reals, self._first + _LENT)
+    def served(self) -> Served:
+        """The requests that the process has answered itself."""
+        begin, counts = self._first + _BATCHES, self._first + _COUNTS
+        queue_seconds, compute_seconds = self._reals[begin + 1 : begin + 3]
+        counts_of = self._numbers[counts : counts + len(SIZES) + 1]
+        batches = Batches(counts_of, self._numbers[begin], queue_seconds, compute_seconds)
+        return Served(_durations(self._numbers, self._reals, self._first + _LENT), batches)
+
+    def note_computed(self, queue_seconds: float, compute_seconds: float, size: int) -> None:
+        """Notes a call that the process answers itself.
+
+        Args:
+            queue_seconds: That it has waited.
+            compute_seconds: That its batch has taken; 0: another call has brought that.
+            size: Calls in its batch; 0: likewise.
+        """
+        begin = self._first + _BATCHES
+        self._numbers[begin] += 1
+        self._reals[begin + 1] += queue_seconds
+        if size:
+            self._reals[begin + 2] += compute_seconds
+            self._numbers[self._first + _COUNTS + bisect_left(SIZES, size)] += 1
 
     def answer(self) -> None:
         """Notes that the answer to the request is about to be sent."""

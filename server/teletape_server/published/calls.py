@@ -6,11 +6,16 @@ import asyncio
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from teletape_server.handlers.published.batching import MOST_CALLS
 from teletape_server.hosts.protocols import Host
+from teletape_server.ipc.durations import Batches
 from teletape_server.models.published.contract import Published
 from teletape_server.sessions.counted_bodies import CountedBody
+
+#: Questions that several calls can be computed together for.
+TOGETHER: Final = frozenset({"call", "value_and_gradient", "gradient", "vjp", "jvp", "hvp"})
 
 
 class Part(NamedTuple):
@@ -19,10 +24,12 @@ class Part(NamedTuple):
     Attributes:
         body: Its body.
         content_type: Of the body.
+        seconds: That the call has taken of its batch.
     """
 
     body: bytes | memoryview
     content_type: str
+    seconds: float = 0.0
 
 
 @dataclass(eq=False)
@@ -85,13 +92,14 @@ class Counts:
     Attributes:
         calls: By question.
         problems: Calls that were answered with a problem.
-        sizes: Batches by their number of calls.
-        queue_seconds: That calls have waited.
-        compute_seconds: That batches have taken.
+        batches: Of calls that were computed together, and their times.
     """
 
     calls: Counter[str] = field(default_factory=Counter)
     problems: int = 0
-    sizes: Counter[int] = field(default_factory=Counter)
-    queue_seconds: float = 0.0
-    compute_seconds: float = 0.0
+    batches: Batches = field(default_factory=Batches)
+
+
+def most_together(published: Published, question: str) -> int:
+    """Returns how many calls with a question to a version may be computed together."""
+    return MOST_CALLS if question in TOGETHER and not published.rows else 1

@@ -16,13 +16,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from teletape_server.handlers.methods import TIME_LIMIT
+from teletape_server.handlers.published.batching import Calls, Waiting, batch_limit, late
 from teletape_server.hosts.protocols import Ending, HostGone, Reply
 from teletape_server.ipc.leases import Reason, Terms
 from teletape_server.models.published.contract import Published
 from teletape_server.problems import Problem, overloaded, shutting_down
-from teletape_server.published.batching import MOST_CALLS, Calls, Waiting
-from teletape_server.published.calls import Call, Counts, Part, Receiver
+from teletape_server.published.calls import Call, Counts, Part, Receiver, most_together
+from teletape_server.published.lent import LentCalls
 from teletape_server.published.process import Process, joined
 from teletape_server.published.store import Catalogue
 from teletape_server.sessions.counted_bodies import CountedBody
@@ -35,8 +35,6 @@ _IDLE_SECONDS: Final = 60.0  # after which a process ends that is not the last o
 _SWEEP_SECONDS: Final = 1.0
 _LOADED_FIRST: Final = 8  # functions that a process loads when the server starts
 _COPIED: Final = 64 << 10  # bytes of the longest answer that does not keep those of its batch in memory
-#: Questions that several calls can be computed together for.
-TOGETHER: Final = frozenset({"call", "value_and_gradient", "gradient", "vjp", "jvp", "hvp"})
 
 log = logging.getLogger("teletape")
 
@@ -52,7 +50,8 @@ class Pool:
         most: Processes.
 
     Attributes:
-        counts: By the function's name.
+        counts: Of calls that have come here, by the function's name.
+        lent: The calls of connections that are lent to processes.
     """
 
     def __init__(self, starts: Starts, catalogue: Catalogue, *, device: str, memory_limit: int, most: int) -> None:
@@ -65,6 +64,7 @@ class Pool:
         self._timer: asyncio.TimerHandle | None = None
         self._stopping = False
         self.counts: defaultdict[str, Counts] = defaultdict(Counts)
+        self.lent = LentCalls(lambda: self._processes, catalogue, self.counts)
 
     @property
     def processes(self) -> int:
@@ -90,8 +90,7 @@ class Pool:
             raise Problem("busy", text, headers={"Retry-After": "1"})
         self.counts[call.name].calls[call.question] += 1
         waiting = Waiting(call, call.owner, len(call.body), _now())
-        together = call.question in TOGETHER and not call.published.rows
-        self._calls.add(call.key, waiting, most=MOST_CALLS if together else 1)
+        self._calls.add(call.key, waiting, most=most_together(call.published, call.question))
         self._work()
         return lambda: self._leave(call, waiting)
 
@@ -154,7 +153,8 @@ class Pool:
         process.busy = True
         try:
             process.load(published, self._catalogue)
-            params = {"version": published.version, "question": question, **_limit_of(live, began)}
+            limit = batch_limit([(began - waiting.since, waiting.item.time_limit) for waiting in live])
+            params = {"version": published.version, "question": question, **limit}
             params["calls"] = [_described(waiting, began) for waiting in live]
             received = live[0].item.received
             bodies = [waiting.item.body for waiting in live]
@@ -175,8 +175,6 @@ class Pool:
                 _refuse(waiting.item, overloaded(f"no process can compute it ({error})"))
             self._end_work(process, is_gone=False)
             return
-        counts = self.counts[live[0].item.name]
-        counts.queue_seconds += sum(began - waiting.since for waiting in live)
         running.reply.add_done_callback(partial(self._on_reply, process, key, live, began))
 
     def _is_late(self, waiting: Waiting[Call], now: float) -> bool:
@@ -184,9 +182,9 @@ class Pool:
         call = waiting.item
         if call.reply.done():
             return True
-        if call.time_limit is None or now - waiting.since <= call.time_limit:
+        text = late(now - waiting.since, call.time_limit)
+        if text is None:
             return False
-        text = f"not begun within {call.time_limit:g} s, the time that its caller gives it"
         _refuse(call, Problem("deadline_exceeded", text, limit=call.time_limit))
         return True
 
@@ -201,14 +199,14 @@ class Pool:
         """Answers the calls of a batch."""
         calls = [waiting.item for waiting in batch]
         counts, version = self.counts[calls[0].name], calls[0].published.version
-        counts.sizes[len(calls)] += 1
-        counts.compute_seconds += _now() - began
+        seconds = _now() - began
+        counts.batches.note(len(calls), sum(began - waiting.since for waiting in batch), seconds, len(calls))
         problem: Problem | None = None
         try:
             reply = future.result()
             if reply.code is None:
-                self._calls.note(key, len(calls), _now() - began)
-                self._answer(calls, reply, counts)
+                self._calls.note(key, len(calls), seconds)
+                self._answer(calls, reply, counts, seconds / len(calls))
             else:
                 problem = Problem(reply.code, reply.facts["message"], **reply.facts["details"])
         except HostGone as error:
@@ -222,7 +220,8 @@ class Pool:
                 _refuse(call, process.refused.get(version, problem))
         self._end_work(process, is_gone=process.host.ended.done())
 
-    def _answer(self, calls: Sequence[Call], reply: Reply, counts: Counts) -> None:
+    def _answer(self, calls: Sequence[Call], reply: Reply, counts: Counts, seconds: float) -> None:
+        """Answers calls, each of which has taken some seconds of its batch."""
         position = 0
         for call, (length, content_type, problem) in zip(calls, reply.facts["parts"], strict=True):
             if problem is not None:
@@ -233,7 +232,7 @@ class Pool:
             body = reply.body[position : position + length]
             position += length
             if not call.reply.done():
-                call.reply.set_result(Part(bytes(body) if length <= _COPIED else body, content_type))
+                call.reply.set_result(Part(bytes(body) if length <= _COPIED else body, content_type, seconds))
 
     def _end_work(self, process: Process, *, is_gone: bool) -> None:
         process.busy, process.idle_since = False, _now()
@@ -317,6 +316,7 @@ class Pool:
         return problem
 
     def _on_ended(self, process: Process, ended: asyncio.Future[Ending]) -> None:
+        self.lent.end(process)
         if process in self._processes:
             self._processes.remove(process)
             while process.pinned:
@@ -332,7 +332,9 @@ class Pool:
             await asyncio.sleep(_SWEEP_SECONDS)
             needed = 1 if self._catalogue.names else 0
             for process in self._processes[needed:]:
-                is_used = process.busy or process.pinned or process.receiving
+                is_used = process.busy or process.pinned or process.receiving or process.host.facts().lent
+                if is_used:
+                    process.idle_since = _now()
                 if not is_used and _now() - process.idle_since > _IDLE_SECONDS:
                     self._processes.remove(process)
                     await process.host.end(Ending(Reason.IDLE, "it was not needed any more"))
@@ -342,6 +344,7 @@ class Pool:
         self._stopping = True
         for waiting in self._calls.take_all():
             _refuse(waiting.item, shutting_down())
+        await self.lent.stop()
         running = [running.reply for process in self._processes for running in process.host.running]
         if running:
             await asyncio.wait(running, timeout=grace)
@@ -374,10 +377,3 @@ def _refuse(call: Call, problem: Problem) -> None:
 def _described(waiting: Waiting[Call], began: float) -> tuple[int, str, Mapping[str, Any], int]:
     call = waiting.item
     return call.length, call.content_type, call.params, round((began - waiting.since) * 1e6)
-
-
-def _limit_of(batch: Sequence[Waiting[Call]], now: float) -> dict[str, float]:
-    """Returns the time limit of a batch: that of the caller who gives most, if all give one."""
-    limits = [call.item.time_limit for call in batch]
-    left = [limit - (now - call.since) for limit, call in zip(limits, batch, strict=True) if limit is not None]
-    return {TIME_LIMIT: max(max(left), 0.001)} if len(left) == len(batch) else {}

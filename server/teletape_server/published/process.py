@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
+import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from teletape_server.hosts.protocols import BodyBuffer, Host, HostGone, Reply
+from teletape_server.handlers.published.batching import Waiting
+from teletape_server.hosts.protocols import BodyBuffer, Host, HostGone, Reply, Running
+from teletape_server.ipc.leases import Times
 from teletape_server.models.published.contract import Published
 from teletape_server.problems import Problem
-from teletape_server.published.batching import Waiting
 from teletape_server.published.calls import Call
 from teletape_server.published.store import Catalogue
 
@@ -41,6 +44,13 @@ class Process:
     idle_since: float = 0.0
     pinned: deque[Waiting[Call]] = field(default_factory=deque)
     receiving: int = 0
+
+    def times(self) -> Times:
+        """Returns what answers say of its end: nothing; see `LendingSession`."""
+        return Times(time.time(), *(math.inf,) * 3)
+
+    def note_running(self, running: Running) -> None:
+        """See `LendingSession`: it is not ended while a connection is lent to it, and its host knows what runs."""
 
     def load(self, published: Published, catalogue: Catalogue) -> None:
         """Has it load a version before what is submitted next.

@@ -98,6 +98,9 @@ class Publisher:
     async def _in_turn(self, change: Callable[[], T]) -> T:
         async with self._turn:
             try:
-                return await asyncio.to_thread(change)
+                changed = await asyncio.to_thread(change)
             except OSError as error:
                 raise Problem("resource_exhausted", f"it could not be written to the disk: {error}") from error
+            finally:
+                await self._pool.lent.recall()  # what a name means was decided when a connection was lent
+            return changed

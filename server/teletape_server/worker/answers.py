@@ -68,10 +68,16 @@ class Answers:
 
     def refuse(self, number: int, error: TeletapeError, *, headers: Mapping[str, str] | None = None) -> None:
         """Sends the error that a request has met."""
-        facts = {"message": error.message[:_MESSAGE_LENGTH], "details": error.details, "headers": headers}
-        if len(repr(error.details)) > _MESSAGE_LENGTH:
+        self.refuse_as(number, error.code, error.message, error.details, headers)
+
+    def refuse_as(
+        self, number: int, code: str, message: str, details: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Sends the code, the text and the details of an error that a request has met."""
+        facts = {"message": message[:_MESSAGE_LENGTH], "details": details, "headers": headers}
+        if len(repr(details)) > _MESSAGE_LENGTH:
             facts["details"] = {}
-        self.send(("reply", number, error.code, "", facts))
+        self.send(("reply", number, code, "", facts))
 
     def reporter(self, number: int) -> Reporter:
         """Returns what sends the progress of a request."""

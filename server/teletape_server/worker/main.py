@@ -31,7 +31,7 @@ from teletape_engine.session.session import Session
 from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.handlers.idempotency import REPLAYED, STORED, Once, Refusal
 from teletape_server.handlers.methods import METHODS, Request, Result
-from teletape_server.handlers.published.versions import keep_file
+from teletape_server.handlers.published.versions import keep_file, versions_of
 from teletape_server.handlers.session.preconditions import name_session
 from teletape_server.ipc.channel import INLINE, LOG_FILES, Channel, close_files
 from teletape_server.ipc.confinement import User, confine, limit_memory, name_kernel_folder
@@ -40,8 +40,8 @@ from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page
 from teletape_server.worker.answers import Answers
-from teletape_server.worker.direct_connections import DirectConnections
 from teletape_server.worker.durability import Durability
+from teletape_server.worker.lent.connections import DirectConnections
 from teletape_server.worker.recorded_session import RecordedSession
 from teletape_server.worker.time_limits import TimeLimits
 from teletape_server.worker.turns import Process
@@ -116,7 +116,7 @@ class Worker:
         self._wait = _ANSWERS_SECONDS / _LOOKS
         wait = divmod(int(self._wait * 1e6), 1_000_000)
         channel.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *wait))
-        self._direct = DirectConnections(channel.sock, self.run_lent, self.answers)
+        self._direct = DirectConnections(channel.sock, self.run_lent, self.answers, self._has_version)
         self._page: Page  # from `_open` on
         self._durability: Durability | None = None  # None: nothing of the session outlives this process
         self._opening = 0.0  # seconds of CPU time, which are not the requests'
@@ -289,8 +289,12 @@ class Worker:
         body: memoryview,
         received: float,
         prefix: wire.Prefix | None,
-    ) -> Result | None:
-        """Runs a request that was read here, and returns its result; returns None if the server answers: a refusal."""
+    ) -> Result:
+        """Runs a request that was read here, and returns its result.
+
+        Raises:
+            TeletapeError: It is refused, which the server answers.
+        """
         self._sent = received
         try:
             limits = TimeLimits(self._time_limit, params, received)
@@ -301,9 +305,6 @@ class Worker:
                     result = self._run(-number, method, request)
                 finally:
                     self._note_end(request, received)
-        except TeletapeError as error:
-            self.answers.refuse(-number, error)
-            return None
         finally:
             if self._renews and self._session is not None:
                 self._session.renew()
@@ -312,6 +313,10 @@ class Worker:
             # Its parts are views of arrays, which the next request changes.
             result = dataclasses.replace(result, buffers=[b"".join(result.buffers)])
         return result
+
+    def _has_version(self, version: str) -> bool:
+        """Returns whether a version of a published function is loaded."""
+        return self._session is not None and version in versions_of(self._session)
 
     def _begin(self, method: str, request: Request) -> None:
         """Prepares for a request, and shows in the page that it runs."""

@@ -13,10 +13,12 @@ from teletape_server.connections.exchanges.frame import FrameExchange
 from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.loans import LentRequest
+from teletape_server.hosts.protocols import Reply
 from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.http.answers import LargeResponse
 from teletape_server.http.schemas import Health
 from teletape_server.models.published.contract import Name, Published
+from teletape_server.problems import Problem, overloaded
 from teletape_server.published.calls import Call, Part
 from teletape_server.sessions.counted_bodies import EarlyBody
 
@@ -37,6 +39,9 @@ class PublishedExchange(FrameExchange):
     Args:
         heads, head, length, respond: As of `FrameExchange`.
         name, published: The function, and its version.
+
+    Attributes:
+        compute_seconds: That the call has taken of its batch.
     """
 
     def __init__(
@@ -51,6 +56,29 @@ class PublishedExchange(FrameExchange):
         super().__init__(heads, head, None, length, respond)
         self._name, self._published = name, published
         self._leave: Callable[[], None] | None = None
+        self.compute_seconds = 0.0
+
+    def go_on(self, request: LentRequest) -> None:
+        """Answers a call that a process has read itself; see `FrameExchange`."""
+        self.began -= request.seconds
+        self._running = request.running
+        request.running.request_id = self.request_id
+        request.running.reply.add_done_callback(self._on_reply)
+
+    def _on_reply(self, future: asyncio.Future[Reply]) -> None:
+        plain, pool, reply = self.head.plain, self._heads.pool, None
+        assert plain is not None
+        if not future.exception():
+            reply = future.result()
+        pool.lent.note_passed_on(self._name.name, plain.operation, reply)
+        if self.disconnected:
+            return
+        if reply is None:
+            self._fail(overloaded("the process that had the request has ended"))
+        elif reply.code is not None:
+            self._fail(Problem(reply.code, reply.facts["message"], **reply.facts["details"]))
+        else:
+            self._answer(LargeResponse(reply.body, 200, media_type=reply.content_type))
 
     def _room_for_body(self) -> EarlyBody:
         return EarlyBody(self._length, self._heads.registry.bodies.admit(self.head.owner, self._length))
@@ -80,6 +108,7 @@ class PublishedExchange(FrameExchange):
         except Exception as error:
             self._fail(error)
         else:
+            self.compute_seconds = part.seconds
             self._answer(LargeResponse(part.body, 200, media_type=part.content_type))
 
     def abandon(self) -> None:

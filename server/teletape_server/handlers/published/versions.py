@@ -176,6 +176,9 @@ class Versions:
         self._versions.move_to_end(name)
         return version
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._versions
+
     def put(self, version: Version) -> list[str]:
         """Notes a version; returns those that are dropped in its place."""
         self._versions[version.published.version] = version

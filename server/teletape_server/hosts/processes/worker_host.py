@@ -183,6 +183,7 @@ class WorkerHost:
             page.durations,
             page.written,
             self._loans.answered,
+            self._loans.calls,
         )
         return self._facts
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from typing import Final, TypeAlias
+from itertools import accumulate
+from typing import TypeAlias
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -12,7 +13,7 @@ from starlette.datastructures import State
 
 from teletape_server.http.access import Owner, is_admin
 from teletape_server.http.plain_requests import RUN
-from teletape_server.ipc.durations import Durations
+from teletape_server.ipc.durations import SIZES, Durations
 from teletape_server.ipc.heads import FRAME
 from teletape_server.middleware.metrics import Metrics, counter, gauge, histogram
 from teletape_server.published.pool import Pool
@@ -20,8 +21,6 @@ from teletape_server.sessions.usage import Spent, Usage
 
 #: A metric by key: the end of its name, its text, and its value for a key.
 _OfKey: TypeAlias = tuple[str, str, Callable[[str], float]]
-
-_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # of batches of calls
 
 router = APIRouter(include_in_schema=False)
 
@@ -32,6 +31,10 @@ async def metrics(request: Request, owner: Owner) -> Response:
     state = request.app.state
     counts: Metrics = state.metrics
     usage: Usage = state.registry.usage()
+    spent = {**usage.spent}
+    for account, served in state.pool.lent.served().items():
+        spent.setdefault(account.owner, Spent()).answered[account.label] += served.durations
+    usage = usage._replace(spent=spent)
     owners = {*counts.requests_of, *counts.frames_by(0), *usage.spent} if is_admin(request, owner) else {owner}
     families = [*_of_all(state, counts, usage), *_of_keys(sorted(owners), counts, usage)]
     text, content_type = counts.text(request.headers.get("accept", ""), families)
@@ -70,8 +73,9 @@ def _of_all(state: State, counts: Metrics, usage: Usage) -> Iterator[Metric]:
     yield counter("teletape_refused_connections", "Refused, by code", "code", counts.refused.items())
     connections = getattr(state, "connections", None)
     if connections is not None:
+        lent = usage.lent + state.pool.lent.connections
         yield gauge("teletape_connections", "Open connections", len(connections.open))
-        yield gauge("teletape_lent_connections", "Of these, served by sessions' processes", usage.lent)
+        yield gauge("teletape_lent_connections", "Of these, served by other processes", lent)
     yield from _of_published(state)
     yield counter("teletape_sessions_created", "Sessions that were created", (), [((), usage.created)])
     begun = usage.begun + answered.get(("POST", RUN, 200), Durations()).total
@@ -86,26 +90,24 @@ def _free(folder: str) -> int:
 def _of_published(state: State) -> Iterator[Metric]:
     """Yields what is counted for each published function that still is one."""
     pool: Pool = state.pool
-    counts = {name: item for name, item in pool.counts.items() if name in state.catalogue.names}
+    counts = {name: item for name, item in pool.lent.counts().items() if name in state.catalogue.names}
     calls = [((name, question), count) for name, item in counts.items() for question, count in item.calls.items()]
     yield counter("teletape_published_calls", "Calls of a published function", ("function", "question"), calls)
+    problems = [(name, item.problems) for name, item in counts.items()]
+    yield counter("teletape_published_problems", "Of these, answered with a problem", "function", problems)
     for field, about in (
-        ("problems", "Of these, answered with a problem"),
         ("queue_seconds", "That its calls have waited for a process"),
         ("compute_seconds", "That processes have computed for it"),
     ):
-        pairs = [(name, getattr(item, field)) for name, item in counts.items()]
+        pairs = [(name, getattr(item.batches, field)) for name, item in counts.items()]
         yield counter(f"teletape_published_{field}", about, "function", pairs)
     family = HistogramMetricFamily(
         "teletape_published_batch_calls", "Calls that were computed together", labels=["function"]
     )
     for name, item in counts.items():
-        below = [
-            (str(float(size)), float(sum(item.sizes[other] for other in item.sizes if other <= size)))
-            for size in _SIZES
-        ]
-        buckets = [*below, ("+Inf", float(item.sizes.total()))]
-        family.add_metric([name], buckets, sum(size * count for size, count in item.sizes.items()))
+        ends = [*[str(float(size)) for size in SIZES], "+Inf"]
+        buckets = [*zip(ends, accumulate(map(float, item.batches.counts)), strict=True)]
+        family.add_metric([name], buckets, item.batches.calls)
     yield family
     yield gauge("teletape_published_processes", "Processes of published functions", pool.processes)
     yield gauge("teletape_published_waiting", "Calls that wait for one", pool.waiting)

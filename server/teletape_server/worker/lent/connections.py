@@ -1,9 +1,9 @@
-"""A session's process serves connections itself: it reads a request, runs it and answers it, and the server sleeps.
+"""A process serves connections itself: it reads a request, runs it and answers it, and the server sleeps.
 
 A connection is lent. A frame or a request in JSON is served if all of it is there, with the head that the server has
 approved. Everything else is the server's: nothing of it is read, and the connection is returned. While a request runs,
 its token is free, so that the server can reclaim the connection; whoever takes the token then answers. Nothing here
-waits for a caller.
+waits for a caller. Calls of published functions wait for each other (`calls`), those of all connections together.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import teletape_wire as wire
+from teletape_engine.errors import TeletapeError
 from teletape_server.handlers.methods import Result
-from teletape_server.ipc.heads import FRAME, MOST, AnswerHeads, Approval, HeadBytes
+from teletape_server.ipc.heads import FRAME, MOST, Approval
 from teletape_server.ipc.leases import Times
-from teletape_server.ipc.page import Page, Slot
+from teletape_server.ipc.page import Page
 from teletape_server.ipc.token import Token
 from teletape_server.worker.answers import Answers
+from teletape_server.worker.lent.calls import LentCall, LentCalls
+from teletape_server.worker.lent.connection import LentConnection
 
 _PEEKED: Final = MOST + (16 << 10)  # bytes that are looked at: a head and a body
 _AGAIN: Final = 0.001  # seconds until the rest of a request is looked for
@@ -33,58 +36,35 @@ _FEW: Final = 64  # parts of an answer, more of which are joined before they are
 _NOW: Final = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
 
-class _Connection:
-    """A connection that is lent."""
-
-    __slots__ = (
-        "answers",
-        "approval",
-        "head",
-        "id",
-        "is_gone",
-        "is_polled",
-        "is_withheld",
-        "lent",
-        "slot",
-        "sock",
-        "times",
-        "token",
-        "until",
-    )
-
-    def __init__(
-        self, id: int, slot: Slot, approval: Approval, times: Times, sock: socket.socket, token: Token
-    ) -> None:
-        self.id, self.slot, self.approval, self.times, self.sock, self.token = id, slot, approval, times, sock, token
-        self.lent = time.monotonic()
-        self.head = HeadBytes(approval.before, approval.after)
-        self.answers = AnswerHeads(approval.pattern, approval.request_id)
-        self.until: float | None = None  # when the rest of a request has to be there
-        self.is_polled = True
-        self.is_withheld = self.is_gone = False  # whether its answer waits; whether the server has let go of it then
-
-
 class DirectConnections:
-    """The connections that a session's process serves.
+    """The connections that a process serves.
 
     Args:
         requests: The socket of the server's messages.
         run: Runs a request; see `Worker.run_lent`.
         answers: Sends messages to the server.
+        has_version: Returns whether the process has loaded a version of a published function.
 
     Attributes:
         page: What it shows the server; set before the first connection comes.
     """
 
-    def __init__(self, requests: socket.socket, run: Callable[..., Result | None], answers: Answers) -> None:
+    def __init__(
+        self,
+        requests: socket.socket,
+        run: Callable[..., Result],
+        answers: Answers,
+        has_version: Callable[[str], bool],
+    ) -> None:
         self.page: Page
-        self._run_request, self._answers = run, answers
+        self._run_request, self._answers, self._has_version = run, answers, has_version
+        self._calls = LentCalls(run, answers, self._finish_call, self._drop)
         self._requests = requests.fileno()
         self._poll = select.epoll()  # another thread may add to it
         self._poll.register(self._requests, select.EPOLLIN)
         self._withheld = threading.Lock()  # held while a connection whose answer waits is answered or let go of
-        self._by_file: dict[int, _Connection] = {}
-        self._incomplete: set[_Connection] = set()
+        self._by_file: dict[int, LentConnection] = {}
+        self._incomplete: set[LentConnection] = set()
         self._number = 0
         self._scratch = bytearray(_PEEKED)
 
@@ -109,7 +89,7 @@ class DirectConnections:
         connection, token = files
         sock = socket.socket(fileno=connection)
         sock.setblocking(False)
-        self._by_file[connection] = _Connection(id, self.page.slot(index), approval, times, sock, Token(token))
+        self._by_file[connection] = LentConnection(id, self.page.slot(index), approval, times, sock, Token(token))
         self._poll.register(connection, select.EPOLLIN)
 
     def drop(self, id: int) -> None:
@@ -125,8 +105,9 @@ class DirectConnections:
         """Serves requests until the server sends a message; returns False if there was none for some `seconds`."""
         until = time.monotonic() + seconds
         has_message = False
+        pause: float | None = None  # until calls that wait are looked at again
         while not has_message and time.monotonic() < until:
-            events = self._poll.poll(_AGAIN if self._incomplete else seconds)
+            events = self._poll.poll(_AGAIN if self._incomplete else seconds if pause is None else pause)
             for file, _ in events:
                 if file == self._requests:
                     has_message = True
@@ -134,10 +115,14 @@ class DirectConnections:
                     self._serve(connection)
             for connection in [*self._incomplete]:
                 self._serve(connection)
+            pause = self._calls.compute()
+        self._calls.compute_all()  # before a message, which may be the end of what they need
         return has_message
 
-    def _serve(self, connection: _Connection) -> None:
+    def _serve(self, connection: LentConnection) -> None:
         """Serves a request of a connection from which something can be read."""
+        if connection.is_waiting:  # one request at a time
+            return
         if not connection.token.take():  # the server has reclaimed it
             self._drop(connection)
             return
@@ -159,17 +144,21 @@ class DirectConnections:
         body = memoryview(data)[position : position + length]
         is_frame = connection.approval.label == FRAME
         prefix = _client_prefix(body, connection.approval) if is_frame else None
-        if not 0 < length <= connection.approval.most or (is_frame and prefix is None):
+        is_known = self._has_version(connection.approval.params["version"]) if connection.approval.function else True
+        if not 0 < length <= connection.approval.most or (is_frame and prefix is None) or not is_known:
             self._return(connection)
             return
         if connection.until is not None:
             self._complete(connection)
-        if self._read(connection, position + length):
-            self._run(connection, body, prefix)
-        else:
+        if not self._read(connection, position + length):
             self._return(connection)
+        elif connection.approval.function:
+            received = time.monotonic()
+            self._calls.add(LentCall(connection, self._begin(connection, received), body, received))
+        else:
+            self._run(connection, body, prefix)
 
-    def _read(self, connection: _Connection, count: int) -> bool:
+    def _read(self, connection: LentConnection, count: int) -> bool:
         """Reads what was looked at; if that is not what is there any more, ends the connection and returns False."""
         try:
             if connection.sock.recv_into(self._scratch, count) == count:
@@ -180,7 +169,7 @@ class DirectConnections:
             connection.sock.shutdown(socket.SHUT_RDWR)
         return False
 
-    def _may_wait(self, connection: _Connection, data: bytes, match: tuple[int, int] | None) -> bool:
+    def _may_wait(self, connection: LentConnection, data: bytes, match: tuple[int, int] | None) -> bool:
         """Returns whether the rest of a request may still come."""
         if not data or not (
             connection.head.may_follow(data) if match is None else match[0] <= connection.approval.most
@@ -193,33 +182,40 @@ class DirectConnections:
             self._stop_polling(connection)  # it can be read all the time
         return now < connection.until
 
-    def _complete(self, connection: _Connection) -> None:
+    def _complete(self, connection: LentConnection) -> None:
         connection.until = None
         self._incomplete.discard(connection)
         self._go_on_polling(connection)
 
-    def _stop_polling(self, connection: _Connection) -> None:
+    def _stop_polling(self, connection: LentConnection) -> None:
         if connection.is_polled:
             self._poll.unregister(connection.sock)
         connection.is_polled = False
 
-    def _go_on_polling(self, connection: _Connection) -> None:
+    def _go_on_polling(self, connection: LentConnection) -> None:
         connection.is_polled = True
         self._poll.register(connection.sock, select.EPOLLIN)
 
-    def _run(self, connection: _Connection, body: memoryview, prefix: wire.Prefix | None) -> None:
-        received, approval = time.monotonic(), connection.approval
+    def _begin(self, connection: LentConnection, received: float, first: bytes | memoryview = b"") -> int:
+        """Notes a request that was read, and its first bytes; returns its number."""
         self._number = number = self._number + 1
-        first = b"" if prefix is None else body[: wire.PREFIX_LENGTH]
         connection.slot.begin(number, received - connection.lent, first)
         connection.token.put()
+        return number
+
+    def _run(self, connection: LentConnection, body: memoryview, prefix: wire.Prefix | None) -> None:
+        received, approval = time.monotonic(), connection.approval
+        number = self._begin(connection, received, b"" if prefix is None else body[: wire.PREFIX_LENGTH])
         now, *terms = connection.times
         params = {**approval.params, "now": now + received - connection.lent, "terms": terms}
-        result = self._run_request(number, approval.method, params, approval.content_type, body, received, prefix)
-        connection.slot.note_work(time.monotonic() - connection.lent)
-        if result is None:
+        try:
+            result = self._run_request(number, approval.method, params, approval.content_type, body, received, prefix)
+        except TeletapeError as error:
+            self._answers.refuse(-number, error)
             self._drop(connection)
-        elif not _is_small(result, approval):
+            return
+        connection.slot.note_work(time.monotonic() - connection.lent)
+        if not _is_small(result, approval):
             self._answers.pass_on(-number, result)
             self._drop(connection)
         elif self._answers.may_leave():
@@ -229,7 +225,17 @@ class DirectConnections:
             connection.is_withheld = True
             self._answers.leave_later(functools.partial(self._release, connection, number, received, result))
 
-    def _release(self, connection: _Connection, number: int, received: float, result: Result) -> None:
+    def _finish_call(self, call: LentCall, result: Result) -> None:
+        """Answers a call that was computed."""
+        connection = call.connection
+        connection.slot.note_work(time.monotonic() - connection.lent)
+        if _is_small(result, connection.approval):
+            self._finish(connection, call.number, call.received, result)
+        else:
+            self._answers.pass_on(-call.number, result)
+            self._drop(connection)
+
+    def _release(self, connection: LentConnection, number: int, received: float, result: Result) -> None:
         """Answers a request whose answer had to wait, in the thread that knows that it may leave."""
         with self._withheld:
             connection.is_withheld = False
@@ -237,15 +243,17 @@ class DirectConnections:
             if connection.sock.fileno() >= 0:
                 self._go_on_polling(connection)
 
-    def _finish(self, connection: _Connection, number: int, received: float, result: Result) -> None:
+    def _finish(self, connection: LentConnection, number: int, received: float, result: Result) -> None:
         if connection.is_gone or not connection.token.take():
             self._answers.pass_on(-number, result)
             self._drop(connection)
         else:
             connection.slot.note_lent(time.monotonic() - received)
+            if connection.approval.function:
+                connection.slot.note_computed(*result.facts["computed"])
             self._answer(connection, result)
 
-    def _answer(self, connection: _Connection, result: Result) -> None:
+    def _answer(self, connection: LentConnection, result: Result) -> None:
         parts = [connection.answers.head(result.length), *result.buffers]
         length = len(parts[0]) + result.length
         if len(parts) > _FEW:
@@ -263,12 +271,12 @@ class DirectConnections:
         else:
             self._return(connection, b"".join(parts)[sent:])
 
-    def _return(self, connection: _Connection, unsent: bytes = b"") -> None:
+    def _return(self, connection: LentConnection, unsent: bytes = b"") -> None:
         """Returns a connection to the server, with its token taken, so that it is the server's."""
         self._answers.return_loan(connection.id, unsent)
         self._drop(connection)
 
-    def _drop(self, connection: _Connection) -> None:
+    def _drop(self, connection: LentConnection) -> None:
         del self._by_file[connection.sock.fileno()]
         self._stop_polling(connection)
         self._incomplete.discard(connection)
@@ -288,5 +296,5 @@ def _client_prefix(frame: memoryview, approval: Approval) -> wire.Prefix | None:
 def _is_small(result: Result, approval: Approval) -> bool:
     """Returns whether an answer is sent from here: of the request's type, and with the approved head."""
     facts = result.facts
-    has_own_head = result.content_type != approval.content_type or facts.get("headers") or facts.get("status")
+    has_own_head = result.content_type != approval.answer_type or facts.get("headers") or facts.get("status")
     return result.length <= approval.most_of_answer and not has_own_head

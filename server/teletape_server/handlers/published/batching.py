@@ -8,9 +8,11 @@ never for a single caller: within the time b that a batch costs in itself, fewer
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, TypeVar
+
+from teletape_server.handlers.methods import TIME_LIMIT
 
 MOST_CALLS: Final = 256  #: In a batch.
 MOST_BYTES: Final = 64 << 20  #: Of the bodies in a batch, if it has several.
@@ -251,3 +253,25 @@ class Calls(Generic[Item]):
             if key is None:
                 return
             del self._keys[key]
+
+
+def late(waited: float, limit: float | None) -> str | None:
+    """Returns why a call is not begun any more; None: it is.
+
+    Args:
+        waited: Seconds since it came.
+        limit: Seconds that its caller gives it; None: it does not say.
+    """
+    if limit is None or waited <= limit:
+        return None
+    return f"not begun within {limit:g} s, the time that its caller gives it"
+
+
+def batch_limit(calls: Sequence[tuple[float, float | None]]) -> dict[str, float]:
+    """Returns the time limit of a batch: that of the caller who gives most, if all give one.
+
+    Args:
+        calls: Of each the seconds since it came, and those that its caller gives it.
+    """
+    left = [limit - waited for waited, limit in calls if limit is not None]
+    return {TIME_LIMIT: max(max(left), 0.001)} if len(left) == len(calls) else {}

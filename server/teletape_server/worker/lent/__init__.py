@@ -1,0 +1,1 @@
+"""Connections that are lent to this process: it reads their requests, runs and answers them."""
