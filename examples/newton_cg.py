@@ -52,17 +52,19 @@ def forward_over_reverse(f: Loss, x: tf.Variable, vector: np.ndarray) -> np.ndar
 
 def direction(f: Loss, x: tf.Variable, gradient: np.ndarray, hessian_vector: Product) -> np.ndarray:
     """Solves H p = -gradient to the accuracy that pays, and stops where the curvature is negative."""
-    p, r = np.zeros_like(gradient), gradient.copy()
-    d, size = -r, np.vdot(r, r)
+    p: np.ndarray = np.zeros_like(gradient)
+    r: np.ndarray = gradient.copy()
+    d: np.ndarray = -r
+    size = float(np.vdot(r, r))
     enough = min(0.5, size**0.25) * size**0.5
     for i in range(gradient.size):
         hd = hessian_vector(f, x, d)
-        curvature = np.vdot(d, hd)
+        curvature = float(np.vdot(d, hd))
         if curvature <= 0:
             return d if i == 0 else p
         step = size / curvature
         p, r = p + step * d, r + step * hd
-        smaller = np.vdot(r, r)
+        smaller = float(np.vdot(r, r))
         if smaller**0.5 < enough:
             break
         d, size = -r + smaller / size * d, smaller
