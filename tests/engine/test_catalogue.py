@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from op_laws.harness import CpuExecutor, LawError, as_operand
-from op_laws.laws import IN_EVERY_DTYPE, LAWS, check_op
+from op_laws.laws import IN_TURN, LAWS, check_op
 from teletape_engine.catalogue.attributes import plain
 from teletape_engine.catalogue.binding import bind, by_name
 from teletape_engine.catalogue.define import sample
@@ -40,8 +40,8 @@ def test_op_obeys_every_law(name):
 
 @pytest.mark.more
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("law", IN_EVERY_DTYPE)
-def test_every_sample_obeys_the_law_in_every_dtype(law):
+@pytest.mark.parametrize("law", IN_TURN)
+def test_every_sample_obeys_the_law_in_every_way(law):
     for op in CATALOGUE.values():
         check_op(op, law=law)
 
@@ -158,7 +158,7 @@ def test_a_further_sample_is_checked_in_two_dtypes():
 
     op = wrong("identity", infer=infer, samples=lambda: [sample(np.ones(n)) for n in (2, 3, 4)])
     check_op(op, law="spec", in_turn=True)
-    assert dtypes[:-4] == [*DTYPES]
+    assert sorted(dtypes[:-4]) == sorted(DTYPES)
     assert dtypes[-4:] == ["float64", "float32", "float64", "complex64"]
 
 

@@ -9,7 +9,7 @@ import substitute
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
 from op_laws.harness import Case, as_operand, computing_on, is_array, random_like
-from op_laws.laws import LAWS, check_op
+from op_laws.laws import IN_TURN, LAWS, check_op
 from teletape_engine.arrays import backend, checks, scatter
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
@@ -167,17 +167,18 @@ def test_op_obeys_the_laws_on_the_substitute(name, monkeypatch):
     substitute.installed(monkeypatch)
     with computing_on("gpu"):
         for law in LAWS_OF_DEVICES:
-            check_op(CATALOGUE[name], law=law)
+            check_op(CATALOGUE[name], law=law, in_turn=True)
 
 
 @pytest.mark.more
 @pytest.mark.timeout(600)
-def test_every_op_obeys_the_law_of_rows_on_the_substitute(monkeypatch):
+@pytest.mark.parametrize("law", [law for law in IN_TURN if law in ("rows", *LAWS_OF_DEVICES)])
+def test_every_sample_obeys_the_law_in_every_way_on_the_substitute(law, monkeypatch):
     substitute.installed(monkeypatch)
     with computing_on("gpu"):
         for op in CATALOGUE.values():
             if not op.on_gpu.missing:
-                check_op(op, law="rows")
+                check_op(op, law=law)
 
 
 @pytest.mark.parametrize("name", sorted(name for name, op in CATALOGUE.items() if op.expand is None))

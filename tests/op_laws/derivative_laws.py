@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from op_laws.harness import Case, as_operand, offered_dtypes, random_like, with_input
+from op_laws.harness import Case, as_operand, cases, random_like, some, with_input
 from teletape_engine.catalogue.op import Op, Sample, Trait
 from teletape_engine.catalogue.rule import NoGradient
 from teletape_engine.catalogue.slices import SlicesValue
@@ -106,14 +106,10 @@ def second_order(op: Op, sample: Sample) -> None:
                 case.check_close("second_order", what, actual, expected, **_CLOSE)
 
 
-def rows(op: Op, sample: Sample, names: Iterable[str] = DTYPES) -> None:
+def rows(op: Op, sample: Sample) -> None:
     """The gradients for a stack of cotangents are those for each cotangent, also recorded and by specs alone."""
-    for dtype in offered_dtypes(name for name in names if DTYPES[name] in DIFFERENTIABLE):
-        case = Case(op, sample, dtype)
-        try:
-            result = case.bound().spec
-        except InvalidArgumentError:
-            continue
+    for case in some(cases(op, sample, [name for name in DTYPES if DTYPES[name] in DIFFERENTIABLE])):
+        dtype, result = case.dtype, case.bound().spec
         if not case.differentiable() or not op.registered or op.dynamic or not result.differentiable:
             continue
         cts = [random_like(case.run(), seed=7 + row) for row in range(3)]

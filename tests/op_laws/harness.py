@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from teletape_engine.catalogue.slices import SlicesValue, densify
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.jacobian import vjps
 from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.recorder import Recorder
@@ -24,7 +25,10 @@ from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Value, new_uid
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Number, Spec
 
+T = TypeVar("T")
+
 _DEVICE: Final[ContextVar[Backend | None]] = ContextVar("_DEVICE", default=None)
+_TURN: Final[ContextVar[int]] = ContextVar("_TURN", default=0)
 
 
 @contextmanager
@@ -39,6 +43,23 @@ def computing_on(device: str) -> Iterator[None]:
         yield
     finally:
         _DEVICE.reset(token)
+
+
+@contextmanager
+def in_turn(number: int) -> Iterator[None]:
+    """Within it a law looks at one of its choices, which is another for each number; with 0 at all of them."""
+    token = _TURN.set(number)
+    try:
+        yield
+    finally:
+        _TURN.reset(token)
+
+
+def some(choices: Iterable[T]) -> list[T]:
+    """All of a law's choices for a sample, such as dtypes or layouts; within `in_turn` one of them."""
+    every = [*choices]
+    turn = _TURN.get()
+    return [every[turn % len(every)]] if turn and every else every
 
 
 def offered_dtypes(names: Iterable[str] = DTYPES) -> list[DType]:
@@ -158,6 +179,16 @@ class Case:
             worst = np.unravel_index(int(excess.argmax()), actual.shape)
             position = [int(axis) for axis in worst]
             self.fail(law, f"{what}, worst at {position}: found {actual[worst]}, expected {expected[worst]}")
+
+
+def cases(op: Op, sample: Sample, names: Iterable[str]) -> list[Case]:
+    """A case in each of those dtypes that the op takes on the device."""
+    taken = []
+    for case in [Case(op, sample, dtype) for dtype in offered_dtypes(names)]:
+        with suppress(InvalidArgumentError):
+            case.bound()
+            taken.append(case)
+    return taken
 
 
 # ----------------------------------------------------------------------------------------------------------- recorders

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from op_laws.harness import Case, offered_dtypes, random_like, spec_of
+from op_laws.harness import Case, cases, offered_dtypes, random_like, some, spec_of
 from teletape_engine.catalogue.op import Op, Reach, Sample, Trait
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 from teletape_engine.spec import DIFFERENTIABLE, DTYPES, DType, Spec, finfo
@@ -23,7 +23,7 @@ def layouts(op: Op, sample: Sample) -> None:
     expected = np.asarray(case.run())
     ct = random_like(expected, seed=8) if _has_gradient(case, expected) else None
     gradients = None if ct is None else case.vjp(ct)
-    for name, arrange in LAYOUTS.items():
+    for name, arrange in some(LAYOUTS.items()):
 
         def arranged(value: Any, arrange: Callable[[Any], Any] = arrange) -> Any:
             with case.backend.quiet():  # on the stream on which the session reads it
@@ -65,9 +65,8 @@ def dtypes(op: Op, sample: Sample) -> None:
     """Every floating dtype gives what 64 bits give, but for its own rounding."""
     if op.dynamic or Trait.RANDOM in op.traits:
         return  # a rounding error may change the result's shape, or the next number
-    for narrow in offered_dtypes(WIDER):
-        dtype = narrow.name
-        case = Case(op, sample, narrow)
+    for case in some(cases(op, sample, WIDER)):
+        dtype = case.dtype.name
         exact = Case(op, sample, DTYPES[WIDER[dtype]])
         if all(spec_of(value).dtype is not case.dtype for value in case.inputs):
             return

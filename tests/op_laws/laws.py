@@ -20,18 +20,19 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from op_laws import derivative_laws, input_laws
+from op_laws import derivative_laws, harness, input_laws
 from op_laws.harness import (
     Case,
     LawError,
     as_operand,
     offered_dtypes,
     random_like,
+    some,
     spec_of,
     with_input,
 )
@@ -58,8 +59,8 @@ def check_op(op: Op, sample: Sample | None = None, *, law: str | None = None, in
         op: The op.
         sample: The one sample; None: all of the op's.
         law: The one law; None: all of LAWS.
-        in_turn: Whether the laws of IN_EVERY_DTYPE look at the first sample alone in every dtype, and at each further
-            one in float64 and one more, which is another for each sample.
+        in_turn: Whether the laws of IN_TURN look at all of their choices for the first sample alone, and for each
+            further one at one of them, which is another for each sample.
 
     Raises:
         LawError: The op breaks a law; the message names op, law, sample, input and the worst entry.
@@ -68,9 +69,7 @@ def check_op(op: Op, sample: Sample | None = None, *, law: str | None = None, in
     for name, check in LAWS.items() if law is None else [(law, LAWS[law])]:
         for turn, example in enumerate(_apart(op, samples) if name in _OF_ATTRIBUTES else samples):
             try:
-                if in_turn and turn and name in IN_EVERY_DTYPE:
-                    IN_EVERY_DTYPE[name](op, example, _two(turn))
-                else:
+                with harness.in_turn(turn if in_turn else 0):
                     check(op, example)
             except LawError:
                 raise
@@ -80,9 +79,10 @@ def check_op(op: Op, sample: Sample | None = None, *, law: str | None = None, in
 
 
 # ---------------------------------------------------------------------------------------------------------------- laws
-def spec(op: Op, sample: Sample, names: Iterable[str] = DTYPES) -> None:
+def spec(op: Op, sample: Sample) -> None:
     """The inferred spec is the real one, and the price covers the result."""
-    for dtype in offered_dtypes(names):
+    first, *others = offered_dtypes(sorted(DTYPES, key=lambda name: name != "float64"))
+    for dtype in (first, *some(others)):
         case = Case(op, sample, dtype)
         try:
             bound = case.bound()
@@ -121,7 +121,7 @@ def batch(op: Op, sample: Sample) -> None:
     if rule is None:
         case.fail("batch", "no batch rule")
     arrays = [index for index, value in enumerate(case.inputs) if isinstance(value, np.ndarray)]
-    for chosen in _choices(arrays):
+    for chosen in some(_choices(arrays)):
         rows = [
             [_row(case, index, row) if index in chosen else value for index, value in enumerate(case.inputs)]
             for row in range(3)
@@ -260,23 +260,14 @@ LAWS: Final[dict[str, Callable[[Op, Sample], None]]] = {
 }
 
 
-#: Laws that are checked in every dtype, as functions of a choice of them too.
-IN_EVERY_DTYPE: Final[dict[str, Callable[[Op, Sample, Iterable[str]], None]]] = {
-    "spec": spec,
-    "rows": derivative_laws.rows,
-}
+#: Laws that look at each sample in several ways, of which `check_op` may choose: dtypes, layouts, batched inputs.
+IN_TURN: Final = ("spec", "batch", "rows", "layouts", "dtypes")
 
 #: Laws that choose numbers of their own: of a sample they use the attributes, and which inputs are arrays of float64.
 _OF_ATTRIBUTES: Final = frozenset({"halves"})
 
 
 # ------------------------------------------------------------------------------------------------------------- details
-def _two(turn: int) -> list[str]:
-    """float64, and another dtype: the next one with each turn."""
-    others = [name for name in DTYPES if name != "float64"]
-    return ["float64", others[turn % len(others)]]
-
-
 def _apart(op: Op, samples: Sequence[Sample]) -> list[Sample]:
     """The samples without those that differ from an earlier one in their numbers alone."""
     first: dict[str, Sample] = {}
