@@ -139,12 +139,27 @@ class SessionProblem(Model):
     at: str
 
 
+class EndedRequest(Model):
+    """A request that has ended, whoever still waited for it.
+
+    Attributes:
+        at: RFC 3339: when it ended.
+        seconds: That it took, with its wait for others; null: less than a tenth of a second.
+        code: Of the problem that was its answer; null: it has succeeded.
+    """
+
+    at: str
+    seconds: float | None
+    code: str | None
+
+
 class Answered(Model):
     """The requests that a session has answered since it was created.
 
     Attributes:
         frames: Those that came as binary frames.
         problems: Those answered with a problem.
+        last_request: The request that has ended last; null: none has since the server started.
         compute_seconds: That they have run.
         cpu_seconds: CPU time of the thread that runs them.
         p50_seconds: Half of them took at most this, with what they waited in the session's process.
@@ -155,12 +170,13 @@ class Answered(Model):
     frames: int
     problems: int
     last_problem: SessionProblem | None
+    last_request: EndedRequest | None
     compute_seconds: float
     cpu_seconds: float
     p50_seconds: float | None
     p99_seconds: float | None
 
-    _readers: ClassVar[Mapping[str, Reader]] = {"last_problem": SessionProblem.read}
+    _readers: ClassVar[Mapping[str, Reader]] = {"last_problem": SessionProblem.read, "last_request": EndedRequest.read}
 
 
 class BatchFacts(Model):

@@ -37,6 +37,7 @@ FIXED = {
     "p50_seconds": 0.0008,
     "p99_seconds": 0.0022,
     "catalogue": "a1b2c3d4",
+    "last_request": {"at": "2026-01-01T12:00:00.000Z", "seconds": 0.002, "code": None},
     "boot_id": "0123456789abcdef",
     "started": "2026-01-01T12:00:00.000Z",
 }

@@ -1,6 +1,7 @@
 """How often a session is brought back, after which pauses, and what counts against it; its hosts are here."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,17 @@ def test_the_pauses_between_attempts_grow_to_half_a_minute_and_end_with_a_start(
         pauses.append(entry.pause(100.0))
     assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     assert (entry.pause(129.0), entry.pause(131.0), entry.attempts) == (1.0, 0.0, 7)
+
+
+def test_a_session_says_which_request_has_ended_last(recovering: Recovering) -> None:
+    assert recovering.described()["answered"]["last_request"] is None
+    before = recovering.server.clock()
+    ok(recovering.read())
+    last = recovering.described()["answered"]["last_request"]
+    assert (last["code"], last["seconds"] >= 0) == (None, True)
+    assert before - 0.001 <= datetime.fromisoformat(last["at"]).timestamp() <= recovering.server.clock()
+    problem(recovering.http.get(f"{PATH}/variables/w"), 404, "unknown_id")
+    assert recovering.described()["answered"]["last_request"]["code"] == "unknown_id"
 
 
 def test_an_attempt_that_fails_is_said_and_another_one_comes_after_a_pause(recovering: Recovering) -> None:

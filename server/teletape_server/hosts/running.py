@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Hashable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -73,6 +74,7 @@ class Running:
         question: Returns what asks for its answer after the end; None: that is not stored.
         id: The one in its address; empty: it has none yet.
         has_ended: Whether the request itself has ended: this one asks for its answer, after others of the session.
+        began: When it was submitted, on the monotonic clock.
     """
 
     reply: asyncio.Future[Reply]
@@ -86,6 +88,7 @@ class Running:
     question: Callable[[], StoredQuestion] | None = None
     id: str = ""
     has_ended: bool = False
+    began: float = field(default_factory=time.monotonic)
 
     def fail(self, why: str) -> None:
         """Makes all who wait for the reply raise HostGone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -33,6 +34,20 @@ class LastProblem(NamedTuple):
     code: str
     message: str
     time: float
+
+
+class LastRequest(NamedTuple):
+    """The request of a session that has ended last.
+
+    Attributes:
+        time: When, in Unix seconds.
+        seconds: From its submission on; None: its host has read and answered it itself, quickly.
+        code: Of the problem that it was answered with; None: of none, or that is not known.
+    """
+
+    time: float
+    seconds: float | None = None
+    code: str | None = None
 
 
 class _Sent(NamedTuple):
@@ -67,6 +82,7 @@ class SessionEntry:
         disk_bytes: Of its files, as of the last look.
         problems: Number of requests that were answered with a problem.
         last_problem: The last of these problems.
+        last_request: The request that has ended last, in this run of the server.
         receiving: Number of requests whose body is being received.
         client_numbers: The numbers of clients that join: even, so that they are not the session's own, and rising.
         under_way: Its requests that run and that a retry joins.
@@ -96,6 +112,7 @@ class SessionEntry:
         self._answers = 0
         self.problems = 0
         self.last_problem: LastProblem | None = None
+        self.last_request: LastRequest | None = None
         self.receiving = 0
         self.client_numbers = itertools.count(2, 2)
         self.under_way = UnderWay()
@@ -258,6 +275,8 @@ class SessionEntry:
             return HostFacts(waiting=len(self._left))
         facts = self.host.facts()
         self.lease.work(facts.worked)
+        if facts.worked and (self.last_request is None or facts.worked > self.last_request.time):
+            self.last_request = LastRequest(facts.worked)
         return facts
 
     def answers(self, facts: HostFacts) -> int:
@@ -300,18 +319,19 @@ class SessionEntry:
     def note_running(self, running: Running) -> None:
         """Notes that a request runs: until its reply the session is not idle, and the reply counts."""
         self.lease.begin(self._clock())
-        running.reply.add_done_callback(self._note_reply)
+        running.reply.add_done_callback(partial(self._note_reply, running.began))
 
-    def _note_reply(self, future: asyncio.Future[Reply]) -> None:
-        self.lease.end(self._clock())
+    def _note_reply(self, began: float, future: asyncio.Future[Reply]) -> None:
+        self.lease.end(now := self._clock())
         self._sent.pop(future, None)
         if future.cancelled() or future.exception() is not None:
             return
         reply = future.result()
         self._answers += 1
+        self.last_request = LastRequest(now, time.monotonic() - began, reply.code)
         if reply.code is not None:
             self.problems += 1
-            self.last_problem = LastProblem(reply.code, str(reply.facts.get("message", "")), self._clock())
+            self.last_problem = LastProblem(reply.code, str(reply.facts.get("message", "")), now)
 
     def lend(self, lender: Lender, transport: asyncio.BaseTransport, approval: Approval) -> Loan | None:
         """Lends a connection to the host; see `Host.lend`."""

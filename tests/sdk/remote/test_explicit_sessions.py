@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import threading
@@ -251,7 +252,8 @@ os._exit(9)  # as a kernel that is killed
         tf.connect(server.url, ANN).close()
 
 
-def test_a_session_with_a_name_is_left_and_joined_again(server_url: str) -> None:
+def test_a_session_with_a_name_is_left_and_joined_again(server_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "teletape")
     session = tf.connect(server_url, session="mine")
     assert not session.joined
     w = tf.Variable(3.0, name="w")
@@ -260,6 +262,7 @@ def test_a_session_with_a_name_is_left_and_joined_again(server_url: str) -> None
         w.assign(1.0)
     with tf.connect(server_url, session="mine") as session:
         assert session.joined
+        assert re.search(r"session mine is joined: its last request ended at 20\d\d-\S+Z", caplog.text)
         assert [float(variable) for variable in session.variables()] == [3.0]
     with tf.connect(server_url, session="mine") as session:  # the former one has been closed
         assert not session.joined

@@ -154,6 +154,7 @@ class WorkerHost:
     def _begin_lent(self, number: int, seconds: float) -> Running:
         """Notes a request that the process has read itself, and that has run for some seconds; nothing else runs."""
         running = Running(self._loop.create_future(), cancel=partial(self._cancel_one, number))
+        running.began -= seconds
         if self.ended.done():
             running.fail(self.ended.result().text)
             return running

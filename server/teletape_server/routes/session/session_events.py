@@ -17,7 +17,16 @@ from starlette.types import Receive, Scope, Send
 
 from teletape_server.http.events import HEADERS, HEARTBEAT_SECONDS, event
 from teletape_server.http.negotiation import EVENTS_TYPE
-from teletape_server.http.schemas import Answered, EndedSession, Recovered, Session, SessionProblem, Sessions, Work
+from teletape_server.http.schemas import (
+    Answered,
+    EndedRequest,
+    EndedSession,
+    Recovered,
+    Session,
+    SessionProblem,
+    Sessions,
+    Work,
+)
 from teletape_server.problems import Problem
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.record import Key
@@ -62,6 +71,7 @@ def described(entry: SessionEntry, now: float, disk_limit: int) -> Session:
             frames=facts.frames,
             problems=entry.problems,
             last_problem=_last_problem(entry),
+            last_request=_last_request(entry),
             compute_seconds=round(facts.compute_seconds, 6),
             cpu_seconds=round(facts.cpu_seconds, 6),
             p50_seconds=facts.durations.quantile(0.5),
@@ -73,6 +83,14 @@ def described(entry: SessionEntry, now: float, disk_limit: int) -> Session:
 def _last_problem(entry: SessionEntry) -> SessionProblem | None:
     last = entry.last_problem
     return None if last is None else SessionProblem(code=last.code, message=last.message, at=timestamp(last.time))
+
+
+def _last_request(entry: SessionEntry) -> EndedRequest | None:
+    last = entry.last_request
+    if last is None:
+        return None
+    seconds = None if last.seconds is None else round(last.seconds, 3)
+    return EndedRequest(at=timestamp(last.time), seconds=seconds, code=last.code)
 
 
 class SessionFeed:

@@ -119,7 +119,7 @@ class Channel:
             self._sender = Sender(http, self.session, self.buffer, repeats=repeats, stays=self.stays)
             self._sender.start()
             if self.joined:
-                self._say_that_it_computes()
+                self._say_what_has_run()
             weakref.finalize(self, self._sender.end).atexit = False
         except BaseException as error:  # after an interrupt, or without an answer, nothing will use the session
             sender: Sender | None = getattr(self, "_sender", None)
@@ -134,8 +134,17 @@ class Channel:
             http.close()
             raise
 
-    def _say_that_it_computes(self) -> None:
-        """Logs the running work of a joined session, because this program's reads wait for it."""
+    def _say_what_has_run(self) -> None:
+        """Logs what a joined session has done last, perhaps since an earlier program has ended, and what it does now.
+
+        This program's reads wait for the latter.
+        """
+        last = (self._facts.get("answered") or {}).get("last_request")
+        if last is not None:
+            took = "" if last["seconds"] is None else f" after {last['seconds']:.1f} s"
+            how = "" if last["code"] is None else f", with {last['code']}"
+            text = "session %s is joined: its last request ended at %s%s%s"
+            logs.get_logger().info(text, self.session, last["at"], took, how)
         work = self._facts.get("running") or {}
         if work.get("requests"):
             logs.get_logger().warning(
