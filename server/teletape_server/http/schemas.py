@@ -95,10 +95,7 @@ class EndedRequest(BaseModel):
     """A request that has ended, whoever still waited for it."""
 
     at: Annotated[str, Field(description="RFC 3339: when it ended")]
-    seconds: Annotated[
-        float | None,
-        Field(description="That it took, with its wait for others; null: less than a tenth of a second"),
-    ]
+    seconds: Annotated[float | None, Field(description="That it took, with its wait; null: less than a tenth")]
     code: Annotated[str | None, Field(description="Of the problem that was its answer; null: it has succeeded")]
 
 
@@ -109,10 +106,7 @@ class Answered(BaseModel):
     frames: Annotated[int, Field(description="Those that came as binary frames")]
     problems: Annotated[int, Field(description="Those answered with a problem")]
     last_problem: SessionProblem | None
-    last_request: Annotated[
-        EndedRequest | None,
-        Field(description="The request that has ended last; null: none has since the server started"),
-    ]
+    last_request: Annotated[EndedRequest | None, Field(description="null: none has ended since the server started")]
     compute_seconds: Annotated[float, Field(description="That they have run")]
     cpu_seconds: Annotated[float, Field(description="CPU time of the thread that runs them")]
     p50_seconds: Annotated[

@@ -153,15 +153,13 @@ class WorkerHost:
 
     def _begin_lent(self, number: int, seconds: float) -> Running:
         """Notes a request that the process has read itself, and that has run for some seconds; nothing else runs."""
-        running = Running(self._loop.create_future(), cancel=partial(self._cancel_one, number))
-        running.began -= seconds
+        began, cancel = time.monotonic() - seconds, partial(self._cancel_one, number)
+        running = Running(self._loop.create_future(), cancel=cancel, began=began)
         if self.ended.done():
             running.fail(self.ended.result().text)
             return running
-        began = self._loop.time() - seconds
-        self._watchdog.begin(began)
-        if not self._requests:
-            self._sent_at = time.monotonic() - seconds
+        self._watchdog.begin(self._loop.time() - seconds)
+        self._sent_at = self._sent_at if self._requests else began
         self._requests = {number: running, **self._requests}
         self.running.add(running)
         return running
