@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, Protocol
 
@@ -26,12 +27,16 @@ def answer_head(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
         ValueError: A header is none.
     """
     lines = [_STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status, b"date: %b\r\n" % http_date(int(time.time()))]
-    for name, value in headers:
-        if _NOT_IN_NAMES.search(name) or _NOT_IN_VALUES.search(value):
-            raise ValueError(f"not a header: {name!r}: {value!r}")
-        lines.append(b"%b: %b\r\n" % (name, value))
+    lines += [_line(name, value) for name, value in headers]
     lines.append(b"\r\n")
     return b"".join(lines)
+
+
+@lru_cache(maxsize=256)
+def _line(name: bytes, value: bytes) -> bytes:
+    if _NOT_IN_NAMES.search(name) or _NOT_IN_VALUES.search(value):
+        raise ValueError(f"not a header: {name!r}: {value!r}")
+    return b"%b: %b\r\n" % (name, value)
 
 
 class Flow:
