@@ -7,8 +7,8 @@ at what processes can see of each other, or at the command itself start the usua
 
 from __future__ import annotations
 
-import atexit
 import contextlib
+import errno
 import gc
 import importlib
 import json
@@ -23,6 +23,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -57,18 +58,22 @@ class Prepared(subprocess.Popen[str]):
 
     @classmethod
     def _connected(cls) -> socket.socket:
-        """The socket that takes requests; the process that reads them starts with the first one."""
+        """The socket that takes requests: of the one process for all of a test run, which the first request starts."""
         with cls._lock:
             if cls._requests is None:
-                cls._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 cls._environment = {name: os.environ[name] for name in os.environ if not name.startswith("TELETAPE_")}
-                command = [sys.executable, "-P", __file__, str(theirs.fileno())]
-                with theirs:
-                    process = subprocess.Popen(
-                        command, env=cls._environment, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
-                    )
-                atexit.register(process.wait, 60)
-                atexit.register(cls._requests.close)  # this one runs first, and the process ends
+                address = f"\0teletape-tests-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
+                requests = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                while requests.connect_ex(address):
+                    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+                        if not bound(listener, address):
+                            time.sleep(0.01)  # another process has just bound it
+                            continue
+                        listener.listen()
+                        listener.set_inheritable(True)
+                        command = [sys.executable, "-P", __file__, str(listener.fileno())]
+                        os.posix_spawn(sys.executable, command, cls._environment)
+                cls._requests = requests
             return cls._requests
 
     def _execute_child(
@@ -79,6 +84,9 @@ class Prepared(subprocess.Popen[str]):
         changed = [name for name in {*env, *self._environment} if env.get(name) != self._environment.get(name)]
         if early := [name for name in changed if name.startswith(READ_EARLY)]:
             raise ValueError(f"a prepared process does not see {', '.join(early)}: start it with subprocess.Popen")
+        folders = env.get("PYTHONPATH", "").split(os.pathsep)
+        if any(folder and os.path.exists(os.path.join(folder, "sitecustomize.py")) for folder in folders):
+            raise ValueError("a prepared process runs no sitecustomize.py: start it with subprocess.Popen")
         if preexec_fn or pass_fds or others[-2]:
             raise ValueError("a prepared process takes no preexec_fn, pass_fds and start_new_session")
         request = {"command": [str(each) for each in args[2:]], "cwd": os.fspath(cwd or os.getcwd()), "env": env}
@@ -109,6 +117,17 @@ class Prepared(subprocess.Popen[str]):
         return self.returncode
 
 
+def bound(listener: socket.socket, address: str) -> bool:
+    """Binds a socket, if no other process has bound one to that address."""
+    try:
+        listener.bind(address)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return False
+    return True
+
+
 def run(command: Sequence[str], *, timeout: float = 60, **options: Any) -> subprocess.CompletedProcess[str]:
     """`subprocess.run` with a prepared process, whose output is read; after `timeout` seconds it is killed."""
     with Prepared(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as process:
@@ -134,26 +153,36 @@ def prepare() -> None:
     gc.freeze()
 
 
-def requested(requests: socket.socket) -> dict[str, Any]:
-    """Starts a process for each request, and says how it ends; returns the request in the process that is for it."""
+def requested(listener: socket.socket) -> dict[str, Any]:
+    """Starts a process for each request, and says how it ends; returns the request in the process that is for it.
+
+    It ends when no process that asks is there any more.
+    """
     running: dict[int, socket.socket] = {}
+    askers: list[socket.socket] = [listener.accept()[0]]
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     while True:
-        sources: list[Any] = [requests, woken]
+        sources: list[Any] = [listener, *askers, woken]
         ready = select.select(sources, [], [])[0]
+        if listener in ready:
+            askers.append(listener.accept()[0])
         if woken in ready:
             os.read(woken, 1 << 10)
             for pid, status in ended():
                 with running.pop(pid) as asker, contextlib.suppress(BrokenPipeError):
                     asker.send(struct.pack("i", status))
-        if requests in ready:
+        for requests in [source for source in askers if source in ready]:
             data, files, *_ = socket.recv_fds(requests, REQUEST_BYTES, 4)
             if not data:
-                sys.exit()
+                askers.remove(requests)
+                requests.close()
+                if not askers:
+                    sys.exit()
+                continue
             pid = os.fork()
             asker = socket.socket(fileno=files.pop())
             if not pid:
@@ -164,7 +193,7 @@ def requested(requests: socket.socket) -> dict[str, Any]:
                     os.dup2(file, number)
                 for file in (*files, woken, wake):
                     os.close(file)
-                for each in (requests, asker, *running.values()):
+                for each in (listener, *askers, asker, *running.values()):
                     each.close()
                 request: dict[str, Any] = json.loads(data)
                 return request

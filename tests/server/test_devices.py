@@ -6,7 +6,7 @@ On a machine with a GPU other tests start the same server with it.
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,9 +36,11 @@ def serving_on_gpus(count: int, **variables: str) -> Iterator[httpx.Client]:
 
 
 @contextmanager
-def serving_with(variables: dict[str, str]) -> Iterator[httpx.Client]:
+def serving_with(
+    variables: dict[str, str], popen: Callable[..., subprocess.Popen[str]] = Prepared
+) -> Iterator[httpx.Client]:
     """A client of a server process with this environment, whose default is a GPU; X-Pid says which process."""
-    with Prepared([*SERVE, "--device", "auto"], env=variables, stdout=subprocess.PIPE) as process:
+    with popen([*SERVE, "--device", "auto"], env=variables, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         url = process.stdout.readline().split()[3]
         with httpx.Client(base_url=url, trust_env=False, timeout=60, headers={"X-Pid": str(process.pid)}) as http:

@@ -5,9 +5,11 @@ import contextlib
 import os
 import select
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -48,7 +50,7 @@ def gpu(request: pytest.FixtureRequest, breaking: Path) -> Iterator[httpx.Client
         return
     paths = [str(BREAKING_GPU), *filter(None, [os.environ.get("PYTHONPATH")])]
     variables = {"CUDA_VISIBLE_DEVICES": "0", "PYTHONPATH": os.pathsep.join(paths)}
-    with serving_with(os.environ | variables) as http:
+    with serving_with(os.environ | variables, partial(subprocess.Popen, text=True)) as http:  # it has a sitecustomize
         yield http
 
 
