@@ -194,7 +194,7 @@ class Ops:
 
     Args:
         names: Of the ops; None: all.
-        in_turn: Whether each case is run alone, under a tape, and in two more ways, which are others for the next case.
+        in_turn: Whether each case is run alone, under a tape, and in one more way, which is another for the next case.
     """
 
     name = "ops"
@@ -282,7 +282,7 @@ class Ops:
             raise Finding(f"{op.name}, attributes: {type(error).__name__}", str(error)) from error
         arrays = [number_of(each) if isinstance(each, list) else array_of(each) for each in case["inputs"]]
         outcome = ""
-        chosen = WAYS if self._others is None else {*_ALWAYS, *itertools.islice(self._others, 2)}
+        chosen = WAYS if self._others is None else {*_ALWAYS, next(self._others)}
         for way, run in WAYS.items():
             if way not in chosen:
                 continue

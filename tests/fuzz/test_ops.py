@@ -42,8 +42,8 @@ def test_ways_in_turn_are_all_of_them(monkeypatch):
     case = {"op": "tanh", "inputs": [{"dtype": "float32", "shape": [2], "contents": "ones"}], "attrs": {}}
     with bounded():
         target.check(case)
-        assert {*seen} == {"alone", "gradient", "in a function", "second gradient"}
-        for _ in range(3):
+        assert {*seen} == {"alone", "gradient", "in a function"}
+        for _ in range(len(WAYS) - 3):
             target.check(case)
     assert {*seen} == {*WAYS}
 
