@@ -81,6 +81,8 @@ class HostHere:
     def lend(self, *_: object) -> None:
         """It takes no connections."""
 
+    lent = 0
+
     def reclaim(self) -> None:
         """It has no connections."""
 

@@ -187,6 +187,10 @@ class Host(Protocol):
             The loan; None if the host takes none now. One with TLS is never lent: the socket has only its bytes.
         """
 
+    @property
+    def lent(self) -> int:
+        """Connections that are lent to it."""
+
     def reclaim(self) -> None:
         """Reclaims the connections with a running request, so that others can join or cancel it."""
 

@@ -35,13 +35,13 @@ class LentCalls:
     @property
     def connections(self) -> int:
         """How many are lent."""
-        return sum(process.host.facts().lent for process in self._processes())
+        return sum(process.host.lent for process in self._processes())
 
     def lend(
         self, lender: Lender, transport: asyncio.BaseTransport, approval: Approval, published: Published
     ) -> Loan | None:
         """Lends a connection to the process that has fewest of them; returns None if none takes it. See `Host.lend`."""
-        process = min(self._processes(), key=lambda item: item.host.facts().lent, default=None)
+        process = min(self._processes(), key=lambda item: item.host.lent, default=None)
         if process is None or self._is_stopping:
             return None
         try:

@@ -332,7 +332,7 @@ class Pool:
             await asyncio.sleep(_SWEEP_SECONDS)
             needed = 1 if self._catalogue.names else 0
             for process in self._processes[needed:]:
-                is_used = process.busy or process.pinned or process.receiving or process.host.facts().lent
+                is_used = process.busy or process.pinned or process.receiving or process.host.lent
                 if is_used:
                     process.idle_since = _now()
                 if not is_used and _now() - process.idle_since > _IDLE_SECONDS:

@@ -144,6 +144,7 @@ class Worker:
                 self._direct.drop(head[1])
                 self.answers.send(head)
             else:
+                self._direct.finish_waiting()
                 self._handle(head, body)
                 if self._renews and self._session is not None:
                     self._session.renew()

@@ -195,6 +195,11 @@ class WorkerHost:
             return None
         return self._loans.lend(lender, transport.get_extra_info("socket").fileno(), approval, session)
 
+    @property
+    def lent(self) -> int:
+        """Connections that are lent to it."""
+        return 0 if self._loans is None else len(self._loans)
+
     def reclaim(self) -> None:
         """Reclaims the connections with a running request; see `Host`."""
         if self._loans is not None:

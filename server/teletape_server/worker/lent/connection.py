@@ -28,7 +28,8 @@ class LentConnection:
         until: When the rest of a request has to be there; None: none has begun to come.
         is_polled: Whether it is known at once that something comes.
         is_waiting: Whether it has a request that waits for its turn.
-        is_withheld, is_gone: Whether its answer waits; whether the server has let go of it then.
+        is_withheld: Whether its answer waits.
+        is_gone: Whether the server has let go of it while one of them was so.
     """
 
     __slots__ = (

@@ -96,7 +96,7 @@ class DirectConnections:
         """Closes a connection that the server has reclaimed."""
         with self._withheld:
             for connection in [*self._by_file.values()]:
-                if connection.id == id and connection.is_withheld:
+                if connection.id == id and (connection.is_withheld or connection.is_waiting):
                     connection.is_gone = True
                 elif connection.id == id:
                     self._drop(connection)
@@ -115,9 +115,13 @@ class DirectConnections:
                     self._serve(connection)
             for connection in [*self._incomplete]:
                 self._serve(connection)
-            pause = self._calls.compute()
-        self._calls.compute_all()  # before a message, which may be the end of what they need
+            if not has_message:  # many may come, each with one more connection whose calls go with the others
+                pause = self._calls.compute()
         return has_message
+
+    def finish_waiting(self) -> None:
+        """Answers the calls that wait: before a request of the server, which may be the end of what they need."""
+        self._calls.compute_all()
 
     def _serve(self, connection: LentConnection) -> None:
         """Serves a request of a connection from which something can be read."""
