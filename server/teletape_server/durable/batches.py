@@ -50,7 +50,7 @@ class Executed(NamedTuple):
             explain: See above.
         """
         failures = answer.failures
-        if not any(failure.code in ACCIDENTS for failure in failures):
+        if not failures or not any(failure.code in ACCIDENTS for failure in failures):
             return cls(batch, explain)
         return cls(batch, explain, failures, tuple(session.moved(batch, failures)))
 
@@ -83,8 +83,9 @@ class BatchWriter:
         return packed([number, self._parts(_frame(batch.batch()))])
 
     def _parts(self, frame: Buffer) -> Any:
-        tensors = [] if self._blobs is None else wire.large_tensors(frame, LEAST)
-        return parts_of(frame, tensors, self._blobs) if self._blobs is not None and tensors else bytes(frame)
+        if self._blobs is None or len(frame) < LEAST or not (tensors := wire.large_tensors(frame, LEAST)):
+            return bytes(frame)
+        return parts_of(frame, tensors, self._blobs)
 
     def row(self, executed: Executed, sent: Buffer | None = None) -> list[Any]:
         """Returns the row of a batch, whose `structure` is written.

@@ -77,6 +77,8 @@ class RealFile:
 
     def write(self, offset: int, parts: Sequence[Buffer]) -> None:
         """See `File`."""
+        if len(parts) == 1 and parts[0].__class__ is bytes and os.pwritev(self.fd, parts, offset) == len(parts[0]):
+            return
         rest = [memoryview(part).cast("B") for part in parts if len(part)]
         while rest:
             count = os.pwritev(self.fd, rest[:_MOST_PARTS], offset)

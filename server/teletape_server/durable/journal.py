@@ -8,6 +8,7 @@ from typing import Final
 from teletape_server.durable.disk import File
 from teletape_server.durable.records import Kind, length_of, written_head, written_record
 
+_MARGIN: Final = 64  # bytes that a record takes at most besides its payload
 _RESERVED: Final = 1 << 20  #: Bytes that are reserved at a time, so that a write changes nothing but bytes.
 
 
@@ -58,6 +59,8 @@ class Journal:
         """
         if self.broken:
             raise OSError(self.broken)
+        if self.end + payload + _MARGIN <= self._reserved:
+            return
         end = self.end + length_of(payload)
         if end > self._reserved:
             self._file.allocate(end + _RESERVED)
@@ -73,7 +76,8 @@ class Journal:
             raise OSError(self.broken)
         data = written_record(self.number, self._synced(), kind, payload)
         try:
-            self.reserve(len(payload))
+            if self.end + len(data) > self._reserved:
+                self.reserve(len(payload))
             self._file.write(self.end, [data])
         except OSError as error:
             self.broken = f"the log of the session could not be written ({error})"

@@ -128,8 +128,9 @@ def written_record(number: int, synced: int, kind: Kind, payload: bytes) -> byte
         kind: What it has.
         payload: See `packed`.
     """
-    checksum = crc32(_COVERED.pack(len(payload), number, synced, kind) + payload)
-    return _padded(_RECORD.pack(len(payload), checksum, number, synced, kind) + payload)
+    length = len(payload)
+    checksum = crc32(_COVERED.pack(length, number, synced, kind) + payload)
+    return _RECORD.pack(length, checksum, number, synced, kind) + payload + bytes(-(_RECORD.size + length) % _ALIGNMENT)
 
 
 def length_of(payload: int) -> int:

@@ -134,11 +134,12 @@ class Durability:
         Raises:
             ResourceExhaustedError: It may change something, and the disk has too little space to write that down.
         """
-        if self._page.failed_log == self._page.log:
-            self._journal.broken = "the disk has failed"
-        if self._journal.broken:
+        page, journal = self._page, self._journal
+        if page.failed_log == page.log:
+            journal.broken = "the disk has failed"
+        if journal.broken:
             self._try_another_log()
-        elif self._is_due():
+        elif (journal.end + self._blobs.added > _LEAST_LOG or self._seconds > _REPLAY_SECONDS) and self._is_due():
             self.checkpoint()
         endpoint = ENDPOINTS.get(method)
         self._is_safe = endpoint is not None and endpoint.safe
@@ -167,12 +168,11 @@ class Durability:
                 "that only read are answered. Free space in the server's data folder",
                 disk=str(error),
             ) from None
-        if self._page.refuses:
-            self._page.refuses = False
+        if page.refuses:
+            page.refuses = False
 
     def _has_room(self, length: int) -> bool:
-        taken = self._journal.end + self._base_length + self._blobs.nbytes
-        limit = self._page.disk_limit
+        taken, limit = self._journal.end + self._base_length + self._blobs.nbytes, self._page.disk_limit
         return not limit or taken + length + _MARGIN <= limit
 
     def commit(self, request: Request, *, is_frame: bool) -> None:
@@ -195,7 +195,7 @@ class Durability:
             return
         self._write(executed, reply, request.body if is_frame and len(executed) == 1 else None)
         self._requests += 1
-        if self._requests % _DIGESTS == 0:
+        if not self._requests % _DIGESTS:
             digest = self._session.digest(records.DIGEST_BYTES)
             if digest is not None:
                 self._append(Kind.DIGEST, packed(digest))
@@ -248,9 +248,9 @@ class Durability:
         self._next = (number, base, log)
 
     def _is_due(self) -> bool:
-        """Returns whether the log is to be replaced by a base; a look at the whole session is seldom."""
+        """Returns whether a long log is to be replaced by a base; a look at the whole session is seldom."""
         end = self._journal.end + self._blobs.added
-        if (end <= _LEAST_LOG and self._seconds <= _REPLAY_SECONDS) or end < self._look_at:
+        if end < self._look_at:
             return False
         self._look_at = end + _LOOK_BYTES
         return self._seconds > _REPLAY_SECONDS or end > self._session.bytes_in_use()

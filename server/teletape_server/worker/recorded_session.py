@@ -28,9 +28,9 @@ class RecordedSession(Session):
 
     def execute(self, batch: Batch | Repetition, **how: Any) -> Answer:
         """As `Session.execute`."""
-        before = self.batches
+        before, noted = self.batches, self.noted
         answer = super().execute(batch, **how)
-        if self.noted is not None and self.batches != before:  # it was no retry
+        if noted is not None and self.batches != before:  # it was no retry
             self.executed.append(Executed.of(self, batch, answer, explain=how.get("explain", False)))
-            self.noted()
+            noted()
         return answer
