@@ -254,16 +254,7 @@ class Server:
 
     def sessions(self) -> list[int]:
         """Returns the processes of sessions: those that have worked, and not the one that waits for a session."""
-        return sorted(observing.workers(self.pid), key=cpu_seconds)[observing.SPARE :]
-
-
-def cpu_seconds(pid: int) -> float:
-    """The CPU time of a process; 0: it has ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return int(fields[11]) + int(fields[12])
+        return sorted(observing.workers(self.pid), key=observing.cpu_seconds)[observing.SPARE :]
 
 
 # ----------------------------------------------------------------------------------------------------------- the chaos

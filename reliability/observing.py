@@ -58,6 +58,15 @@ def memory(pid: int) -> float:
     raise ValueError(f"process {pid} has no memory")
 
 
+def cpu_seconds(pid: int) -> float:
+    """The CPU time of a process; 0: it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def health(port: int, seconds: float) -> list[float]:
     """Asks for the health again and again over one connection; returns each latency in milliseconds."""
     latencies = []

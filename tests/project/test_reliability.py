@@ -49,6 +49,20 @@ def test_programs_have_the_same_weights_after_kills() -> None:
     assert sum(numbers["killed"].values()) >= 2
 
 
+def test_a_parked_session_is_woken() -> None:
+    numbers = printed("restarts", "--only", "wake", "--megabytes", "1", "--rounds", "1")["wake"]
+    assert 0 < numbers["seconds to the first answer"]["max"] < 30
+
+
+@pytest.mark.more  # it starts nine servers
+def test_programs_go_on_after_a_restart_and_dormant_sessions_are_listed() -> None:
+    rows = printed("restarts", "--count", "4", "--dormant", "3", "--megabytes", "1", "--rounds", "2")
+    for kind in ("stopped in order", "killed"):
+        assert rows[kind]["programs"] == 4
+        assert rows[kind]["seconds until each went on"]["max"] < 120
+    assert rows["dormant"]["processes of theirs"] == 0
+
+
 def test_answers_that_wait_for_the_disk_share_syncs(tmp_path: Path) -> None:
     rows = printed("durability", "--seconds", "0.2", "--only", "many", "--folder", str(tmp_path))
     assert rows["64 callers of 1 sessions, journal-sync"]["answers a sync"] > 1
