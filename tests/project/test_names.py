@@ -54,12 +54,20 @@ def sources(tree: str) -> Iterator[Path]:
 
 
 def bound_names(tree: ast.AST) -> Iterator[tuple[str, bool]]:
-    """Each name that a file gives to something, and whether it is a variable's."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id, True
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr, False
+    """Each name that a file gives to something, and whether it is a variable's.
+
+    Most of the time of these tests is this walk, so it is not `ast.walk`, which takes twice as long.
+    """
+    nodes = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                yield node.id, True
+            continue
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.ctx, ast.Store):
+                yield node.attr, False
         elif isinstance(node, ast.arg):
             yield node.arg, True
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -68,6 +76,11 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[str, bool]]:
             yield node.name, True
         elif isinstance(node, ast.alias) and node.asname:
             yield node.asname, True
+        for part in node.__dict__.values():
+            if isinstance(part, list):
+                nodes += [each for each in part if isinstance(each, ast.AST)]
+            elif isinstance(part, ast.AST) and part._fields:  # the others are operators and contexts
+                nodes.append(part)
 
 
 def vague_names(tree: ast.AST) -> Counter[str]:
