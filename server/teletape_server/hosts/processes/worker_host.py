@@ -66,7 +66,7 @@ class WorkerHost:
         self.pid = process.pid
         self._process = process
         self._is_shared = is_shared
-        self._broken = "", True  # why the process is about to end; see `Ending`
+        self._said: Ending | None = None  # the process has said why it is about to end
         self._is_dying = False  # it has ended, and what comes until that is known in full is for another one
         self.channel = Channel(sockets.requests, idle_memory)
         self._outbox = Outbox(self.channel)
@@ -298,7 +298,7 @@ class WorkerHost:
             if message is None:
                 self._close()
                 self._is_dying = self._log is not None
-                self._reap().add_done_callback(lambda reaping: self._fail_all(self._death(reaping.result())))
+                self._reap().add_done_callback(self._on_reaped)
                 return
             self._on_message(*message)
 
@@ -338,7 +338,7 @@ class WorkerHost:
             case ("defect", number, text):
                 self._log_defect(number, text)
             case ("broken", why, may_be_by_request):
-                self._broken = why, may_be_by_request
+                self._said = Ending(Reason.WORKER_DIED, why, may_be_by_request)
             case ("returned", id, unsent) if self._loans is not None:
                 self._loans.on_returned(id, unsent)
             case ("reclaimed", id) if self._loans is not None:
@@ -390,15 +390,8 @@ class WorkerHost:
         self.running.clear()
         fail(self._opened, ending.text)
 
+    def _on_reaped(self, reaping: asyncio.Task[int | None]) -> None:
+        self._fail_all(died(reaping.result(), self._said, is_shared=self._is_shared))
+
     def _reap(self) -> asyncio.Task[int | None]:
         return self._reaper.reap(_SHARED_GRACE if self._is_shared else _GRACE)
-
-    def _death(self, status: int | None) -> Ending:
-        why, may_be_by_request = self._broken
-        if why:
-            others = ": all sessions on it have ended, and a new one starts a new process" if self._is_shared else ""
-            return Ending(Reason.WORKER_DIED, f"{why}{others}", may_be_by_request)
-        if self._is_shared:
-            text = "the process of its GPU has ended: one of the sessions that shared it did not stop, or crashed it"
-            return Ending(Reason.WORKER_DIED, text)
-        return died(status)
