@@ -22,6 +22,7 @@ from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page
 from teletape_server.ipc.token import Token
+from teletape_server.published import pool as pool_module
 from teletape_server.settings import Settings
 from teletape_server.worker.lent.connections import DirectConnections
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
@@ -300,12 +301,20 @@ def test_a_process_that_dies_is_replaced_and_its_calls_say_so(server: Server) ->
         assert gradient(caller.ask([3.0])) == [6.0]
 
 
-def test_the_servers_end_takes_connections_back() -> None:
+def test_busy_processes_get_another_one_and_the_servers_end_takes_connections_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with Server(Settings(api_keys=KEYS, shutdown_grace=0.1)).running() as server:
         publish(server, "squares", 1.0)
-        with Caller(server) as caller:
-            caller.lend()
-            assert server.app.state.pool.lent.connections == 1
+        pool = server.app.state.pool
+        pool._most = 2
+        with Caller(server) as caller, Caller(server) as other:
+            caller.lend(), other.lend()
+            assert [process.host.lent for process in pool._processes] == [2]
+            monkeypatch.setattr(pool_module, "_BUSY_SHARE", -1.0)
+            until(lambda: len(pool._processes) == 2)
+            caller.lend(), other.lend()
+            assert [process.host.lent for process in pool._processes] == [1, 1]
             server.stop()
             until(lambda: server.app.state.registry.live.stopping)
             with contextlib.suppress(ConnectionError, IndexError):  # it is closed between two requests

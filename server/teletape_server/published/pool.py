@@ -31,6 +31,7 @@ from teletape_server.sessions.record import SessionLimits, SessionRecord, new_ui
 
 _MOST_WAITING: Final = 10_000  # calls of one owner
 _GROW_SECONDS: Final = 0.02  # that a call has to wait before another process starts
+_BUSY_SHARE: Final = 0.8  # of the time: beyond it, processes that serve connections themselves are too few
 _IDLE_SECONDS: Final = 60.0  # after which a process ends that is not the last one
 _SWEEP_SECONDS: Final = 1.0
 _LOADED_FIRST: Final = 8  # functions that a process loads when the server starts
@@ -315,6 +316,19 @@ class Pool:
         self._work()
         return problem
 
+    async def _relieve(self) -> None:
+        """Starts a process if all serve several connections and hardly rest; these are then dealt out anew."""
+        busy = []
+        for process in self._processes:
+            computed = process.host.facts().compute_seconds
+            busy.append(process.host.lent > 1 and computed - process.computed > _BUSY_SHARE * _SWEEP_SECONDS)
+            process.computed = computed
+        if not (busy and all(busy)) or self._stopping or self._starting is not None or len(busy) >= self._most:
+            return
+        self._starting = asyncio.get_running_loop().create_task(self._start())
+        if await asyncio.shield(self._starting) is None:
+            await self.lent.recall()
+
     def _on_ended(self, process: Process, ended: asyncio.Future[Ending]) -> None:
         self.lent.end(process)
         if process in self._processes:
@@ -330,6 +344,7 @@ class Pool:
         """Ends processes that idle, but for the last one, until it is cancelled."""
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
+            await self._relieve()
             needed = 1 if self._catalogue.names else 0
             for process in self._processes[needed:]:
                 is_used = process.busy or process.pinned or process.receiving or process.host.lent

@@ -35,6 +35,7 @@ class Process:
         idle_since: When it ended its last work, on the monotonic clock.
         pinned: Calls whose body is in its memory: each is computed by itself, before others.
         receiving: Bodies that are received into its memory.
+        computed: Seconds that it had computed at the last look.
     """
 
     host: Host
@@ -44,6 +45,7 @@ class Process:
     idle_since: float = 0.0
     pinned: deque[Waiting[Call]] = field(default_factory=deque)
     receiving: int = 0
+    computed: float = 0.0
 
     def times(self) -> Times:
         """Returns what answers say of its end: nothing; see `LendingSession`."""

@@ -171,18 +171,9 @@ class WorkerHost:
         page, unanswered = self._loans.page, len(self._requests)
         is_running = page.is_running
         self._facts = HostFacts(
-            page.bytes_in_use,
-            self._loans.worked,
-            page.cpu_seconds,
-            page.compute_seconds,
-            int(is_running),
-            max(unanswered - is_running, 0),
-            page.frames,
-            len(self._loans),
-            page.durations,
-            page.written,
-            self._loans.answered,
-            self._loans.calls,
+            *(page.bytes_in_use, self._loans.worked, page.cpu_seconds, page.compute_seconds),
+            *(int(is_running), max(unanswered - is_running, 0), page.frames, len(self._loans)),
+            *(page.durations, page.written, self._loans.answered, self._loans.calls),
         )
         return self._facts
 
