@@ -1,5 +1,6 @@
 """Requests without a session over lent connections: each begins with nothing, and no other caller waits for it."""
 
+import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -7,14 +8,21 @@ from typing import Any
 
 import httpx
 import pytest
+from in_this_process import HostHere
 from test_run import LOOP, SQUARE, op
 
 from serving import KEYS, Server, metric, needs_exchange, ok, problem, until
+from teletape_engine.session.session import Session
 from teletape_server.connections import lending
 from teletape_server.hosts import loans
 from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.heads import Label
+from teletape_server.ipc.leases import NEVER, Terms
 from teletape_server.sessions import runs
+from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.lifecycle import Phase, State
+from teletape_server.sessions.quotas import Quota
+from teletape_server.sessions.record import SessionLimits, SessionRecord, new_uid
 from teletape_server.settings import Settings
 
 pytestmark = needs_exchange
@@ -117,6 +125,39 @@ def test_its_place_goes_to_whoever_waits(server: Server) -> None:
 
 
 @pytest.mark.usefixtures("undisturbed")
+@pytest.mark.parametrize("calm_seconds", [0.0, 600.0])
+def test_nothing_is_lent_for_a_while_after_a_request_has_waited(
+    monkeypatch: pytest.MonkeyPatch, calm_seconds: float
+) -> None:
+    monkeypatch.setattr(runs, "_CALM_SECONDS", calm_seconds)
+
+    async def lent() -> tuple[bool, bool]:
+        places = runs.Runs(Quota(1, 1, 1, 1, 1, keys=2, runs=1), wait=60.0)
+
+        async def start(entry: SessionEntry) -> HostHere:
+            return HostHere(Session("cpu"))
+
+        def entry(owner: str) -> SessionEntry:
+            live, limits = State(Phase.LIVE), SessionLimits(1)
+            record = SessionRecord(new_uid(), owner, "run", "cpu", limits, 0.0, Terms(1.0, NEVER), state=live)
+            return SessionEntry(record, start, lambda: 0.0)
+
+        first = await places.begin("ann", "cpu", lambda: entry("ann"), lambda _: None)
+        places.end(first, keep=True)
+        before = places.lend(first)
+        places.end(first, keep=True)
+        first = await places.begin("ann", "cpu", lambda: entry("ann"), lambda _: None)
+        waiting = asyncio.create_task(places.begin("bob", "cpu", lambda: entry("bob"), lambda _: None))
+        await asyncio.sleep(0)
+        assert places.counts == (1, 1)
+        places.end(first, keep=False)
+        second = await waiting
+        places.end(second, keep=True)
+        return before, places.lend(second)
+
+    assert asyncio.run(lent()) == (True, not calm_seconds)
+
+
 def test_more_callers_than_places() -> None:
     settings = Settings(api_keys=KEYS, runs=2, shutdown_grace=0.1)
     with Server(settings).running() as server:
