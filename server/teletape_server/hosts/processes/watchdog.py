@@ -17,17 +17,17 @@ _STILL_SECONDS: Final = 30.0  # that a request may wait for another process at l
 _COMPUTES: Final = 1e-4  # seconds of CPU time between two signs of life that a thread needs that computes
 
 
-def died(status: int | None, said: Ending | None, *, is_shared: bool) -> Ending:
+def died(status: int | None, announced: Ending | None, *, is_shared: bool) -> Ending:
     """Returns how a process ended unexpectedly.
 
     Args:
         status: Its exit status; None: it is not known.
-        said: What it has said itself before; None: nothing.
+        announced: How it has said itself that it would end; None: it has said nothing.
         is_shared: Whether other sessions were in it.
     """
-    if said is not None:
+    if announced is not None:
         others = ": all sessions on it have ended, and a new one starts a new process" if is_shared else ""
-        return said._replace(text=f"{said.text}{others}")
+        return announced._replace(text=f"{announced.text}{others}")
     if is_shared:
         text = "the process of its GPU has ended: one of the sessions that shared it did not stop, or crashed it"
         return Ending(Reason.WORKER_DIED, text)

@@ -66,7 +66,7 @@ class WorkerHost:
         self.pid = process.pid
         self._process = process
         self._is_shared = is_shared
-        self._said: Ending | None = None  # the process has said why it is about to end
+        self._announced: Ending | None = None  # the process has said why it is about to end
         self._is_dying = False  # it has ended, and what comes until that is known in full is for another one
         self.channel = Channel(sockets.requests, idle_memory)
         self._outbox = Outbox(self.channel)
@@ -329,7 +329,7 @@ class WorkerHost:
             case ("defect", number, text):
                 self._log_defect(number, text)
             case ("broken", why, may_be_by_request):
-                self._said = Ending(Reason.WORKER_DIED, why, may_be_by_request)
+                self._announced = Ending(Reason.WORKER_DIED, why, may_be_by_request)
             case ("returned", id, unsent) if self._loans is not None:
                 self._loans.on_returned(id, unsent)
             case ("reclaimed", id) if self._loans is not None:
@@ -382,7 +382,7 @@ class WorkerHost:
         fail(self._opened, ending.text)
 
     def _on_reaped(self, reaping: asyncio.Task[int | None]) -> None:
-        self._fail_all(died(reaping.result(), self._said, is_shared=self._is_shared))
+        self._fail_all(died(reaping.result(), self._announced, is_shared=self._is_shared))
 
     def _reap(self) -> asyncio.Task[int | None]:
         return self._reaper.reap(_SHARED_GRACE if self._is_shared else _GRACE)
