@@ -312,9 +312,12 @@ def test_busy_processes_get_another_one_and_the_servers_end_takes_connections_ba
             caller.lend(), other.lend()
             assert [process.host.lent for process in pool._processes] == [2]
             monkeypatch.setattr(pool_module, "_BUSY_SHARE", -1.0)
-            until(lambda: len(pool._processes) == 2)
-            caller.lend(), other.lend()
-            assert [process.host.lent for process in pool._processes] == [1, 1]
+
+            def is_dealt_out() -> bool:
+                caller.ask([1.0]), other.ask([1.0])
+                return [process.host.lent for process in pool._processes] == [1, 1]
+
+            until(is_dealt_out)
             server.stop()
             until(lambda: server.app.state.registry.live.stopping)
             with contextlib.suppress(ConnectionError, IndexError):  # it is closed between two requests
