@@ -23,15 +23,16 @@ def test_arguments_environment_folder_input_and_status_are_its_own(tmp_path: Pat
     assert "COLOUR" not in os.environ
 
 
-def test_signals_end_it_and_interrupt_it() -> None:
+def test_a_signal_ends_it_and_is_its_status() -> None:
+    """An interrupt: tests/server/test_settings.py sends one to a server."""
     sleeping = [*PYTHON, "import time; print(flush=True); time.sleep(100)"]
-    for number, status in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, -signal.SIGINT)):
-        with prepared.Prepared(sleeping, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        with prepared.Prepared(sleeping, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.readline()
             assert process.poll() is None
             process.send_signal(number)
-            assert process.wait(60) == status
+            assert process.wait(100) == -number
 
 
 def test_an_error_is_on_stderr_and_its_status_is_1() -> None:
