@@ -61,6 +61,9 @@ class LentCalls:
         self._run, self._answers, self._finish, self._drop = run, answers, finish, drop
         self._calls: Calls[LentCall] = Calls()
 
+    def __len__(self) -> int:
+        return len(self._calls)
+
     def add(self, call: LentCall) -> None:
         """Takes a call."""
         call.connection.is_waiting = True

@@ -105,7 +105,7 @@ class DirectConnections:
         """Serves requests until the server sends a message; returns False if there was none for some `seconds`."""
         until = time.monotonic() + seconds
         has_message = False
-        pause: float | None = None  # until calls that wait are looked at again
+        pause = 0.0 if self._calls else None  # until calls that wait are looked at again
         while not has_message and time.monotonic() < until:
             events = self._poll.poll(_AGAIN if self._incomplete else seconds if pause is None else pause)
             for file, _ in events:
