@@ -144,7 +144,7 @@ class EndedRequest(Model):
 
     Attributes:
         at: RFC 3339: when it ended.
-        seconds: That it took, with its wait for others; null: less than a tenth of a second.
+        seconds: That it took, with its wait; null: less than a tenth.
         code: Of the problem that was its answer; null: it has succeeded.
     """
 
@@ -159,7 +159,7 @@ class Answered(Model):
     Attributes:
         frames: Those that came as binary frames.
         problems: Those answered with a problem.
-        last_request: The request that has ended last; null: none has since the server started.
+        last_request: Null: none has ended since the server started.
         compute_seconds: That they have run.
         cpu_seconds: CPU time of the thread that runs them.
         p50_seconds: Half of them took at most this, with what they waited in the session's process.
