@@ -384,3 +384,15 @@ def test_a_run_of_a_known_form_that_fails_is_said_as_the_first_would() -> None:
         session.renew()
         assert answer == text_to(Session(), "run", body)
         assert isinstance(answer, bytes) == (index < 7)
+
+
+def test_an_answer_says_the_bytes_that_the_session_has() -> None:
+    session = Session("cpu", memory_limit=1 << 30)
+    answer_to(session, "functions-create", FUNCTIONS[0])
+    said = []
+    for number in range(TIMES * 2):
+        body = {"inputs": {"x": [[number, 2.5]], "w": [1.5, 0.5], "y": [0.5]}, "sources": ["w"]}
+        text = text_to(session, "functions-value_and_gradient", json.dumps(body).encode(), id="loss")
+        assert isinstance(text, bytes)
+        said.append(json.loads(text)["bytes_in_use"])
+    assert said[-1] == session.bytes_in_use() > 0

@@ -282,7 +282,9 @@ class State(Names):
             nothing_stays: Whether the last batch has left no more than records of what it did: a few answers to such
                 batches, one after the other, have the same number.
         """
-        if nothing_stays and self.batches <= self._unchanged + 1 < self._counted + _SAME:
+        if nothing_stays and self.batches == self._counted:  # nothing was executed since
+            return self.memory.exact
+        if nothing_stays and self.batches == self._unchanged + 1 < self._counted + _SAME:
             self._unchanged = self.batches
             return self.memory.exact
         self._credit += _LOOKED_AT
