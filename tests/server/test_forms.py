@@ -389,10 +389,10 @@ def test_a_run_of_a_known_form_that_fails_is_said_as_the_first_would() -> None:
 def test_an_answer_says_the_bytes_that_the_session_has() -> None:
     session = Session("cpu", memory_limit=1 << 30)
     answer_to(session, "functions-create", FUNCTIONS[0])
-    said = []
+    counts = []
     for number in range(TIMES * 2):
         body = {"inputs": {"x": [[number, 2.5]], "w": [1.5, 0.5], "y": [0.5]}, "sources": ["w"]}
         text = text_to(session, "functions-value_and_gradient", json.dumps(body).encode(), id="loss")
         assert isinstance(text, bytes)
-        said.append(json.loads(text)["bytes_in_use"])
-    assert said[-1] == session.bytes_in_use() > 0
+        counts.append(json.loads(text)["bytes_in_use"])
+    assert counts[-1] == session.bytes_in_use() > 0
