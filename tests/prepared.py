@@ -106,14 +106,14 @@ class Prepared(subprocess.Popen[str]):
             return self.pid, struct.unpack("i", self._status.recv(4))[0]
 
     def _internal_poll(self, *_: Any, **__: Any) -> Any:
-        lock = self._waitpid_lock  # type: ignore[attr-defined]
+        lock = self._waitpid_lock  # type: ignore[attr-defined]  # the same
         if self.returncode is None and lock.acquire(blocking=False):
             with contextlib.ExitStack() as stack:
                 stack.callback(lock.release)
                 known = self.returncode is not None  # another thread may have waited
                 pid, status = (0, 0) if known else self._try_wait(os.WNOHANG)
                 if pid:
-                    self._handle_exitstatus(status)  # type: ignore[attr-defined]
+                    self._handle_exitstatus(status)  # type: ignore[attr-defined]  # the same
         return self.returncode
 
 
