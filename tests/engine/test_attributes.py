@@ -151,6 +151,15 @@ def test_attributes_survive_json(given_attrs):
     assert again is attrs or (attrs.nbytes and plain_text(again) == plain_text(attrs))  # large ones are not interned
 
 
+def test_attributes_read_again_after_others_filled_the_table_are_those_that_a_caller_gets():
+    schema = CATALOGUE["reshape"].schema
+    first = {"shape": (7, 7)}
+    schema.canonical(first)
+    for size in range(3000):  # as words, which come as lists: only one of the two tables fills
+        schema.canonical({"shape": [size, 1]})
+    assert schema.canonical(first) is schema.canonical({"shape": [7, 7]})
+
+
 def plain_text(attrs):
     return repr(sorted(attrs.items(), key=lambda item: item[0]))
 

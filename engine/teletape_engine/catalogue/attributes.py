@@ -272,6 +272,8 @@ class Schema:
         if attrs is None:
             attrs = Attrs(read)
             if not attrs.nbytes:
+                if len(self._interned) >= _MAX_INTERNED:
+                    self._seen.clear()  # it would give objects that the other table is about to lose
                 keep(self._interned, key, attrs, _MAX_INTERNED)
         return attrs
 
