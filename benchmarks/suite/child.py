@@ -67,7 +67,7 @@ class Child:
         request = self.binding.sent
         with ExitStack() as stack:
             connections = [stack.enter_context(bindings.connected()) for _ in range(callers)]
-            seconds(connections, request, 1, self.clock)
+            seconds(connections, request, 10, self.clock)
             return {"seconds": seconds(connections, request, repeats, self.clock)}
 
     def _run_threads(self, repeats: int, callers: int) -> dict[str, float]:

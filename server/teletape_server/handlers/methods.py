@@ -16,6 +16,7 @@ import teletape_wire as wire
 from teletape_engine.commands import Batch, Id
 from teletape_engine.commands.results import Answer
 from teletape_engine.recording.progress import TimeBudget
+from teletape_engine.records import record
 from teletape_engine.session.session import Session
 from teletape_server.tensor_files.answers import answer_file
 from teletape_server.tensor_files.errors import BodyTooLargeError
@@ -121,7 +122,7 @@ class Request:
         return wire.parse_json(self.body) if len(self.body) else {}
 
 
-@dataclass(frozen=True)
+@record(frozen=True, slots=False)
 class Result:
     """What a method returns.
 
@@ -138,7 +139,7 @@ class Result:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record(frozen=True, slots=False)
 class _Unwritten(Result):
     """A result whose body is written when it is known in which type.
 

@@ -31,7 +31,7 @@ from teletape_server.sessions.record import SessionLimits, SessionRecord, new_ui
 
 _MOST_WAITING: Final = 10_000  # calls of one owner
 _GROW_SECONDS: Final = 0.02  # that a call has to wait before another process starts
-_BUSY_SHARE: Final = 0.8  # of the time: beyond it, processes that serve connections themselves are too few
+_BUSY_SHARE: Final = 0.8  # of a core: beyond it, processes that serve connections themselves are too few
 _IDLE_SECONDS: Final = 60.0  # after which a process ends that is not the last one
 _SWEEP_SECONDS: Final = 1.0
 _LOADED_FIRST: Final = 8  # functions that a process loads when the server starts
@@ -320,7 +320,7 @@ class Pool:
         """Starts a process if all serve several connections and hardly rest; these are then dealt out anew."""
         busy = []
         for process in self._processes:
-            computed = process.host.facts().compute_seconds
+            computed = process.host.facts().cpu_seconds
             busy.append(process.host.lent > 1 and computed - process.computed > _BUSY_SHARE * _SWEEP_SECONDS)
             process.computed = computed
         if not (busy and all(busy)) or self._stopping or self._starting is not None or len(busy) >= self._most:

@@ -35,7 +35,7 @@ class Process:
         idle_since: When it ended its last work, on the monotonic clock.
         pinned: Calls whose body is in its memory: each is computed by itself, before others.
         receiving: Bodies that are received into its memory.
-        computed: Seconds that it had computed at the last look.
+        computed: CPU seconds that it had used at the last look.
     """
 
     host: Host

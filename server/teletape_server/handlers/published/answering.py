@@ -42,7 +42,7 @@ _HANDLERS: Final[Mapping[str, Any]] = {
 }
 
 
-@dataclass
+@dataclass(slots=True)
 class _Call:
     """One call.
 
@@ -96,13 +96,14 @@ def ask(session: Session, request: Request) -> Result:
 
 def _calls(request: Request, began: float) -> Sequence[_Call]:
     """Returns the calls in a request; each has its own parameters and its part of the body."""
-    position, calls = 0, []
+    position, calls, latest, own = 0, [], None, {}
+    # As `dataclasses.replace`, which takes longer than the rest of what a call needs here.
+    rest = request.copy_below, request.cancelled, request.progress, request.received, request.budget
+    rest_of = *rest, request.started, request.structures
     for length, content_type, params, waited in request.params["calls"]:
-        own = {"full": False, "query": {}, **params, "id": FUNCTION}
-        part = request.body[position : position + length]
-        rest = request.copy_below, request.cancelled, request.progress, request.received, request.budget
-        # As `dataclasses.replace`, which takes longer than the rest of what a call needs here.
-        calls.append(_Call(Request(own, content_type, part, *rest, request.started, request.structures), waited))
+        if params != latest:
+            latest, own = params, {"full": False, "query": {}, **params, "id": FUNCTION}
+        calls.append(_Call(Request(own, content_type, request.body[position : position + length], *rest_of), waited))
         position += length
     return calls
 
@@ -161,11 +162,11 @@ def _groups(version: Version, question: str, calls: Sequence[_Call]) -> list[_Gr
 
 def _stack(version: Version, question: str, call: _Call) -> Stack | None:
     """Returns how a call is computed with others; None: it cannot be."""
-    if any(getattr(call.fields, field, None) for field in ("map", "per_example", "part", "numeric")):
-        return None
     if call.known is not None and call.known.stack is not None:
         known: Stack = call.known.stack
         return known
+    if any(getattr(call.fields, field, None) for field in ("map", "per_example", "part", "numeric")):
+        return None
     try:
         sources = version.source_names(getattr(call.fields, "sources", None))
     except InvalidRequestError:  # it is refused where it is computed by itself

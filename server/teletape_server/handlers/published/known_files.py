@@ -49,8 +49,8 @@ class KnownFile:
 
     def inputs(self, body: memoryview) -> list[Array]:
         """Returns the inputs of a call with this header."""
-        flat = [(np.frombuffer(body, dtype, count, begin), shape) for begin, dtype, count, shape in self._places]
-        return [np.require(array, requirements="A").reshape(shape) for array, shape in flat]
+        arrays = [np.frombuffer(body, dtype, count, begin).reshape(shape) for begin, dtype, count, shape in self._places]
+        return [array if array.flags.aligned else array.copy() for array in arrays]
 
 
 @dataclass
@@ -119,12 +119,13 @@ class RowFiles:
 
     def __init__(self, text: bytes, arrays: Sequence[Array]) -> None:
         self._text = text
-        self._arrays = [array for array in sorted(arrays, key=lambda item: -item.dtype.itemsize) if array.size]
+        by_size = sorted(arrays, key=lambda item: -item.dtype.itemsize)
+        self._rows = [(raw(array), array.nbytes // len(array)) for array in by_size if array.size]
 
     def result(self, number: int, waited: int) -> Result:
         """Returns the answer to a call."""
         text = self._text.replace(b"%d" % WAITED, b"%d" % waited)
         text += b" " * (-(LENGTH_WIDTH + len(text)) % _ALIGNMENT)
         head = len(text).to_bytes(LENGTH_WIDTH, "little") + text
-        buffers: list[Buffer] = [head, *[raw(array[number, ...]) for array in self._arrays]]
+        buffers: list[Buffer] = [head, *[rows[number * size : (number + 1) * size] for rows, size in self._rows]]
         return Result(SAFETENSORS_TYPE, buffers, sum(map(len, buffers)))
