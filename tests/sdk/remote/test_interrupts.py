@@ -208,6 +208,7 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = senders()
     monkeypatch.setattr(http.random, "random", lambda: -0.5)  # no waits between attempts
     monkeypatch.setattr(channel, "_MOST_COMMANDS", 6)
     monkeypatch.setattr(channel, "_STEP_COMMANDS", 3)
@@ -219,6 +220,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(progress.logs, "get_logger", lambda: _Quiet())
     yield
     use(LocalSession())
+    wait_for_senders(before)
     gc.collect()  # while the test's own filters hold: sockets whose closing was interrupted
     assert sys.exception() is None, "an exception that was handled would be the context of every later one"
 
@@ -414,6 +416,18 @@ def senders() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "teletape-sender"}
 
 
+def wait_for_senders(others: set[threading.Thread]) -> None:
+    """Waits until the threads of sessions that are closed have ended; each holds what its session has.
+
+    Args:
+        others: Threads of other sessions.
+    """
+    deadline = time.monotonic() + 30
+    while senders() - others:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 def test_an_interrupt_at_any_line_of_connecting_leaves_no_session() -> None:
     gc.collect()  # or what an earlier test has left is finalized among the lines that are counted
     before = senders()
@@ -433,10 +447,7 @@ def test_an_interrupt_at_any_line_of_connecting_leaves_no_session() -> None:
     assert not wrong
     assert len(counted.lines) > 60
     gc.collect()
-    deadline = time.monotonic() + 20
-    while senders() - before:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    wait_for_senders(before)
 
 
 def test_an_interrupt_while_the_answer_to_a_creation_is_awaited_ends_the_session() -> None:
