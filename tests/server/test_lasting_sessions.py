@@ -187,6 +187,28 @@ def test_a_session_that_cannot_be_kept_is_not_created(lasting: Lasting, monkeypa
     ok(lasting.http.post("/v1/sessions", json={"id": "new"}))
 
 
+def test_a_session_is_found_only_once_it_is_written_down(lasting: Lasting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else somebody could work in a session that ends since it cannot be kept."""
+    is_reached, is_released, write = threading.Event(), threading.Event(), Folder.write_manifest
+
+    def slow(folder: Folder, facts: dict[str, Any]) -> None:
+        is_reached.set()
+        assert is_released.wait(60)
+        write(folder, facts)
+
+    with monkeypatch.context() as patched, ThreadPoolExecutor(2) as threads:
+        patched.setattr(Folder, "write_manifest", slow)
+        creations = [threads.submit(lasting.http.post, "/v1/sessions", json={"id": "new"}) for _ in range(2)]
+        try:
+            assert is_reached.wait(60)
+            problem(lasting.http.get("/v1/sessions/new"), 404, "unknown_session")
+            assert not any(creation.done() for creation in creations)
+        finally:
+            is_released.set()
+        assert sorted(creation.result().status_code for creation in creations) == [200, 201]
+    ok(lasting.http.get("/v1/sessions/new"))
+
+
 def test_a_server_without_a_folder_offers_none() -> None:
     server = Server(Settings())
     with server.running(), server.client() as http:

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import logging
+import math
 import random
 import sys
 import tempfile
@@ -151,6 +152,7 @@ class _Simulation:
         self.loses_folder = self.rng.random() < 0.05
         self.operator = Process(world, "operator")
         self.programs: list[Program] = []
+        self.failed_at = self.healed_at = math.inf  # when the disk began to fail since the last power cut, and ended to
         self.is_over = False
 
     @property
@@ -208,7 +210,7 @@ class _Simulation:
                 left -= 1
                 self._happen(self.rng.choice(self.faults) if left or not self.loses_folder else "lost_folder")
         self.network.is_calm = True
-        self.disk.is_full = self.disk.fails = False
+        self._heal()
         self._ensure_served()
         self._restart()
         self.plan.is_final = True
@@ -228,7 +230,7 @@ class _Simulation:
     def _mend(self) -> None:
         """Does what an operator does with a damaged session: starts the server again, with each version in turn."""
         if self.plan.damaged:
-            self.disk.is_full = self.disk.fails = False
+            self._heal()
             self._change_version()
             self._ensure_served()
             self._restart()
@@ -293,7 +295,8 @@ class _Simulation:
                 world.wait(rng.choice([0.0, 0.05, 1.0]))
             for program in self.programs:
                 for account in program.accounts:
-                    account.begin_doubt(self._last_synced() - _BEHIND)
+                    account.begin_doubt(min(self._last_synced(), self._last_sure(program.session)) - _BEHIND)
+            self.failed_at = self.healed_at = math.inf
             self.front.kill_all()
             self.disk.is_full = self.disk.fails = False
             self._wait_for_end()
@@ -306,6 +309,8 @@ class _Simulation:
             world.later(rng.choice([0.01, 0.5, 5.0]), self._heal)
         elif fault == "failing_disk":
             self.disk.fails = True
+            self.failed_at = min(self.failed_at, world.now)
+            self.healed_at = math.inf
             world.later(rng.choice([0.01, 0.5, 5.0]), self._heal)
         elif fault == "lost_folder":
             self.plan.is_lost = True
@@ -325,5 +330,13 @@ class _Simulation:
                 break
         return last
 
+    def _last_sure(self, session: str) -> float:
+        """When the disk began to fail: what it lost is written anew with the session's first answer afterwards."""
+        accounts = [account for program in self.programs if program.session == session for account in program.accounts]
+        is_written = any(account.times and account.times[-1] > self.healed_at for account in accounts)
+        return math.inf if is_written else self.failed_at
+
     def _heal(self) -> None:
+        if self.disk.fails:
+            self.healed_at = self.world.now
         self.disk.is_full = self.disk.fails = False

@@ -49,7 +49,9 @@ class KnownFile:
 
     def inputs(self, body: memoryview) -> list[Array]:
         """Returns the inputs of a call with this header."""
-        arrays = [np.frombuffer(body, dtype, count, begin).reshape(shape) for begin, dtype, count, shape in self._places]
+        arrays = [
+            np.frombuffer(body, dtype, count, begin).reshape(shape) for begin, dtype, count, shape in self._places
+        ]
         return [array if array.flags.aligned else array.copy() for array in arrays]
 
 

@@ -25,6 +25,7 @@ from teletape_server.sessions.hosting.parking import Parking
 from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.lifecycle import LOST, Phase
 from teletape_server.sessions.live_sessions import FAULTS, LiveSessions
+from teletape_server.sessions.record import SessionRecord
 
 _BROUGHT_BACK: Final = (Phase.WAKING, Phase.RECOVERING)
 _MOST_DEATHS: Final = 2  # of hosts at one record, after which a session counts as damaged
@@ -75,6 +76,8 @@ class Waking:
             next_host = replace(entry.record, epoch=entry.record.epoch + 1)
             opened = live.store.open_log(next_host)
             host, device = await self._starts.host(entry.record, live.devices_in_use, opened)
+            if is_new:
+                await self._settle(replace(next_host, device=device, state=state.then(Phase.LIVE)), host)
         except BaseException as error:
             entry.give_up(str(error))
             if opened is not None:
@@ -100,20 +103,19 @@ class Waking:
         entry.lease.work(live.clock())
         live.measure(entry)
         host.ended.add_done_callback(partial(self._on_host_ended, entry, host), context=Context())  # no request's
-        if is_new:
-            await self._settle(entry)
         return host
 
-    async def _settle(self, entry: SessionEntry) -> None:
-        """Returns when a new session is written down: who learns of it finds it after a restart.
+    async def _settle(self, record: SessionRecord, host: Host) -> None:
+        """Returns when a new session is written down: it is found from then on, also after a restart.
 
         Raises:
-            Problem: overloaded: it could not be, and has ended.
+            Problem: overloaded: it could not be, and its host has ended.
         """
+        self._live.store.put(record)
         try:
-            await self._live.store.settled(entry.record)
-        except Problem as problem:
-            self._ends.end_soon(entry, Reason.WORKER_DIED, problem.detail)
+            await self._live.store.settled(record)
+        except BaseException:
+            await host.end(Ending(Reason.WORKER_DIED, "its session could not be written down"))
             raise
 
     def _room_to_wake(self, entry: SessionEntry) -> asyncio.Task[None] | None:
