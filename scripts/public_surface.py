@@ -54,7 +54,15 @@ from teletape.extras.ragged_tensors.forms import of_functions
 from teletape.extras.sparse_tensors import arithmetic, conversions, ctc, distances, lookups, parts, reductions, sets
 from teletape.extras.sparse_tensors.tensor import SparseTensor, SparseTensorSpec, SparseTensorValue
 from teletape.extras.text import buckets, ngrams, ragged_strings, strings
-from teletape.tf import debugging, gradient_accumulator, numeric_gradient, print_op, python_calls
+from teletape.tf import (
+    debugging,
+    gradient_accumulator,
+    gradient_parts,
+    numeric_gradient,
+    per_example_gradients,
+    print_op,
+    python_calls,
+)
 from teletape.tf.checkpoints import saved_model
 from teletape.tf.configuration import devices, execution
 from teletape.tf.control_flow import compat_v1, eager, folds, maps, ordering, tensor_array
@@ -248,7 +256,8 @@ def names() -> dict[str, Any]:
     ):
         values = {path + name: getattr(module, name) for name in _public(module)}
         entries |= {dotted: value for dotted, value in values.items() if not isinstance(value, ModuleType)}
-    own = (gradient_accumulator, numeric_gradient, session_functions, pool, publishing, reading, session_list)
+    own = gradient_accumulator, gradient_parts, numeric_gradient, per_example_gradients
+    own += session_functions, pool, publishing, reading, session_list
     for module in (dtypes, registered_conversions, *own):
         entries |= {name: getattr(module, name) for name in _public(module)}
     entries |= listed()

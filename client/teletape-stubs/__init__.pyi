@@ -209,6 +209,8 @@ from teletape.tf.debugging import assert_rank as assert_rank
 from teletape.tf.files.tensor_proto import make_ndarray as make_ndarray
 from teletape.tf.files.tensor_proto import make_tensor_proto as make_tensor_proto
 from teletape.tf.gradient_accumulator import GradientAccumulator as GradientAccumulator
+from teletape.tf.gradient_parts import GradientPart as GradientPart
+from teletape.tf.gradient_parts import GradientParts as GradientParts
 from teletape.tf.numeric_gradient import numeric_gradient as numeric_gradient
 from teletape.tf.ops.arrays.counting import sequence_mask as sequence_mask
 from teletape.tf.ops.arrays.create import fill as fill
@@ -269,6 +271,8 @@ from teletape.tf.ops.signal.spectral import fftnd as fftnd
 from teletape.tf.ops.signal.spectral import ifftnd as ifftnd
 from teletape.tf.ops.signal.spectral import irfftnd as irfftnd
 from teletape.tf.ops.signal.spectral import rfftnd as rfftnd
+from teletape.tf.per_example_gradients import NormStatistics as NormStatistics
+from teletape.tf.per_example_gradients import PerExampleGradients as PerExampleGradients
 from teletape.tf.print_op import tf_print as print
 from teletape.tf.python_calls import numpy_function as numpy_function
 from teletape.tf.python_calls import py_function as py_function
@@ -296,10 +300,14 @@ __all__ = [
     "Assert",
     "DType",
     "GradientAccumulator",
+    "GradientPart",
+    "GradientParts",
     "GradientTape",
     "IndexedSlices",
     "IndexedSlicesSpec",
     "Module",
+    "NormStatistics",
+    "PerExampleGradients",
     "Published",
     "RaggedTensor",
     "RaggedTensorSpec",

@@ -73,7 +73,7 @@ NO_LIMIT = {
     "teletape.adapters.wrapping.N_MAX": "the default of a parameter, which docs/adapters.md names",
     "teletape.conformity.checks._PATIENCE": "the wait for an answer in a check of another server",
     "teletape_server.handlers.functions.gradients.numeric._CHUNK_BYTES": "how evaluations are dealt out to chunks",
-    "teletape_server.handlers.functions.gradients.per_example._CHUNK_BYTES": "how examples are dealt out to chunks",
+    "teletape_engine.derivatives.examples._CHUNK_BYTES": "how examples are dealt out to chunks",
     "teletape_server.administration.running_server._SECONDS": "the wait of a command for its server",
     "teletape_server.durable.disk._MOST_PARTS": "how bytes are dealt out to calls of the system",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",

@@ -8,6 +8,7 @@ import pytest
 from test_forms import answer_to
 from test_mapped_questions import ask, numbers
 
+import teletape as tf
 from teletape_engine.session.session import Session
 from teletape_engine.spec import dtype_of
 
@@ -109,6 +110,22 @@ def test_a_remainder_that_was_deleted_begins_anew() -> None:
     assert answer_to(session, "variables-delete", {}, id="rest.w") == {}
     [entry] = ask(session, "gradient", "f", second)["derivatives"]
     np.testing.assert_allclose(whole(entry), gradient(2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("part", PARTS, ids=str)
+def test_the_sdk_takes_the_same_parts(part: Mapping[str, Any]) -> None:
+    session, parts = session_with_function(), tf.GradientParts(tf.zeros(SHAPE))
+    for seed in range(1, 4):
+        [entry] = ask(session, "gradient", "f", question(seed, part=part, remainder="rest"))["derivatives"]
+        taken = parts.take(tf.constant(gradient(seed)), **part)
+        answered = entry.get("part") or {"value": entry["value"]}
+        for name in answered.keys() - {"shape"}:
+            expected, own = answered[name], taken if name == "value" else getattr(taken, name)
+            assert (own.dtype.name, own.shape) == (expected["dtype"], expected["shape"])
+            np.testing.assert_array_equal(own, np.array(expected["data"]).astype(own.dtype.np))
+        assert taken.shape == answered.get("shape", SHAPE)
+    left = answer_to(session, "variables-get", {}, id="rest.w", full=True)["value"]["data"]
+    np.testing.assert_array_equal(parts.remainder, np.array(left, np.float32))
 
 
 # ------------------------------------------------------------------------------------------------------------- refusals

@@ -8,6 +8,7 @@ import pytest
 from test_forms import answer_to
 from test_mapped_questions import ask, numbers
 
+import teletape as tf
 from teletape_engine.session.session import Session
 
 LOSS = {"id": "loss", "text": "error = mean((tanh(x @ w + b) - y)**2)"}
@@ -83,6 +84,47 @@ def test_norms_and_statistics_come_without_gradients() -> None:
     facts = statistics["per_example"]
     expected = (np.mean(norms), np.median(norms), min(norms), max(norms))
     assert [facts[name] for name in ("mean", "median", "smallest", "largest")] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("width", "rows"), [(3, 7), (400, 5)], ids=["one chunk", "an example at a time"])
+def test_the_sdk_computes_the_same_bits(width: int, rows: int) -> None:
+    session, examples = session_with_loss(width), batch(width, rows)
+    body = question(examples, per_example={"axis": 0, "clip": 0.1})
+    clipped = ask(session, "gradient", "loss", body)
+    norms = ask(session, "gradient", "loss", body | {"per_example": {"axis": 0, "return": "norms"}})
+    statistics = ask(session, "gradient", "loss", body | {"per_example": {"axis": 0, "return": "statistics"}})
+    w, b = (tf.constant(answer_to(session, "variables-get", {}, id=id, full=True)["value"]["data"]) for id in "wb")
+
+    def loss(example: tuple[Any, Any]) -> Any:
+        x, y = example
+        return tf.reduce_mean((tf.tanh(x @ w + b) - y) ** 2)
+
+    columns = tuple([each.astype(np.float32) for each in (examples["x"], examples["y"])])
+    sdk = tf.PerExampleGradients(loss, columns, [w, b], batches_of_one=True)
+    assert sdk.norms.numpy().tolist() == norms["per_example"]["norms"]
+    assert int(sdk.clipped(0.1)) == clipped["per_example"]["clipped"] > 0
+    for value, entry in zip(sdk.sum(clip=0.1), clipped["derivatives"], strict=True):
+        np.testing.assert_array_equal(value, np.array(entry["value"]["data"], np.float32))
+    for name, value in sdk.statistics()._asdict().items():
+        assert float(value) == statistics["per_example"][name]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "complex64"])
+def test_norms_in_other_dtypes(dtype: str) -> None:
+    """The squares of the narrow ones would be infinite; those of imaginary numbers are negative."""
+    session, is_complex = Session(), dtype == "complex64"
+    text = "y = real(sum(x * w))" if is_complex else "y = sum(x * w)"
+    assert isinstance(answer_to(session, "functions-create", {"id": "f", "text": text}), dict)
+    data: Any = [[300.0, 400.0], [0.0, 0.5]]
+    if is_complex:
+        data = [[[0.0, each] for each in row] for row in data]
+    w = {"dtype": dtype, "shape": [2], "data": [[1.0, 0.0], [1.0, 0.0]] if is_complex else [1.0, 1.0]}
+    body = {
+        "inputs": {"x": {"dtype": dtype, "shape": [2, 2], "data": data}, "w": w},
+        "sources": ["w"],
+        "per_example": {"axis": 0, "return": "norms"},
+    }
+    np.testing.assert_allclose(ask(session, "gradient", "f", body)["per_example"]["norms"], [500.0, 0.5], rtol=1e-6)
 
 
 def test_memory_is_that_of_two_gradients_and_not_of_one_for_each_example() -> None:

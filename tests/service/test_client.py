@@ -16,6 +16,7 @@ from teletape_client import (
     Client,
     ConflictError,
     DeadlineExceededError,
+    InvalidRequestError,
     NotFoundError,
     RequestCancelledError,
     SessionEndedError,
@@ -61,6 +62,48 @@ def test_a_function_gives_its_value_and_its_gradient(error: Function) -> None:
     assert [part.source for part in answer.derivatives] == ["w"]
     with pytest.raises(KeyError, match="the answer has no derivative by 'x'; it has 'w'"):
         answer["x"]
+
+
+X, W, Y = np.array([[3.0, 4.0], [0.0, 0.5]]), np.array([1.0, 1.0]), np.array([6.5, 0.0])
+EXAMPLES = {"x": X, "w": W, "y": Y, "wrt": ["w"]}
+
+
+def test_gradients_of_examples_are_clipped_and_summed(error: Function) -> None:
+    def norms_of(**per_example: Any) -> models.FunctionDerivatives:
+        return error.gradient(**EXAMPLES, per_example={"axis": 0, **per_example})
+
+    answer = norms_of(clip=1.0)
+    np.testing.assert_allclose(answer["w"], [0.6, 1.3])
+    assert (answer.per_example.size, answer.per_example.clipped) == (2, 1)
+    assert norms_of(**{"return": "norms"}).per_example.norms == [5.0, 0.5]
+    facts = norms_of(**{"return": "statistics"}).per_example
+    assert (facts.mean, facts.median, facts.smallest, facts.largest) == (2.75, 2.75, 0.5, 5.0)
+    with pytest.raises(InvalidRequestError, match="no input but the sources has an axis 3"):
+        error.gradient(**EXAMPLES, per_example={"axis": 3})
+
+
+def test_parts_of_a_gradient_and_what_is_left(session: Session) -> None:
+    function = session.functions.create(text="y = sum(w * x)")
+    x = np.array([[2.0, -5.0], [3.0, 1.0]])
+    inputs = {"w": np.zeros((2, 2)), "x": x, "wrt": ["w"]}
+    top = function.gradient(**inputs, part={"top": 1}, remainder="rest")
+    assert (top.derivatives[0].part.indices.tolist(), top["w"].tolist()) == ([1], [[0.0, -5.0], [0.0, 0.0]])
+    rows = function.gradient(**inputs, part={"rows": [1]}, remainder="rest")
+    assert rows["w"].tolist() == [[0.0, 0.0], [6.0, 2.0]]
+    narrow = function.gradient(**inputs, part={"dtype": "float16"}, remainder="rest")["w"]
+    assert (narrow.dtype, narrow.tolist()) == (np.float16, [[6.0, -10.0], [3.0, 1.0]])
+    assert not np.any(session.variables["rest.w"].get().value)
+
+
+def test_gradients_add_up_over_requests_and_come_from_values(error: Function, session: Session) -> None:
+    for batch in (0, 1, 1):
+        answer = error.gradient(**EXAMPLES, accumulate={"into": "total", "batch": batch, "weight": 2})
+    assert (answer.accumulator.count, answer.accumulator.added) == (2, False)
+    total = session.accumulators["total"].get(as_="mean")
+    np.testing.assert_allclose(total.values["w"], [3.0, 4.5])
+    numeric = error.gradient(**EXAMPLES, numeric=True)
+    np.testing.assert_allclose(numeric["w"], [3.0, 4.5], rtol=1e-8)
+    assert numeric.numeric.evaluations == 4
 
 
 def test_a_single_name_is_a_list_of_it(session: Session) -> None:
@@ -368,6 +411,11 @@ def test_an_event_loop_does_the_same(server_url: str) -> None:
                 square = await session.functions.create(text="y = sum(x ** 2)")
                 answers = await asyncio.gather(*(square.value_and_gradient(x=[float(n), 1.0]) for n in range(100)))
                 assert [answer["x"][0] for answer in answers] == [2.0 * n for n in range(100)]
+                part = await square.gradient(x=[3.0, -4.0], part={"top": 1})
+                assert part["x"].tolist() == [0.0, -8.0]
+                product = await session.functions.create(text="y = sum(w * x)")
+                summed = await product.gradient(x=X, w=W, wrt="w", per_example={"axis": 0, "clip": 1.0})
+                np.testing.assert_allclose(summed["w"], [0.6, 1.3])
                 large = await square.with_raw_response.gradient(x=LARGE)
                 np.testing.assert_array_equal(large.parse()["x"], 2 * LARGE)
                 w = await session.variables.create([1.0, 1.0], id="w")

@@ -31,6 +31,11 @@ def test_a_function_is_published_called_named_and_deleted(server_url: str) -> No
         assert (answer.batch.size, answer.batch.why) == (1, "alone")
         assert network.call(x=X, exact=True).batch.why == "exact"
         np.testing.assert_allclose(network.gradient(x=X, wrt=["w"])["w"].shape, W.shape)
+        clipped = network.gradient(x=np.vstack([X, X]), wrt="w", per_example={"axis": 0, "clip": 1e-3})
+        assert (clipped.per_example.size, clipped.per_example.clipped) == (2, 2)
+        np.testing.assert_allclose(np.linalg.norm(clipped["w"]), 2e-3, rtol=1e-5)
+        assert np.count_nonzero(network.gradient(x=X, wrt="w", part={"top": 1})["w"]) == 1
+        np.testing.assert_allclose(network.gradient(x=X, numeric=True)["x"], gradient, rtol=1e-2)
         assert network.ready().version == facts.version.version
         network.alias("stable", "latest")
         assert client.published["client-network@stable"].call(x=X).values["y"] == pytest.approx(value)

@@ -8,14 +8,15 @@ from typing import Any, Final
 import numpy as np
 
 from teletape._generated.shapes.cast import cast
-from teletape.core.calls.dispatch import as_tensor, constant, convert_to_tensor
+from teletape.core.calls.dispatch import constant, convert_to_tensor
 from teletape.core.errors import InvalidArgumentError
 from teletape.core.sessions.current import current
-from teletape.core.tensors import dtypes, nest
+from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
 from teletape.core.tensors.tensor_shape import TensorShape
 from teletape.core.variables.trackable import AutoTrackable, Trackable
 from teletape.core.variables.variable import Variable
+from teletape.tf.gradient_structure import GradientStructure, Source
 
 __all__ = ["GradientAccumulator"]
 
@@ -37,10 +38,7 @@ class GradientAccumulator(AutoTrackable):
     """
 
     def __init__(self, sources: Any) -> None:
-        self._sources = _Structure(sources)
-        for source in self._sources.leaves:
-            if not (source.dtype.is_floating or source.dtype.is_complex):
-                raise TypeError(f"gradients are by floats, and a source is of {source.dtype.name}: {source!r}")
+        self._sources = GradientStructure(sources)
         self._sums = [_zeros(source) for source in self._sources.leaves]
         self._weight = Variable(np.zeros((), np.float64), trainable=False, name="weight")
         self._count = Variable(np.zeros((), np.int64), trainable=False, name="count")
@@ -68,10 +66,7 @@ class GradientAccumulator(AutoTrackable):
             raise InvalidArgumentError(
                 "a batch with a number is added outside of a tf.function: return the gradients, and add them there"
             )
-        flat = [None if leaf is None else as_tensor(leaf) for leaf in self._sources.flatten(gradients)]
-        for gradient, source in zip(flat, self._sources.leaves, strict=True):
-            if gradient is not None and gradient.shape != source.shape:
-                raise InvalidArgumentError(f"a gradient of the shape {gradient.shape} for a source of {source.shape}")
+        flat = self._sources.flatten(gradients)
         if batch is not None and not self._batches.add(batch):
             return False
         for total, gradient in zip(self._sums, flat, strict=True):
@@ -117,29 +112,7 @@ class GradientAccumulator(AutoTrackable):
         return self._sources.packed([cast(value, source.dtype) for value, source in leaves])
 
 
-class _Structure:
-    """The structure of the sources. A class, so that a checkpoint does not save the sources with the sums."""
-
-    def __init__(self, sources: Any) -> None:
-        self._structure = nest.map_structure(lambda source: None, sources)
-        self.leaves = [_Spec(source) for source in nest.flatten(sources)]
-
-    def flatten(self, gradients: Any) -> list[Any]:
-        nest.assert_same_structure(self._structure, gradients)
-        return list(nest.flatten(gradients))
-
-    def packed(self, values: Sequence[Any]) -> Any:
-        return nest.pack_sequence_as(self._structure, list(values))
-
-
-class _Spec:
-    """Shape and dtype of a source."""
-
-    def __init__(self, source: Any) -> None:
-        self.shape, self.dtype = source.shape, source.dtype
-
-
-def _zeros(source: Any) -> Variable:
+def _zeros(source: Source) -> Variable:
     dtype = dtypes.float32 if source.dtype in _NARROW else source.dtype
     return Variable(np.zeros(source.shape.as_list(), dtype.np), trainable=False, name="sum", dtype=dtype)
 

@@ -50,7 +50,7 @@ class BySource(Model):
     derivatives: Any
 
     def __getitem__(self, name: str) -> Array:
-        """Returns a derivative, a sparse one as the whole array.
+        """Returns a derivative, a sparse one or a part as the whole array with zeros for the rest.
 
         Raises:
             KeyError: The answer has no derivative of this name.
@@ -98,7 +98,11 @@ class ByPair(Model):
 def _of_part(parts: Mapping[Any, Any], name: Any) -> Array:
     if name not in parts:
         raise KeyError(_missing("derivative by", name, parts))
-    return _dense(name, parts[name].value, parts[name].why)
+    chosen = parts[name]
+    if (some := getattr(chosen, "part", None)) is not None:
+        shape = tuple(some.shape) if some.values.ndim > 1 else (math.prod(some.shape),)
+        return SparseGradient(some.values, some.indices, shape).to_dense().reshape(some.shape)
+    return _dense(name, chosen.value, chosen.why)
 
 
 def _missing(kind: str, name: Any, present: Iterable[Any]) -> str:

@@ -7,13 +7,15 @@ backward pass over all examples, each with the factor that its norm has led to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from teletape_engine.commands import Assign, Batch, Call, Command, Constant, Fetch, Gradient, Id, MakeVariable
 from teletape_engine.commands.results import Answer, Fetched, Kinds
+from teletape_engine.derivatives.examples import examples_at_once
 from teletape_engine.session.session import Session
+from teletape_engine.spec import COMPLEX, Spec
 from teletape_server.handlers.answers import derivative_entry, fetched_values
 from teletape_server.handlers.bodies import InvalidRequestError, new_id, path_id
 from teletape_server.handlers.execution import described
@@ -28,9 +30,6 @@ from teletape_server.handlers.functions.question_commands import (
 )
 from teletape_server.handlers.methods import Request, Result, json_result
 from teletape_server.handlers.tapes.questions import kept_outputs
-
-#: Bytes that the gradients of the examples of a chunk may take together, if one of them does not take more.
-_CHUNK_BYTES: Final = 1 << 20
 
 
 def ask_per_example(
@@ -109,22 +108,16 @@ class _PerExample:
         nbytes = sum([self.mapped.spec(number).nbytes for _, number in self._sources])
         at_once = self.mapped.rows_at_once("gradient", self._sources, self._targets)
         squares: list[np.ndarray[Any, Any]] = []
-        for first, last in self.mapped.chunks(max(1, min(at_once, _CHUNK_BYTES // max(1, nbytes)))):
+        for first, last in self.mapped.chunks(min(at_once, examples_at_once(nbytes))):
             call = self.mapped.bound(self._sources, first, last)
-            ids = [new_id() for _ in self._sources]
-            commands, fetched = self._gradient(call, ids, None), []
+            ids, fetched = [new_id() for _ in self._sources], []
+            commands = self._gradient(call, ids, None)
             for (_, number), id in zip(self._sources, ids, strict=True):
-                size, rows, columns, square = self.mapped.spec(number).size, new_id(), new_id(), new_id()
-                count = last - first
-                commands += [
-                    Call("reshape", (id,), (rows,), {"shape": (count, 1, size)}),
-                    Call("reshape", (id,), (columns,), {"shape": (count, size, 1)}),
-                    Call("matmul", (rows, columns), (square,)),
-                    Fetch(square),
-                ]
-                fetched.append(square)
+                fetched.append(_squares(id, last - first, self.mapped.spec(number), commands))
             arrays = _arrays(self._run(commands, ()))
-            squares.append(np.sum([arrays[id].astype(np.float64).reshape(-1) for id in fetched], axis=0))
+            squares.append(
+                sum([arrays[id].real.astype(np.float64).reshape(-1) for id in fetched], np.zeros(last - first))
+            )
         norms: np.ndarray[Any, Any] = np.sqrt(np.concatenate(squares))
         return norms
 
@@ -215,6 +208,32 @@ def _example_axes(
     if not axes:
         raise InvalidRequestError(f"per_example.axis: no input but the sources has an axis {axis}")
     return axes
+
+
+def _squares(gradient: Id, count: int, spec: Spec, commands: list[Command]) -> Id:
+    """Adds the commands that compute the square of the norm of each row of a stack of gradients; returns their id.
+
+    Args:
+        gradient: The stack.
+        count: Its rows.
+        spec: Of a row.
+        commands: Where they are added.
+    """
+
+    def add(op: str, *inputs: Id, **attrs: Any) -> Id:
+        id: Id = new_id()
+        commands.append(Call(op, inputs, (id,), attrs))
+        return id
+
+    columns = add("reshape", gradient, shape=(count, spec.size, 1))
+    if spec.dtype.itemsize == 2:  # the squares of such numbers soon are infinite
+        columns = add("cast", columns, dtype=np.dtype(np.float32))
+    rows = add("reshape", columns, shape=(count, 1, spec.size))
+    if spec.dtype in COMPLEX:
+        rows = add("conj", rows)
+    square = add("matmul", rows, columns)
+    commands.append(Fetch(square))
+    return square
 
 
 def _arrays(answer: Answer) -> dict[Id, Any]:
