@@ -79,15 +79,14 @@ def check_log(batches: Sequence[Batch], stops: Iterator[int]) -> None:
         Finding: It does not hold.
     """
     first, second = new_session(), new_session()
-    writer, reader = BatchWriter(), BatchReader()
+    reader = BatchReader()
+    writer = BatchWriter(reader.add_structure)
     for batch in batches:
         try:
             answer = first.execute(batch, cancelled=_stopping(next(stops)))
         except TeletapeError:
             continue  # it changes nothing
         executed = Executed.of(first, batch, answer, explain=False)
-        if (structure := writer.structure(executed)) is not None:
-            reader.add_structure(structure)
         with second.without_limit():
             again = reader.read(writer.row(executed)).run_again(second)
         if answer.failures or not executed.failures:

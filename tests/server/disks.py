@@ -28,12 +28,14 @@ class SimulatedFile:
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
         return bytes(self._seen[offset : None if length is None else offset + length])
 
-    def write(self, offset: int, parts: Sequence[bytes | memoryview]) -> None:
+    def write_parts(self, offset: int, parts: Sequence[bytes | memoryview]) -> None:
+        self.write(offset, b"".join(parts))
+
+    def write(self, offset: int, data: bytes | memoryview) -> None:
         self._check()
-        data = b"".join(parts)
         fits = len(data) if self._space is None else max(self._space - offset, 0)
-        self._put(self._seen, offset, data[:fits])
-        self._pending.append((offset, data[:fits]))
+        self._put(self._seen, offset, bytes(data[:fits]))
+        self._pending.append((offset, bytes(data[:fits])))
         if fits < len(data):
             raise OSError(errno.ENOSPC, "no space")
 

@@ -43,7 +43,7 @@ from teletape_server.durable.batches import Executed
 from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import Folder, OpenLog
 from teletape_server.durable.journal import Journal
-from teletape_server.durable.records import Kind, SessionDamagedError
+from teletape_server.durable.records import SessionDamagedError
 from teletape_server.durable.rescue import rescue
 from teletape_server.handlers.idempotency import Once, Refusal
 from teletape_server.handlers.methods import METHODS, Request, Result
@@ -51,7 +51,6 @@ from teletape_server.ipc.page import Page
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.worker import durability, recovery
 from teletape_server.worker.durability import Durability
-from teletape_server.worker.recorded_session import RecordedSession
 from teletape_wire.safetensors.reader import read_file
 
 DEFAULTS = {"accept": wire.JSON_TYPE, "encoding": None, "full": True, "now": 1000.0, "terms": (10.0, 2000.0, 0.0)}
@@ -67,7 +66,7 @@ class Process:
         self.page, page = Page.new()
         self.files = files = self.log.files(page)
         os.close(page)
-        self.session, self.once = RecordedSession(memory_limit=16 << 20, max_iterations=1000), Once(100.0)
+        self.session, self.once = Session(memory_limit=16 << 20, max_iterations=1000), Once(100.0)
         self.messages: list[Any] = []
         self.failures: list[str] = []
         self.takes_files = True
@@ -90,7 +89,7 @@ class Process:
         how = {"content_type": content_type, "body": memoryview(body), "copy_below": 1 << 40}
         quiet = {"cancelled": params.pop("cancelled", lambda: False), "progress": lambda *_, **__: None}
         request = Request({**DEFAULTS, **params}, **how, **quiet, received=0.0)
-        self.durability.begin(method, len(body))
+        self.durability.begin(method, request)
         try:
             return self.once.run(
                 params.get("idempotency_key"), method, request, lambda name, known: METHODS[name](self.session, known)
@@ -136,7 +135,7 @@ def process(tmp_path: Path) -> Process:
 
 def variable(process: Process, name: str = "w") -> list[float]:
     [result] = process.session.execute(Batch((Fetch(name),))).results
-    process.session.executed.clear()
+    process.durability._executed.clear()
     return np.asarray(result.array).tolist()
 
 
@@ -146,7 +145,7 @@ def test_random_batches_go_on_after_each_death(tmp_path: Path, seed: int) -> Non
     """Processes die after any request, some have written a base before; names and numbers are those of one session."""
     rng = random.Random(seed)
     batches = [wire.batch_from_json(batch) for batch in Sequences().draw(rng)["batches"]]
-    undisturbed = RecordedSession(memory_limit=16 << 20, max_iterations=1000)
+    undisturbed = Session(memory_limit=16 << 20, max_iterations=1000)
     process = Process(tmp_path / "session")
     for epoch, batch in enumerate(batches, 2):
         process.frame(*batch.commands, **_of(batch))
@@ -156,7 +155,7 @@ def test_random_batches_go_on_after_each_death(tmp_path: Path, seed: int) -> Non
         if rng.random() < 0.5:
             process = again(process, epoch=epoch)
         assert repr(numbers(process.session)) == repr(numbers(undisturbed))
-        process.session.executed.clear()
+        process.durability._executed.clear()
 
 
 def _of(batch: Batch) -> dict[str, Any]:
@@ -263,7 +262,7 @@ def _repeated(process: Process, structures: wire.Structures, body: bytes) -> Non
         0.0,
         structures=structures,
     )
-    process.durability.begin("batch", len(body))
+    process.durability.begin("batch", request)
     METHODS["batch"](process.session, request)
     process.durability.commit(request, is_frame=True)
 
@@ -336,10 +335,12 @@ def test_the_last_good_values_can_be_saved(
 
 
 def test_a_log_that_gives_other_values_has_diverged_and_both_can_be_saved(
-    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if a sum were rounded otherwise with the same versions, after the first checksum."""
     monkeypatch.setattr(durability, "_DIGESTS", 2)
+    process = Process(tmp_path / "session")
+    process.frame(MakeVariable("w", X))
     for _ in range(5):
         process.frame(Assign("w", X, "add"))
     process.die()
@@ -420,6 +421,7 @@ def test_a_base_has_live_tapes_and_a_tangent(process: Process) -> None:
 
 def test_a_base_is_written_when_the_log_is_long(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durability, "_LEAST_LOG", 3000)
+    process = again(process)
     for _ in range(50):
         process.frame(Assign("w", X, "add"))
     assert process.folder.newest() > 1
@@ -517,8 +519,9 @@ def test_without_space_nothing_runs_and_reading_goes_on(process: Process, monkey
 
     monkeypatch.setattr(Journal, "reserve", full)
     with pytest.raises(ResourceExhaustedError, match="No space left"):
-        process.frame(Assign("w", X, "add"))
+        process.frame(MakeVariable("large", LARGE))
     assert variable(process) == [1.0, 2.0]
+    assert not process.session.knows("large")
     process.request("variables-get", {"id": "w", "accept": wire.JSON_TYPE, "full": False, "if_none_match": None})
     monkeypatch.undo()
     process.frame(Assign("w", X, "add"))
@@ -540,9 +543,9 @@ class Disk:
             self.check(is_sync=True)
             fdatasync(file)
 
-        def failing_append(journal: Journal, kind: Kind, payload: bytes) -> int:
+        def failing_append(journal: Journal, *record: Any) -> int:
             self.check(is_sync=False)
-            return append(journal, kind, payload)
+            return append(journal, *record)
 
         monkeypatch.setattr(RealFile, "sync", failing_sync)
         monkeypatch.setattr(os, "fdatasync", failing_fdatasync)
@@ -689,11 +692,12 @@ def test_the_log_that_a_process_goes_on_with_is_synced_before_the_server_knows(p
 def test_a_long_request_is_written_in_parts(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durability, "_PART_SECONDS", 0.0)
     before = process.page.written
-    process.durability.begin("train", 0)
-    for _ in range(3):
+    how = {"content_type": "", "body": memoryview(b""), "copy_below": 0, "cancelled": bool, "progress": bool}
+    process.durability.begin("train", Request({}, **how, received=0.0))
+    for _ in range(4):
         process.session.execute(Batch((Assign("w", X, "add"),)))
-    assert process.page.written == before + 3
-    assert variable(again(process)) == [4.0, 8.0]
+    assert process.page.written == before + 2
+    assert variable(again(process)) == [5.0, 10.0]
 
 
 def test_files_that_cannot_be_opened_do_not_keep_the_log_from_the_next_process(

@@ -26,17 +26,17 @@ class Writer:
         self.written: dict[int, bytes] = {}
         log = records.read(file.read())
         if log is None:
-            self.journal = Journal.begin(file, dict(FACTS), lambda: self.synced)
+            self.journal = Journal.begin(file, dict(FACTS))
         else:
             self.written = {record.number: bytes(record.payload) for record in log.records}
             file.truncate(log.end)
             self.synced = len(log.records)
-            self.journal = Journal(file, log.end, len(log.records) + 1, lambda: self.synced)
+            self.journal = Journal(file, log.end, len(log.records) + 1)
 
     def work(self, most: int) -> None:
         for _ in range(self.rng.randint(0, most)):
             data = payload(self.rng, self.journal.number)
-            self.written[self.journal.append(Kind.REQUEST, data)] = data
+            self.written[self.journal.append(Kind.REQUEST, data, self.synced)] = data
             if self.rng.random() < 0.3:
                 number = self.journal.number - 1
                 self.journal.sync()
@@ -69,7 +69,7 @@ def test_a_torn_tail_is_cut_and_counted() -> None:
     rng = random.Random(1)
     writer = Writer(rng, SimulatedFile(rng))
     for number in count(1):
-        writer.journal.append(Kind.REQUEST, payload(rng, number))
+        writer.journal.append(Kind.REQUEST, payload(rng, number), 0)
         if number == 5:
             break
     whole = writer.file.read()
@@ -87,7 +87,7 @@ def test_a_change_of_what_was_on_the_disk_is_found(seed: int) -> None:
     rng = random.Random(seed)
     writer = Writer(rng, SimulatedFile(rng))
     for _ in range(6):
-        writer.journal.append(Kind.REQUEST, payload(rng, writer.journal.number))
+        writer.journal.append(Kind.REQUEST, payload(rng, writer.journal.number), writer.synced)
         writer.journal.sync()
         writer.synced = writer.journal.number - 1
     data = bytearray(writer.file.read())
@@ -109,7 +109,7 @@ def test_a_full_disk_refuses_before_anything_is_written() -> None:
     journal = Journal.begin(file, dict(FACTS))
     with pytest.raises(OSError, match="no space"):
         journal.reserve(4 << 20)
-    journal.append(Kind.REQUEST, records.packed("it goes on"))
+    journal.append(Kind.REQUEST, records.packed("it goes on"), 0)
     assert len(read(file).records) == 1
 
 
@@ -117,13 +117,13 @@ def test_after_a_failed_write_nothing_is_written() -> None:
     rng = random.Random(1)
     file = SimulatedFile(rng)
     journal = Journal.begin(file, dict(FACTS))
-    journal.append(Kind.REQUEST, records.packed("one"))
+    journal.append(Kind.REQUEST, records.packed("one"), 0)
     file.fails = True
     with pytest.raises(OSError, match="has failed"):
-        journal.append(Kind.REQUEST, records.packed("two"))
+        journal.append(Kind.REQUEST, records.packed("two"), 0)
     file.fails = False
     with pytest.raises(OSError, match="could not be written"):
-        journal.append(Kind.REQUEST, records.packed("three"))
+        journal.append(Kind.REQUEST, records.packed("three"), 0)
     assert len(read(file).records) == 1
 
 

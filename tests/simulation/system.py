@@ -311,6 +311,9 @@ class Files(_Module):
         self.disk.wrote(fd, offset, data[:count])
         return count
 
+    def pwrite(self, fd: int, data: Any, offset: int) -> int:
+        return self.pwritev(fd, [data], offset)
+
     def write(self, fd: int, data: Any) -> int:
         assert not self._call() or self.disk.file(fd) is None, "a write without an offset"
         return os.write(fd, data)

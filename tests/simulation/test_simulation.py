@@ -50,12 +50,12 @@ def _logs_not_synced_at_start(patch: pytest.MonkeyPatch) -> None:
 
 
 def _answered_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
-    append, waiting = Journal.append, dict[Journal, tuple[Kind, bytes]]()
+    append, waiting = Journal.append, dict[Journal, tuple[Kind, bytes, int]]()
 
-    def later(self: Journal, kind: Kind, payload: bytes) -> int:
+    def later(self: Journal, *record: Any) -> int:
         if self in waiting:
             append(self, *waiting.pop(self))
-        waiting[self] = kind, payload
+        waiting[self] = record
         return self.number
 
     patch.setattr(Journal, "append", later)

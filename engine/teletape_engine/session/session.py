@@ -46,9 +46,15 @@ class Session:
         clock: Returns seconds, for the command `profile`; None: it is refused.
         host_memory: Allocates bytes of the host, as uint8, for large arrays that come from a GPU; None: NumPy does.
 
+    Attributes:
+        noted: Called with each batch that was executed, its answer, and whether that says why derivatives are none;
+            None: nothing is.
+
     Raises:
         UnimplementedError: There is no such device here.
     """
+
+    noted: Callable[[Batch | Repetition, Answer, bool], None] | None = None
 
     def __init__(
         self,
@@ -124,6 +130,8 @@ class Session:
                 answer = broken_off(state, batch.batch() if isinstance(batch, Repetition) else batch, error)
         if batch.client:
             state.clients.keep_answer(batch, answer)
+        if self.noted is not None:
+            self.noted(batch, answer, explain)
         return answer
 
     def values(
@@ -187,11 +195,6 @@ class Session:
     def digest(self, most: int) -> int | None:
         """A checksum of the variables' values, in the order of their ids; None: they have more bytes than `most`."""
         return plain.digest(self._state, most)
-
-    @property
-    def batches(self) -> int:
-        """How many batches were executed."""
-        return self._state.batches
 
     @contextmanager
     def without_limit(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ limit of time or memory, would not: its failures are written down, with the vari
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ class Executed(NamedTuple):
             explain: See above.
         """
         failures = answer.failures
-        if not failures or not any(failure.code in ACCIDENTS for failure in failures):
+        if not any(failure.code in ACCIDENTS for failure in failures):
             return cls(batch, explain)
         return cls(batch, explain, failures, tuple(session.moved(batch, failures)))
 
@@ -65,48 +65,50 @@ class BatchWriter:
     """Writes batches. A structure is written once, before the first batch that has it.
 
     Args:
+        write: Writes the payload of a structure.
         blobs: Where large tensors are put; None: they stay in the rows.
     """
 
-    def __init__(self, blobs: Blobs | None = None) -> None:
-        self._blobs = blobs
+    def __init__(self, write: Callable[[bytes], None], blobs: Blobs | None = None) -> None:
+        self._write, self._blobs = write, blobs
         #: By identity, with their numbers; kept, so that no other one gets an identity.
         self._structures: dict[int, tuple[int, Structure]] = {}
 
-    def structure(self, executed: Executed) -> bytes | None:
-        """Returns the payload of the structure that has to be written before a batch; None: none has to be."""
-        batch = executed.batch
-        if not isinstance(batch, Repetition) or id(batch.structure) in self._structures:
-            return None
-        number = len(self._structures)
-        self._structures[id(batch.structure)] = number, batch.structure
-        return packed([number, self._parts(_frame(batch.batch()))])
-
-    def _parts(self, frame: Buffer) -> Any:
-        if self._blobs is None or len(frame) < LEAST or not (tensors := wire.large_tensors(frame, LEAST)):
-            return bytes(frame)
-        return parts_of(frame, tensors, self._blobs)
-
     def row(self, executed: Executed, sent: Buffer | None = None) -> list[Any]:
-        """Returns the row of a batch, whose `structure` is written.
+        """Returns the row of a batch; if it is what came that is written, its structure is written before.
 
         Args:
             executed: The batch.
             sent: The frame that it came in; None: it came otherwise.
 
         Raises:
-            OSError: A large tensor could not be written.
+            OSError: The structure or a large tensor could not be written.
         """
-        batch, number = executed.batch, None
-        if isinstance(batch, Repetition) and sent is not None:
-            number = self._structures[id(batch.structure)][0]
-        elif sent is None:
+        batch, explain, failures, moved = executed
+        number = None
+        if sent is None:
             sent = _frame(batch.batch() if isinstance(batch, Repetition) else batch)
-        row: list[Any] = [self._parts(sent), number, executed.explain]
-        if executed.failures:
-            failures = [[getattr(failure, field.name) for field in _FAILURE] for failure in executed.failures]
-            row += [failures, [_moved_row(*moved) for moved in executed.moved]]
+        elif isinstance(batch, Repetition):
+            known = self._structures.get(id(batch.structure))
+            number = self._number(batch) if known is None else known[0]
+        row = [sent if len(sent) < LEAST else self._parts(sent), number, explain]
+        if failures:
+            rows = [[getattr(failure, field.name) for field in _FAILURE] for failure in failures]
+            row += [rows, [_moved_row(*each) for each in moved]]
         return row
+
+    def _number(self, batch: Repetition) -> int:
+        """The number of a structure that is written."""
+        number = len(self._structures)
+        self._structures[id(batch.structure)] = number, batch.structure
+        frame = _frame(batch.batch())
+        self._write(packed([number, frame if len(frame) < LEAST else self._parts(frame)]))
+        return number
+
+    def _parts(self, frame: Buffer) -> Any:
+        if self._blobs is None or not (tensors := wire.large_tensors(frame, LEAST)):
+            return bytes(frame)
+        return parts_of(frame, tensors, self._blobs)
 
 
 _FAILURE = dataclasses.fields(Failure)

@@ -95,7 +95,7 @@ class Blobs:
                 return place
         place = Place(self._free(len(data)), len(data), checksum)
         self._is_synced = False
-        self._file.write(place.offset, [data])
+        self._file.write(place.offset, data)
         self.added += place.length
         self._note(place)
         return place
@@ -125,7 +125,7 @@ class Blobs:
             OSError: They could not be written.
         """
         self._is_synced = False
-        self._file.write(place.offset, [self.get(place)])
+        self._file.write(place.offset, self.get(place))
 
     def begin_base(self, *, doubtful: bool) -> None:
         """From now on a base is written: what is put until `end_base` stays after that.

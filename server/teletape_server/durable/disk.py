@@ -24,8 +24,15 @@ class File(Protocol):
             OSError: It cannot be read.
         """
 
-    def write(self, offset: int, parts: Sequence[Buffer]) -> None:
+    def write(self, offset: int, data: Buffer) -> None:
         """Writes bytes at an offset.
+
+        Raises:
+            OSError: Not all was written.
+        """
+
+    def write_parts(self, offset: int, parts: Sequence[Buffer]) -> None:
+        """Writes bytes, one part after the other, at an offset.
 
         Raises:
             OSError: Not all was written.
@@ -75,10 +82,14 @@ class RealFile:
             offset += len(part)
         return b"".join(parts)
 
-    def write(self, offset: int, parts: Sequence[Buffer]) -> None:
+    def write(self, offset: int, data: Buffer) -> None:
         """See `File`."""
-        if len(parts) == 1 and parts[0].__class__ is bytes and os.pwritev(self.fd, parts, offset) == len(parts[0]):
-            return
+        count = os.pwrite(self.fd, data, offset)
+        if count != len(data):
+            self.write_parts(offset + count, [memoryview(data)[count:]])
+
+    def write_parts(self, offset: int, parts: Sequence[Buffer]) -> None:
+        """See `File`."""
         rest = [memoryview(part).cast("B") for part in parts if len(part)]
         while rest:
             count = os.pwritev(self.fd, rest[:_MOST_PARTS], offset)
@@ -118,7 +129,7 @@ def replace(path: str, data: bytes) -> None:
     fd = os.open(newer, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         file = RealFile(fd)
-        file.write(0, [data])
+        file.write(0, data)
         file.sync()
     finally:
         os.close(fd)

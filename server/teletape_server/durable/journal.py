@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from teletape_server.durable.disk import File
 from teletape_server.durable.records import Kind, length_of, written_head, written_record
 
-_MARGIN: Final = 64  # bytes that a record takes at most besides its payload
 _RESERVED: Final = 1 << 20  #: Bytes that are reserved at a time, so that a write changes nothing but bytes.
 
 
@@ -19,37 +17,36 @@ class Journal:
         file: The file.
         end: Where the next record begins.
         number: Its number.
-        synced: Returns the number of the last record that would survive a power cut.
 
     Attributes:
         end: Where the next record begins.
         number: Its number.
+        reserved: Where the space ends that is reserved.
         broken: Why a write has failed: from then on nothing is written, since the log's end is not known.
     """
 
-    def __init__(self, file: File, end: int, number: int, synced: Callable[[], int] = lambda: 0) -> None:
-        self._file, self._synced = file, synced
+    def __init__(self, file: File, end: int, number: int) -> None:
+        self._file = file
         self.end, self.number = end, number
-        self._reserved = end
+        self.reserved = end
         self.broken = ""
 
     @classmethod
-    def begin(cls, file: File, facts: dict[str, object], synced: Callable[[], int] = lambda: 0) -> Journal:
+    def begin(cls, file: File, facts: dict[str, object]) -> Journal:
         """Returns a new log, whose head is on the disk.
 
         Args:
             file: The file, which is empty.
             facts: Of the head; `first` is the number of the first record.
-            synced: See above.
 
         Raises:
             OSError: It could not be written.
         """
         head = written_head(facts)
         file.allocate(len(head) + _RESERVED)
-        file.write(0, [head])
+        file.write(0, head)
         file.sync()
-        return cls(file, len(head), int(str(facts["first"])), synced)
+        return cls(file, len(head), int(str(facts["first"])))
 
     def reserve(self, payload: int) -> None:
         """Reserves space for a record with a payload of that many bytes.
@@ -59,32 +56,36 @@ class Journal:
         """
         if self.broken:
             raise OSError(self.broken)
-        if self.end + payload + _MARGIN <= self._reserved:
-            return
         end = self.end + length_of(payload)
-        if end > self._reserved:
+        if end > self.reserved:
             self._file.allocate(end + _RESERVED)
-            self._reserved = end + _RESERVED
+            self.reserved = end + _RESERVED
 
-    def append(self, kind: Kind, payload: bytes) -> int:
+    def append(self, kind: Kind, payload: bytes, synced: int) -> int:
         """Writes a record, and returns its number. It survives the end of every process from now on.
+
+        Args:
+            kind: What it has.
+            payload: That, packed.
+            synced: The number of the last record that would survive a power cut.
 
         Raises:
             OSError: It was not written, and nothing will be.
         """
         if self.broken:
             raise OSError(self.broken)
-        data = written_record(self.number, self._synced(), kind, payload)
+        number, begin = self.number, self.end
+        data = written_record(number, synced, kind, payload)
+        end = begin + len(data)
         try:
-            if self.end + len(data) > self._reserved:
+            if end > self.reserved:
                 self.reserve(len(payload))
-            self._file.write(self.end, [data])
+            self._file.write(begin, data)
         except OSError as error:
             self.broken = f"the log of the session could not be written ({error})"
             raise
-        self.end += len(data)
-        self.number += 1
-        return self.number - 1
+        self.end, self.number = end, number + 1
+        return number
 
     def sync(self) -> None:
         """Returns when all records would survive a power cut.

@@ -217,12 +217,15 @@ class Once:
 
     Args:
         window: Seconds for which a key is known, after the reply.
+
+    Attributes:
+        stored: The row of the reply that was stored last, for `read`; whoever has written it down sets it to None.
     """
 
     def __init__(self, window: float) -> None:
         self._window = window
         self._replies: ReplyStore[Result | Refusal] = ReplyStore(window)
-        self._stored: list[Any] | None = None
+        self.stored: list[Any] | None = None
 
     def run(
         self, key: str | None, method: str, request: Request, run: Callable[[str, Request], Result]
@@ -257,20 +260,15 @@ class Once:
 
     def _store(self, key: str, digest: bytes, reply: Result | Refusal, length: int, now: float) -> None:
         self._replies.store(key, digest, reply, length, now)
-        self._stored = _row(key, Entry(digest, now + self._window, reply, length))
+        self.stored = _row(key, Entry(digest, now + self._window, reply, length))
 
     # --------------------------------------------------------------------------------------------------- written down
-    def take_stored(self) -> list[Any] | None:
-        """Returns the row of the reply that was stored since the last call; None: none was."""
-        row, self._stored = self._stored, None
-        return row
-
     def written(self) -> list[list[Any]]:
         """Returns the rows of all that is known, for `read`: JSON-able data, in which bytes may be."""
         return [_row(key, entry) for key, entry in self._replies.all()]
 
     def read(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Takes rows of `written` and `take_stored`, in their order."""
+        """Takes rows of `written`, and of `stored`, in their order."""
         for key, digest, until, length, reply in rows:
             self._replies.add(key, Entry(digest, until, None if reply is None else _reply(*reply), length))
 

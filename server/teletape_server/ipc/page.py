@@ -22,7 +22,7 @@ _DURATIONS: Final = 1 + BUCKETS  # words of durations: the sum, and the counts
 
 #: Words of the page; the last begins durations.
 _BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _LOG, _WRITTEN, _SYNCED, _FAILED, _REFUSES = range(11)
-_DISK_LIMIT, _REQUEST, _ALL = range(11, 14)
+_DISK_LIMIT, _CHANGES, _REQUEST, _ALL = range(11, 15)
 _FACTS: Final = _ALL + _DURATIONS  # words before the first slot
 _RUNNING, _COUNT, _ANSWERING, _WORKED, _PREFIX = range(5)  # words of a slot; the last begins the request's first bytes
 _LENT: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
@@ -131,7 +131,12 @@ class Page:
 
     @failed_log.setter
     def failed_log(self, number: int) -> None:
-        self._numbers[_FAILED] = number
+        self._change(_FAILED, number)
+
+    @property
+    def changes(self) -> int:
+        """How often the server has changed `failed_log` or `disk_limit`."""
+        return self._numbers[_CHANGES]
 
     @property
     def refuses(self) -> bool:
@@ -149,7 +154,12 @@ class Page:
 
     @disk_limit.setter
     def disk_limit(self, count: int) -> None:
-        self._numbers[_DISK_LIMIT] = count
+        self._change(_DISK_LIMIT, count)
+
+    def _change(self, word: int, number: int) -> None:
+        if self._numbers[word] != number:
+            self._numbers[word] = number
+            self._numbers[_CHANGES] += 1
 
     @property
     def durations(self) -> Durations:

@@ -40,7 +40,7 @@ class Answers:
         self._send(self._channel.encode(head, body))
 
     def _send(self, message: tuple[bytes, list[int]]) -> None:
-        if self.durability is None or self.durability.gate is None:
+        if self.durability is None:
             try:
                 self._channel.transmit(*message)
             except (BrokenPipeError, ConnectionResetError):

@@ -9,6 +9,7 @@ cut (`Gate`).
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,14 +18,17 @@ from zlib import crc32
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest is written down
 import teletape_wire as wire
+from teletape_engine.commands import Batch, Repetition
+from teletape_engine.commands.results import Answer
 from teletape_engine.errors import ResourceExhaustedError, TeletapeError
+from teletape_engine.session.session import Session
 from teletape_server.durable import bases, records
 from teletape_server.durable.batches import BatchWriter, Executed, with_blobs
-from teletape_server.durable.blobs import LEAST, Blobs, Place
+from teletape_server.durable.blobs import LEAST, Blobs
 from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import JOURNAL_SYNC
 from teletape_server.durable.journal import Journal
-from teletape_server.durable.records import DamagedError, DivergedError, Kind, Log, SessionDamagedError, packed
+from teletape_server.durable.records import DamagedError, DivergedError, Kind, Log, SessionDamagedError, packed, packer
 from teletape_server.handlers.endpoints import ENDPOINTS
 from teletape_server.handlers.idempotency import Once
 from teletape_server.handlers.methods import Request
@@ -32,7 +36,6 @@ from teletape_server.ipc.channel import close_files
 from teletape_server.ipc.page import Page
 from teletape_server.worker import recovery
 from teletape_server.worker.gate import Gate
-from teletape_server.worker.recorded_session import RecordedSession
 from teletape_wire.tensors import Buffer
 
 _MARGIN: Final = 64 << 10  # bytes of a record besides the request's body
@@ -71,7 +74,7 @@ class Durability:
 
     def __init__(
         self,
-        session: RecordedSession,
+        session: Session,
         once: Once,
         facts: Mapping[str, Any],
         files: Sequence[int],
@@ -83,14 +86,18 @@ class Durability:
         self._facts, self._versions = facts, recovery.versions()
         self._log, *following, self._blobs_file = files[:4]
         self._blobs = Blobs(RealFile(self._blobs_file))
-        self._writer = BatchWriter(self._blobs)
+        self._writer = BatchWriter(self._write_structure, self._blobs)
         self._next: tuple[int, int, int] | None = (facts["log"] + 1, *following)
         self._syncing = threading.Lock()  # while a log is synced it is not closed
         self._seconds = 0.0  # that the log takes to run again
-        self._requests = self._look_at = 0
+        self._executed: list[Executed] = []  # since that was last written down
+        self._pack = packer()  # of records of one row, which are small: it keeps as much memory as the largest takes
+        self._look_at = 0
         self._try_at = 0.0
         self._base_length = 0  # of the base from which the log goes on
-        self._is_safe, self._began, self._written = True, 0.0, 0.0
+        self._safe = frozenset([name for name, endpoint in ENDPOINTS.items() if endpoint.safe])
+        self._is_safe, self._written = True, 0.0
+        self._changes, self._calm_until = page.changes, 0
         self.recovered: dict[str, Any] | None = None
         page.log = facts["log"]
         try:
@@ -103,11 +110,12 @@ class Durability:
         except OSError:
             close_files(files[:4])
             raise
+        self._digest_at = self._journal.number - 1 + _DIGESTS
         page.refuses = bool(self._journal.broken)
         self.gate: Gate | None = None
         if facts["level"] == JOURNAL_SYNC:
             self.gate = Gate(self._sync, lambda error: failed(f"its disk failed ({error})"), page.synced)
-        session.noted = self._part
+        session.noted = self._note
 
     def _opened(self, file: RealFile, files: Sequence[int]) -> Journal:
         data = file.read()
@@ -115,11 +123,8 @@ class Durability:
         if log is None and self._facts["epoch"] > 1:
             raise DamagedError(records.LOG_LOST)
         if log is None:
-            return Journal.begin(file, self._head(1, None), self._synced)
+            return Journal.begin(file, self._head(1, None))
         return self._recover(file, data, log, files[4] if self._facts["base"] else None)
-
-    def _synced(self) -> int:
-        return self._page.synced
 
     def _head(self, first: int, base: Sequence[int] | None) -> dict[str, Any]:
         """The head of a log: of its base, length and CRC32."""
@@ -128,24 +133,35 @@ class Durability:
         return {**own, "versions": self._versions}
 
     # ------------------------------------------------------------------------------------------------------- requests
-    def begin(self, method: str, length: int) -> None:
-        """Prepares for a request with a body of that many bytes.
+    def begin(self, method: str, request: Request) -> None:
+        """Prepares for a request.
 
         Raises:
             ResourceExhaustedError: It may change something, and the disk has too little space to write that down.
         """
-        page, journal = self._page, self._journal
+        journal, length = self._journal, len(request.body)
+        self._is_safe, self._written = method in self._safe, request.started
+        if (
+            length >= LEAST
+            or journal.end + length > self._calm_until
+            or journal.broken
+            or self._page.changes != self._changes
+        ):
+            self._prepare(length)
+
+    def _prepare(self, length: int) -> None:
+        """Sees that a request with a body of that many bytes can be written down, and up to where others can."""
+        page, journal, self._calm_until = self._page, self._journal, 0
+        self._changes = page.changes
         if page.failed_log == page.log:
             journal.broken = "the disk has failed"
         if journal.broken:
             self._try_another_log()
         elif (journal.end + self._blobs.added > _LEAST_LOG or self._seconds > _REPLAY_SECONDS) and self._is_due():
             self.checkpoint()
-        endpoint = ENDPOINTS.get(method)
-        self._is_safe = endpoint is not None and endpoint.safe
-        self._session.executed.clear()
-        self._began = self._written = time.monotonic()
         if self._is_safe:
+            if not page.refuses:
+                self._note_room()
             return
         if not self._has_room(length):
             if self._journal.end + self._blobs.added > self._page.disk_limit // _SHARE:
@@ -170,10 +186,23 @@ class Durability:
             ) from None
         if page.refuses:
             page.refuses = False
+        if length < LEAST:  # else it may bring blobs
+            self._note_room()
+
+    def _room(self) -> int:
+        """The bytes that the log may still get by the limit of the files; negative: they have too many."""
+        limit = self._page.disk_limit
+        return limit - self._journal.end - self._base_length - self._blobs.nbytes if limit else sys.maxsize
 
     def _has_room(self, length: int) -> bool:
-        taken, limit = self._journal.end + self._base_length + self._blobs.nbytes, self._page.disk_limit
-        return not limit or taken + length + _MARGIN <= limit
+        return length + _MARGIN <= self._room()
+
+    def _note_room(self) -> None:
+        """Notes how far the log may grow until the next request has to be prepared for."""
+        journal = self._journal
+        look = self._look_at if self._seconds > _REPLAY_SECONDS else max(_LEAST_LOG, self._look_at)
+        most = journal.end + self._room() - _MARGIN
+        self._calm_until = min(look - self._blobs.added, journal.reserved - _MARGIN, most)
 
     def commit(self, request: Request, *, is_frame: bool) -> None:
         """Writes what the request did; `answer` may send its answer then.
@@ -181,46 +210,52 @@ class Durability:
         Raises:
             OSError: It could not be written: the process has to end.
         """
+        executed, reply = self._executed, self._once.stored
         try:
-            self._commit(request, is_frame=is_frame)
+            if is_frame and reply is None and len(executed) == 1:
+                self._write([self._writer.row(executed[0], request.body)], None, self._pack)
+            elif executed or reply is not None:
+                self._once.stored = None
+                self._write([self._writer.row(batch) for batch in executed], reply)
         except OSError:
             if not self.checkpoint():
                 raise
-
-    def _commit(self, request: Request, *, is_frame: bool) -> None:
-        executed, reply = self._session.executed, self._once.take_stored()
-        if self._is_safe:
             executed.clear()
-        if not executed and reply is None:
-            return
-        self._write(executed, reply, request.body if is_frame and len(executed) == 1 else None)
-        self._requests += 1
-        if not self._requests % _DIGESTS:
-            digest = self._session.digest(records.DIGEST_BYTES)
-            if digest is not None:
-                self._append(Kind.DIGEST, packed(digest))
 
-    def _part(self) -> None:
-        """Writes what a long request has done so far."""
-        if not self._is_safe and time.monotonic() - self._written >= _PART_SECONDS:
-            self._write(self._session.executed, None, None)
+    def _note(self, batch: Batch | Repetition, answer: Answer, explain: bool) -> None:
+        """Notes a batch that was executed; what a long request has done so far is written."""
+        if self._is_safe:
+            return
+        executed = self._executed
+        if answer.failure is None:
+            executed.append(Executed(batch, explain))
+        else:
+            executed.append(Executed.of(self._session, batch, answer, explain=explain))
+        if len(executed) > 1 and time.monotonic() - self._written >= _PART_SECONDS:
+            self._write([self._writer.row(each) for each in executed], None)
             if self.gate is not None:
                 self.gate.ask()
 
-    def _write(self, executed: list[Executed], reply: Any, sent: Buffer | None) -> None:
-        rows = []
-        for batch in executed:
-            if (structure := self._writer.structure(batch)) is not None:
-                self._append(Kind.STRUCTURE, structure)
-            rows.append(self._writer.row(batch, sent))
-        now = time.monotonic()
+    def _write(self, rows: list[Any], reply: Any, pack: Callable[[Any], bytes] = packed) -> None:
+        """Writes the record of what was executed."""
+        page, now = self._page, time.monotonic()
         seconds, self._written = now - self._written, now
-        self._append(Kind.REQUEST, packed([rows, reply, seconds]))
+        page.written = number = self._journal.append(Kind.REQUEST, pack([rows, reply, seconds]), page.synced)
+        self._executed.clear()
         self._seconds += seconds
-        executed.clear()
+        if pack is packed or self._seconds > _REPLAY_SECONDS:  # there may be blobs, or it is time for a base
+            self._calm_until = 0
+        if number >= self._digest_at:
+            digest = self._session.digest(records.DIGEST_BYTES)
+            if digest is not None:
+                self._append(Kind.DIGEST, packed(digest))
+            self._digest_at = self._journal.number - 1 + _DIGESTS
+
+    def _write_structure(self, payload: bytes) -> None:
+        self._append(Kind.STRUCTURE, payload)
 
     def _append(self, kind: Kind, payload: bytes) -> None:
-        self._page.written = self._journal.append(kind, payload)
+        self._page.written = self._journal.append(kind, payload, self._page.synced)
 
     def may_answer(self) -> bool:
         """Returns whether an answer would leave at once."""
@@ -266,14 +301,14 @@ class Durability:
             buffers = bases.written(self._session.snapshot(), {"replies": self._once.written()}, self._blobs)
             self._sync_blobs()
             file.truncate(0)
-            file.write(0, buffers)
+            file.write_parts(0, buffers)
             file.sync()
         except OSError:  # no space: the log goes on
             return False
         length = sum(map(len, buffers))
         head = self._head(self._journal.number, [length, _checksum(buffers)])
         try:
-            journal = Journal.begin(RealFile(log), head, self._synced)
+            journal = Journal.begin(RealFile(log), head)
         except OSError as error:
             self._take_back(RealFile(log), error)
             return False
@@ -281,7 +316,8 @@ class Durability:
         self._next = None
         self._blobs.end_base()
         self._base_length = length
-        self._writer, self._seconds, self._look_at = BatchWriter(self._blobs), 0.0, 0
+        self._writer, self._seconds = BatchWriter(self._write_structure, self._blobs), 0.0
+        self._look_at = self._calm_until = 0
         with self._syncing:
             os.close(self._log)
             self._log, self._journal = log, journal
@@ -332,14 +368,16 @@ class Durability:
         self._base_length = log.head["base"][0] if log.head["base"] else 0
         log, places = with_blobs(log, self._blobs)
         number = log.records[-1].number if log.records else log.head["first"] - 1
-        journal = Journal(file, log.end, number + 1, self._synced)
-        last = self._written_again(file, data[: log.end], places, number, journal) if log.records else number
+        journal = Journal(file, log.end, number + 1)
+        last = number
+        if log.records:
+            last = recovery.write_again(journal, file, data[: log.end], self._blobs, places, self._facts)
         self._seconds = recovery.bring_back(self._session, self._once, log, last, base, self._blobs)
         self._page.written = self._page.synced = last
         if not journal.broken:
             try:
                 file.truncate(log.end)
-                self._page.written = journal.append(Kind.EPOCH, packed([self._facts["epoch"], self._versions]))
+                self._page.written = journal.append(Kind.EPOCH, packed([self._facts["epoch"], self._versions]), last)
                 if log.records or log.cut:
                     self._blobs.sync()
                     journal.sync()
@@ -349,33 +387,6 @@ class Durability:
         seconds = time.monotonic() - began
         self.recovered = {"record": last, "cut_bytes": log.cut, "seconds": seconds}
         return journal
-
-    def _written_again(
-        self, file: RealFile, data: bytes, places: Sequence[Place], number: int, journal: Journal
-    ) -> int:
-        """Writes a log's bytes, and its blobs, to their places; returns the last record from which the session goes on.
-
-        The process that wrote them may have ended since they could not be brought to the disk. Then the system has
-        forgotten that, and a sync alone would succeed without them.
-
-        Raises:
-            OSError: That failed, and it is not known which answers have left.
-        """
-        try:
-            for place in places:
-                self._blobs.write_again(place)
-            file.write(0, [data])
-            if self._facts["level"] == JOURNAL_SYNC:
-                self._blobs.sync()
-                journal.sync()
-        except OSError as error:
-            journal.broken = str(error)
-            if self._facts["level"] == JOURNAL_SYNC:
-                synced: int | None = self._facts["synced"]
-                if synced is None:
-                    raise
-                return min(synced, number)
-        return number
 
 
 def _checksum(buffers: Sequence[Buffer]) -> int:

@@ -42,7 +42,6 @@ from teletape_server.ipc.page import Page
 from teletape_server.worker.answers import Answers
 from teletape_server.worker.durability import Durability
 from teletape_server.worker.lent.connections import DirectConnections
-from teletape_server.worker.recorded_session import RecordedSession
 from teletape_server.worker.time_limits import TimeLimits
 from teletape_server.worker.turns import Process
 from teletape_wire import Structures
@@ -184,7 +183,7 @@ class Worker:
             else:
                 name_kernel_folder()
             durable = start.get("durable")
-            self._session = (Session if durable is None else RecordedSession)(
+            self._session = Session(
                 start["device"],
                 memory_limit=start["memory_limit"],
                 max_iterations=start["max_iterations"],
@@ -200,10 +199,11 @@ class Worker:
                 self._budgets = Budget
             self._once = Once(start["idempotency_window"])
             if durable is not None:
-                assert isinstance(self._session, RecordedSession)
-                self._durability = self.answers.durability = Durability(
+                self._durability = Durability(
                     self._session, self._once, durable, files, self._page, self.answers.send, self._lose_disk
                 )
+                if self._durability.gate is not None:
+                    self.answers.durability = self._durability
                 self._page.bytes_in_use = self._session.bytes_in_use()
                 name_session(self._session, durable["uid"])
             self._opening = time.thread_time()
@@ -322,7 +322,7 @@ class Worker:
     def _begin(self, method: str, request: Request) -> None:
         """Prepares for a request, and shows in the page that it runs."""
         if self._durability is not None:
-            self._durability.begin(method, len(request.body))
+            self._durability.begin(method, request)
         self._page.begin_request()
 
     def _note_end(self, request: Request, began: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from zlib import crc32
 
@@ -16,7 +16,10 @@ from teletape_engine.session.session import Session
 from teletape_server import version
 from teletape_server.durable import bases
 from teletape_server.durable.batches import BatchReader
-from teletape_server.durable.blobs import Blobs
+from teletape_server.durable.blobs import Blobs, Place
+from teletape_server.durable.disk import File
+from teletape_server.durable.folders import JOURNAL_SYNC
+from teletape_server.durable.journal import Journal
 from teletape_server.durable.records import DIGEST_BYTES, DamagedError, DivergedError, Kind, Log, unpacked
 from teletape_server.handlers.idempotency import Once
 
@@ -44,6 +47,43 @@ def check_is(log: Log, uid: str) -> None:
     """
     if log.head["format"] != FORMAT or log.head["uid"] != uid:
         raise DamagedError(f"the log is of format {log.head['format']} and of the session {log.head['uid']}")
+
+
+def write_again(
+    journal: Journal, file: File, data: bytes, blobs: Blobs, places: Sequence[Place], facts: Mapping[str, Any]
+) -> int:
+    """Writes a log's bytes, and its blobs, to their places; returns the last record from which the session goes on.
+
+    The process that wrote them may have ended since they could not be brought to the disk. Then the system has
+    forgotten that, and a sync alone would succeed without them.
+
+    Args:
+        journal: Goes on with the log; `broken` says afterwards why that failed.
+        file: The log's file.
+        data: The log.
+        blobs: To which it refers.
+        places: Where they are.
+        facts: Of the session; see `Durability`.
+
+    Raises:
+        OSError: That failed, and it is not known which answers have left.
+    """
+    number, waits = journal.number - 1, facts["level"] == JOURNAL_SYNC
+    try:
+        for place in places:
+            blobs.write_again(place)
+        file.write(0, data)
+        if waits:
+            blobs.sync()
+            journal.sync()
+    except OSError as error:
+        journal.broken = str(error)
+        if waits:
+            synced: int | None = facts["synced"]
+            if synced is None:
+                raise
+            return min(synced, number)
+    return number
 
 
 def bring_back(
