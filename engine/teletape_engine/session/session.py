@@ -181,7 +181,10 @@ class Session:
         return taking.take(self._state)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Gives this session, which has nothing, what a snapshot has: it goes on as the one that it was taken of."""
+        """Gives this session, which has nothing, what a snapshot has: it goes on as the one that it was taken of.
+
+        The arrays of the snapshot become the session's: whoever calls this gives them up.
+        """
         putting.put(self._state, snapshot)
 
     def moved(self, batch: Batch | Repetition, failures: Sequence[Failure]) -> list[Moved]:

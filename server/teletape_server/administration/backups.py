@@ -155,7 +155,7 @@ def damage(folder: Folder) -> str:
                 base = folder.bytes_of_base(number)
                 if [len(base), crc32(base)] != [*log.head["base"]]:
                     return f"base {number} has {len(base)} bytes, which are not those that were written"
-                bases.read(base, blobs.get)
+                bases.read(base, blobs.read_into)
             with_blobs(log, blobs)
     except DamagedError as error:
         return error.why

@@ -7,7 +7,6 @@ answers, and a tensor of bytes with everything that is no array, and with the pl
 from __future__ import annotations
 
 import dataclasses
-import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -72,12 +71,12 @@ def written(snapshot: Snapshot, more: Mapping[str, Any], blobs: Blobs | None = N
     return write_file(tensors, {"format": "teletape session"})
 
 
-def read(data: Buffer, blob: Callable[[Any], Buffer] | None = None) -> tuple[Snapshot, dict[str, Any]]:
-    """Returns what the file of a session has, and what was kept with it. Arrays are views of the file.
+def read(data: Buffer, blob: Callable[[Any, memoryview], None] | None = None) -> tuple[Snapshot, dict[str, Any]]:
+    """Returns what the file of a session has, and what was kept with it. Arrays are the caller's own.
 
     Args:
         data: The file.
-        blob: Returns the large buffer at a place, as `Blobs.get`; None: there are none.
+        blob: Reads the large buffer at a place, as `Blobs.read_into`; None: there are none.
 
     Raises:
         DamagedError: It is no such file, or a large buffer is not as it was written.
@@ -92,16 +91,17 @@ def read(data: Buffer, blob: Callable[[Any], Buffer] | None = None) -> tuple[Sna
         raise DamagedError(f"the base of the log is of format {facts['format']}, this version reads {_FORMAT}")
     buffers = []
     for number, (dtype, shape, *where) in enumerate(facts["kinds"]):
-        kind = dtype_of(dtype)
+        buffer = np.empty(shape, dtype_of(dtype))
+        elements = buffer.reshape(-1).view(np.uint8)
         if not where:
-            elements = tensors[f"buffer/{number}"].reshape(-1).view(np.uint8)
+            elements[:] = tensors[f"buffer/{number}"].reshape(-1).view(np.uint8)
         elif where[0].__class__ is int:
-            elements = tensors["small"][where[0] : where[0] + math.prod(shape) * kind.itemsize]
+            elements[:] = tensors["small"][where[0] : where[0] + buffer.nbytes]
         elif blob is None:
             raise DamagedError("the base refers to large tensors, and there is no file of them")
         else:
-            elements = np.frombuffer(blob(where[0]), np.uint8)
-        buffers.append(elements.view(kind).reshape(shape))
+            blob(where[0], elements.data)
+        buffers.append(buffer)
     answers = {
         client: _with_reasons(wire.decode_answer(bytes(tensors[f"answer/{client}"]))[0], why)
         for client, why in facts["why"].items()

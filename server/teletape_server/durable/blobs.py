@@ -21,7 +21,7 @@ from teletape_wire.tensors import Buffer
 #: Bytes from which on a tensor is a blob: then writing it here, once, costs less than copying it into a record.
 LEAST: Final = 256 << 10
 _ALIGNMENT: Final = 4096
-_PIECE: Final = 1 << 20  # bytes that are compared at a time
+_PIECE: Final = 1 << 20  # bytes that are compared, or read, at a time
 
 
 class Place(NamedTuple):
@@ -48,15 +48,13 @@ class BlobError(DamagedError):
 
     Args:
         place: Where it should be.
-        data: What is there.
     """
 
-    def __init__(self, place: Place, data: bytes) -> None:
+    def __init__(self, place: Place) -> None:
         super().__init__(
             f"blob {place.checksum:08x} of {place.length} bytes, at byte {place.offset} of the file of blobs, is not "
             "as it was written"
         )
-        self.place, self.data = place, data
 
 
 class Blobs:
@@ -100,7 +98,7 @@ class Blobs:
         self._note(place)
         return place
 
-    def get(self, row: Any) -> bytes:
+    def get(self, row: Any) -> memoryview:
         """Returns the bytes at a place, which is noted as in use.
 
         Args:
@@ -109,13 +107,30 @@ class Blobs:
         Raises:
             BlobError: They are not those that were written.
         """
-        place = Place(*row)
-        data = self._file.read(place.offset, place.length)
-        if len(data) != place.length or crc32(data) != place.checksum:
-            raise BlobError(place, data)
+        data = memoryview(bytearray(Place(*row).length))
+        self.read_into(row, data)
+        return data
+
+    def read_into(self, row: Any, to: memoryview) -> None:
+        """Reads the bytes at a place, which is noted as in use, into memory.
+
+        Args:
+            row: The place, as it was packed.
+            to: As many bytes.
+
+        Raises:
+            BlobError: They are not those that were written; `to` has what is there, and then zeros.
+        """
+        place, checksum = Place(*row), 0
+        for begin in range(0, place.length, _PIECE):  # each is checked while the processor has it at hand
+            piece = to[begin : begin + _PIECE]
+            count = self._file.read_into(place.offset + begin, piece)
+            piece[count:] = bytes(len(piece) - count)
+            checksum = crc32(piece, checksum)
+        if checksum != place.checksum:
+            raise BlobError(place)
         if place not in self._recent:
             self._note(place)
-        return data
 
     def write_again(self, place: Place) -> None:
         """Writes the bytes at a place there once more, so that a sync brings them to the disk for certain.

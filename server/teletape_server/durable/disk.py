@@ -24,6 +24,13 @@ class File(Protocol):
             OSError: It cannot be read.
         """
 
+    def read_into(self, offset: int, to: memoryview) -> int:
+        """Reads bytes at an offset into memory, as many as there are and fit; returns their number.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+
     def write(self, offset: int, data: Buffer) -> None:
         """Writes bytes at an offset.
 
@@ -81,6 +88,13 @@ class RealFile:
             parts.append(part)
             offset += len(part)
         return b"".join(parts)
+
+    def read_into(self, offset: int, to: memoryview) -> int:
+        """See `File`."""
+        done = 0
+        while done < len(to) and (count := os.preadv(self.fd, [to[done:]], offset + done)):
+            done += count
+        return done
 
     def write(self, offset: int, data: Buffer) -> None:
         """See `File`."""

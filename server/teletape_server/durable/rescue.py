@@ -119,7 +119,7 @@ def _run(log: Log, base: bytes | None, blobs: Blobs, last: int) -> _Run:
         if (len(base), crc32(base)) != (length, checksum):
             why = "; the base is not the one that was written: its values may be wrong"
         changed: list[str] = []
-        session.restore(bases.read(base, lambda place: _some(blobs, place, changed))[0])
+        session.restore(bases.read(base, lambda place, to: _read_some(blobs, place, to, changed))[0])
         why += "".join([f"; {each}: values of the base that have it are wrong" for each in changed])
     reader, at = BatchReader(blobs), log.head["first"] - 1
     agreed, differed = at, 0
@@ -142,13 +142,12 @@ def _run(log: Log, base: bytes | None, blobs: Blobs, last: int) -> _Run:
     return _Run(session, at, why, agreed, differed)
 
 
-def _some(blobs: Blobs, place: Any, changed: list[str]) -> bytes:
-    """The bytes at a place, as far as they are there; what is wrong with them is added to `changed`."""
+def _read_some(blobs: Blobs, place: Any, to: memoryview, changed: list[str]) -> None:
+    """Reads the bytes at a place, as far as they are there; what is wrong with them is added to `changed`."""
     try:
-        return blobs.get(place)
+        blobs.read_into(place, to)
     except BlobError as error:
         changed.append(error.why)
-        return error.data.ljust(error.place.length, b"\0")
 
 
 def _array(session: Session, name: Any) -> np.ndarray[Any, Any]:

@@ -120,7 +120,7 @@ def _restore(session: Session, once: Once, base: int | None, blobs: Blobs, lengt
         raise DamagedError(f"the base of the log has {len(data)} bytes, and {length} were written")
     if (present := crc32(data)) != checksum:
         raise DamagedError(f"the base of the log has the CRC32 {present:08x}, and was written with {checksum:08x}")
-    snapshot, more = bases.read(data, blobs.get)
+    snapshot, more = bases.read(data, blobs.read_into)
     session.restore(snapshot)
     once.read(more["replies"])
 

@@ -21,7 +21,7 @@ from teletape_engine.spec import dtype_of
 
 
 def put(state: State, snapshot: Snapshot) -> None:
-    """Gives a session that has nothing what a snapshot has. Arrays are copied out of it.
+    """Gives a session that has nothing what a snapshot has, whose arrays the caller gives up.
 
     Raises:
         TeletapeError: This version cannot go on from it.

@@ -143,7 +143,7 @@ class ValueReader:
 
     Args:
         state: Of the session, which has nothing.
-        buffers: Of the snapshot; they are copied.
+        buffers: Of the snapshot, which the caller gives up.
         facts: Its tables.
         functions: Its functions, by the names that they have there.
     """
@@ -156,7 +156,7 @@ class ValueReader:
         functions: Mapping[str, Function],
     ) -> None:
         self._state, self.functions = state, functions
-        self._buffers = [buffer.copy() for buffer in buffers]
+        self._buffers = buffers
         arrays = [self._array(*row) for row in facts["arrays"]]
         on_device = [state.backend.put(array) for array in arrays]
         self.values = [
