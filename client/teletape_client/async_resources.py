@@ -3451,6 +3451,117 @@ class AsyncServer(AsyncResource):
         )
         return answer
 
+    async def create(
+        self,
+        *,
+        name: str | None = None,
+        owner: str | None = None,
+        role: Literal["user", "admin"] | None = None,
+        group: str | None = None,
+        scopes: Sequence[Literal["sessions", "call", "publish", "keys"]] | None = None,
+        expires_in: float | None = None,
+    ) -> models.NewApiKey:
+        """Create an API key.
+
+        Creates a key, and shows it: nothing shows it again. It allows at most what the key of the request does. An
+        admin creates keys for any owner. Others create further ones of their own.
+
+        Args:
+            name: For people: where the key is used.
+            owner: Without it: your own.
+            role: Admin: it sees and ends what all owners have. Default: "user".
+            group: Without it: none, or that of your key if you are no admin.
+            scopes: What it is for. sessions: sessions and runs; call: published functions; publish: to publish and
+                withdraw them; keys: to see, create, rotate and revoke keys.
+            expires_in: Seconds after which it ends by itself; without it never.
+        """
+        answer: models.NewApiKey = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/admin/keys",
+                models.NewApiKey.read,
+                fields={
+                    "name": name,
+                    "owner": owner,
+                    "role": role,
+                    "group": group,
+                    "scopes": scopes,
+                    "expires_in": expires_in,
+                },
+            )
+        )
+        return answer
+
+    async def list(self) -> models.ApiKeyList:
+        """List API keys.
+
+        Lists your keys, also those that have ended; for an admin those of all owners. No secret is shown.
+        """
+        answer: models.ApiKeyList = await self._send(
+            Call("GET", f"{self._path}/admin/keys", models.ApiKeyList.read, is_work=False)
+        )
+        return answer
+
+    async def rotate(self, id: str, *, overlap: float | None = None) -> models.NewApiKey:
+        """Replace an API key.
+
+        Creates a key that allows what this one does, and shows it; this one ends, at once or after `overlap` seconds.
+
+        Args:
+            id: The key's id.
+            overlap: Seconds for which the former one stays valid. Default: 0.
+        """
+        answer: models.NewApiKey = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/admin/keys/{quoted(id)}/rotate",
+                models.NewApiKey.read,
+                fields={"overlap": overlap},
+            )
+        )
+        return answer
+
+    async def revoke(self, id: str) -> None:
+        """Revoke an API key.
+
+        Ends a key within a second, also on connections that are open. Its owner's sessions stay.
+
+        Args:
+            id: The key's id.
+        """
+        await self._send(Call("DELETE", f"{self._path}/admin/keys/{quoted(id)}", None, is_work=False))
+
+    async def audit(
+        self,
+        *,
+        limit: int | None = None,
+        after: int | None = None,
+        subject: str | None = None,
+        action: Literal["session.created", "session.ended", "session.seen", "key.created", "key.rotated", "key.revoked"]
+        | None = None,
+    ) -> models.Audit:
+        """List what was done.
+
+        Lists creations and ends of sessions, changes of keys, and each look of an admin into another owner's session.
+        The newest come first. Nothing is changed in it or removed. It needs the key of an admin.
+
+        Args:
+            limit: Most entries.
+            after: Continue after this one: `next` of the page before.
+            subject: Those of one subject alone: OWNER:ID, or the id of a key.
+            action: Those of one action alone.
+        """
+        answer: models.Audit = await self._send(
+            Call(
+                "GET",
+                f"{self._path}/admin/audit",
+                models.Audit.read,
+                query={"limit": limit, "after": after, "subject": subject, "action": action},
+                is_work=False,
+            )
+        )
+        return answer
+
 
 class AsyncServerWithRawResponse:
     """The methods of `AsyncServer`, which return the response as it came."""
@@ -3461,3 +3572,8 @@ class AsyncServerWithRawResponse:
         self.info = raw(resource.info)
         self.devices = raw(resource.devices)
         self.run = raw(resource.run)
+        self.create = raw(resource.create)
+        self.list = raw(resource.list)
+        self.rotate = raw(resource.rotate)
+        self.revoke = raw(resource.revoke)
+        self.audit = raw(resource.audit)

@@ -77,9 +77,9 @@ class BusyError(ServiceError):
 
 
 class AuthenticationError(ServiceError, PermissionError):
-    """The API key is missing or wrong, or it may not be used from here."""
+    """The API key is missing or wrong, or is not for this, or not from here."""
 
-    codes = frozenset("unauthenticated foreign_host foreign_origin".split())
+    codes = frozenset("unauthenticated forbidden foreign_host foreign_origin".split())
 
 
 class InvalidRequestError(ServiceError, ValueError):

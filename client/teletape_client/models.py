@@ -179,6 +179,82 @@ class Answered(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"last_problem": SessionProblem.read, "last_request": EndedRequest.read}
 
 
+class ApiKey(Model):
+    """An API key, without its secret.
+
+    Attributes:
+        id: The part of it that is no secret.
+        name: For people: where the key is used.
+        owner: Whose sessions and published functions it sees; several keys may have the same.
+        group: A name for several owners; empty: none.
+        scopes: What it is for. sessions: sessions and runs; call: published functions; publish: to publish and
+            withdraw them; keys: to see, create, rotate and revoke keys.
+        source: Environment: only the server's start reads it, so it cannot be rotated or revoked here.
+        created_at: RFC 3339; null: it is of the environment.
+        expires_at: RFC 3339; null: never.
+        revoked_at: RFC 3339; null: it was not.
+        used_at: RFC 3339, to half a minute: when it was last used; null: never, or not known.
+    """
+
+    id: str
+    name: str
+    owner: str
+    role: Literal["user", "admin"]
+    group: str
+    scopes: list[Literal["sessions", "call", "publish", "keys"]]
+    source: Literal["store", "environment"]
+    state: Literal["valid", "expired", "revoked"]
+    created_at: str | None = None
+    expires_at: str | None = None
+    revoked_at: str | None = None
+    used_at: str | None = None
+
+
+class ApiKeyList(Model):
+    """API keys: yours, or those of all owners for an admin."""
+
+    keys: list[ApiKey]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"keys": list_of(ApiKey.read)}
+
+
+class AuditEntry(Model):
+    """An entry of the audit: what was done, and by whom.
+
+    Attributes:
+        number: Its place, from 1 on.
+        at: RFC 3339.
+        action: Session.seen: an admin has looked into another owner's session or request.
+        owner: Who did it; empty: the server itself.
+        key: The id of the key; empty: there was none.
+        address: From where; empty: over a Unix socket, or by the server itself.
+        subject: OWNER:ID of a session, or the id of a key.
+        detail: How, or why.
+    """
+
+    number: int
+    at: str
+    action: Literal["session.created", "session.ended", "session.seen", "key.created", "key.rotated", "key.revoked"]
+    owner: str
+    key: str
+    address: str
+    subject: str
+    detail: str
+
+
+class Audit(Model):
+    """The audit: what was done on this server, the newest first.
+
+    Attributes:
+        next: `after` of the next page; null: this is the last. The header Link has its URL.
+    """
+
+    next: str | None = None
+    entries: list[AuditEntry]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"entries": list_of(AuditEntry.read)}
+
+
 class BatchFacts(Model):
     """How a call was computed.
 
@@ -1008,6 +1084,41 @@ class Info(Model):
     limits: Limits
 
     _readers: ClassVar[Mapping[str, Reader]] = {"limits": Limits.read}
+
+
+class NewApiKey(Model):
+    """A new API key.
+
+    This is the only time that its secret is shown.
+
+    Attributes:
+        id: The part of it that is no secret.
+        name: For people: where the key is used.
+        owner: Whose sessions and published functions it sees; several keys may have the same.
+        group: A name for several owners; empty: none.
+        scopes: What it is for. sessions: sessions and runs; call: published functions; publish: to publish and
+            withdraw them; keys: to see, create, rotate and revoke keys.
+        source: Environment: only the server's start reads it, so it cannot be rotated or revoked here.
+        created_at: RFC 3339; null: it is of the environment.
+        expires_at: RFC 3339; null: never.
+        revoked_at: RFC 3339; null: it was not.
+        used_at: RFC 3339, to half a minute: when it was last used; null: never, or not known.
+        key: For Authorization: Bearer KEY, or X-API-Key: KEY.
+    """
+
+    id: str
+    name: str
+    owner: str
+    role: Literal["user", "admin"]
+    group: str
+    scopes: list[Literal["sessions", "call", "publish", "keys"]]
+    source: Literal["store", "environment"]
+    state: Literal["valid", "expired", "revoked"]
+    created_at: str | None = None
+    expires_at: str | None = None
+    revoked_at: str | None = None
+    used_at: str | None = None
+    key: str
 
 
 class NewFunctionAnswer(Model):

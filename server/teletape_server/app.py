@@ -21,7 +21,6 @@ import teletape_wire as wire
 from teletape_engine.catalogue import describe
 from teletape_engine.errors import TeletapeError
 from teletape_server import version
-from teletape_server.auth import Keys
 from teletape_server.expressions.parse_queue import ParseQueue
 from teletape_server.faces import kserve, tesseract, um_bridge
 from teletape_server.guard import Guard
@@ -32,6 +31,8 @@ from teletape_server.http.declarations import EVERY
 from teletape_server.http.frames import TYPES
 from teletape_server.http.openapi import document as openapi
 from teletape_server.http.schemas import Info, Limits
+from teletape_server.identity.identity import Identity
+from teletape_server.ipc.leases import Reason
 from teletape_server.long_requests import LongRequests
 from teletape_server.middleware.checks import ChecksMiddleware
 from teletape_server.middleware.compression import CompressionMiddleware
@@ -52,18 +53,18 @@ from teletape_server.retries import Retries
 from teletape_server.routes import endpoints
 from teletape_server.routes.published import functions as published
 from teletape_server.routes.published import questions as published_questions
-from teletape_server.routes.server import catalogue, expressions, info, metrics
+from teletape_server.routes.server import catalogue, expressions, info, keys, metrics
 from teletape_server.routes.session import batch, requests, run, sessions
 from teletape_server.routes.session.session_events import SessionFeed
 from teletape_server.sessions.ended_sessions import Boot
 from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.quotas import Quota
-from teletape_server.sessions.registry import Registry
+from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.sessions.store import DiskStore, MemoryStore, Store
 from teletape_server.settings import Settings
 
 ROUTERS: Final = (
-    *(module.router for module in (info, catalogue, expressions, run, sessions, requests)),
+    *(module.router for module in (info, catalogue, expressions, run, sessions, requests, keys)),
     *(published.router, published.aliases, published_questions.router),
 )
 PAGES: Final = (playground, published_page, api_page, guide, problem_pages, console)
@@ -80,6 +81,7 @@ def create_app(
     clock: Callable[[], float] = time.time,
     hosts: Callable[[], Hosts] | None = None,
     store: Store | None = None,
+    identity: Identity | None = None,
 ) -> FastAPI:
     """Returns the server's application.
 
@@ -88,7 +90,9 @@ def create_app(
         clock: Returns Unix seconds.
         hosts: Returns what starts the hosts of sessions; None: worker processes.
         store: Has the records of sessions; None: they end with the server.
+        identity: The keys and the audit; None: as the settings say.
     """
+    identity = identity or identity_of(settings, clock)
     boot = Boot.at(clock())
     published_store = store_of(settings.data_dir)
 
@@ -114,7 +118,7 @@ def create_app(
                 settings.memory_limit,
                 settings.bodies_per_key,
                 settings.bodies,
-                keys=max(len(settings.api_keys), 1),
+                keys=lambda: identity.keys.owners,
                 lasting_per_key=settings.lasting_per_key,
                 runs=settings.runs,
                 disk_limit=settings.disk_limit,
@@ -127,6 +131,7 @@ def create_app(
             clock=clock,
             store=store or session_store(settings, clock()),
         )
+        registry.live.on_end = partial(_note_end, identity)
         app.state.catalogue = Catalogue(published_store)
         app.state.pool = pool = Pool(
             app.state.starts,
@@ -144,7 +149,7 @@ def create_app(
         app.state.document = openapi.text(app)
         app.state.templates = PathTemplates(app.openapi()["paths"])
         pool.warm()
-        sweeps = [asyncio.create_task(registry.sweep()), asyncio.create_task(pool.sweep())]
+        sweeps = [asyncio.create_task(sweep) for sweep in (registry.sweep(), pool.sweep(), identity.watch())]
         async with create_task_group():  # Starlette's streams use one; anyio's modules are loaded with the first
             pass
         try:
@@ -156,6 +161,7 @@ def create_app(
                     await sweep
             await asyncio.gather(registry.close(), pool.close())
             await session_hosts.close()
+            await identity.close()
 
     app = FastAPI(
         title="Teletape",
@@ -171,12 +177,12 @@ def create_app(
         responses=EVERY,
     )
     app.state.settings = settings
-    app.state.keys = Keys(settings.api_keys)
+    app.state.identity, app.state.keys = identity, identity.keys
     app.state.info = _info(settings, boot)
     app.state.yaml = None
     app.state.metrics = Metrics()
     app.state.guard = Guard(
-        loopback_only=not settings.api_keys,
+        requires_key=lambda: bool(identity.keys),
         origins=settings.allow_origins,
         boot_id=boot.id,
         is_stopping=lambda: app.state.registry.live.stopping,
@@ -207,6 +213,27 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     return app
+
+
+def identity_of(settings: Settings, clock: Callable[[], float] = time.time) -> Identity:
+    """Returns the keys and the audit of a server; `clock`: returns Unix seconds.
+
+    Raises:
+        StoreError: They cannot be read.
+    """
+    return Identity.open(
+        environment=settings.api_keys,
+        admins=settings.admins,
+        data_dir=settings.data_dir,
+        database=settings.key_database,
+        clock=clock,
+    )
+
+
+def _note_end(identity: Identity, entry: SessionEntry, reason: Reason, text: str) -> None:
+    """Notes the end of a session in the audit, unless a request has ended it: that is noted with its sender."""
+    if reason is not Reason.DELETED:
+        identity.note("session.ended", f"{entry.owner}:{entry.id}", detail=text)
 
 
 def session_store(settings: Settings, now: float) -> Store:

@@ -16,15 +16,18 @@ from typing import Final
 from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server import version
 from teletape_server.connections.listener import address_of, listening
+from teletape_server.identity.identity import Identity
+from teletape_server.identity.keys import Keys, StoreError
 from teletape_server.ipc.confinement import hide, machine_memory, scrub
 from teletape_server.settings import Settings, SettingsError, unknown_variables
 
 _END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
 _LATE_STATUS: Final = 70
-_ADMINISTRATION: Final = ("sessions", "backup", "restore", "upgrade")
+_ADMINISTRATION: Final = ("sessions", "keys", "backup", "restore", "upgrade")
 _USAGE = (
     "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
     "       teletape sessions list|show|park|rescue|end [SESSION] [--data-dir PATH | --url URL] [--out PATH]\n"
+    "       teletape keys create OWNER|list|rotate ID|revoke ID [--data-dir PATH | --url URL] [--role admin] ...\n"
     "       teletape backup DIR [--data-dir PATH]\n"
     "       teletape restore DIR [SESSION ...] [--data-dir PATH]\n"
     "       teletape upgrade --check DIR\n"
@@ -98,7 +101,9 @@ def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | No
         return 2
     try:
         tls.check(settings)
-    except SettingsError as error:
+        identity = app.identity_of(settings)
+        settings.check_reach(has_keys=bool(identity.keys))
+    except (SettingsError, StoreError) as error:
         print(f"teletape: {error}", file=sys.stderr)
         return 2
     place = f"{settings.host} port {settings.port}" if settings.unix is None else settings.unix
@@ -108,15 +113,13 @@ def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | No
         except OSError as error:
             print(f"teletape: cannot listen on {place}: {error.strerror or error}", file=sys.stderr)
             return 1
-        if not settings.api_keys:
+        if not identity.keys:
             users = "every user of this machine" if settings.unix is None else f"every user who may write to {place}"
-            logging.getLogger("teletape").warning(
-                "no API keys (TELETAPE_API_KEYS): %s can use this server and its sessions", users
-            )
+            logging.getLogger("teletape").warning("no API keys: %s can use this server and its sessions", users)
         if promise := overcommitment(settings, machine_memory()):
             # A single user who fills the machine harms no other.
-            logging.getLogger("teletape").log(logging.WARNING if settings.api_keys else logging.INFO, "%s", promise)
-        return _serve(settings, listener, stack, supervisor)
+            logging.getLogger("teletape").log(logging.WARNING if identity.keys else logging.INFO, "%s", promise)
+        return _serve(settings, identity, listener, stack, supervisor)
 
 
 def overcommitment(settings: Settings, memory: int) -> str:
@@ -143,7 +146,13 @@ def _missing_gpu(device: str, all_facts: list[DeviceFacts]) -> str:
     return reasons[0] if reasons else f"this machine has {', '.join(facts.device for facts in gpus)}"
 
 
-def _serve(settings: Settings, listener: socket.socket, resources: contextlib.ExitStack, supervisor: str | None) -> int:
+def _serve(
+    settings: Settings,
+    identity: Identity,
+    listener: socket.socket,
+    resources: contextlib.ExitStack,
+    supervisor: str | None,
+) -> int:
     gc.disable()  # until the server answers nothing is garbage: to look for it took a tenth of the start
     from teletape_server.administration.running_server import note_address
     from teletape_server.app import create_app
@@ -159,7 +168,7 @@ def _serve(settings: Settings, listener: socket.socket, resources: contextlib.Ex
                 note_address(settings.data_dir, address_of(settings, listener))
             gc.freeze()  # what lives as long as the server: looking through it took 80 ms at each full collection
             gc.enable()
-            print(_greeting(settings, listener), flush=True)
+            print(_greeting(settings, identity.keys, listener), flush=True)
             _notify(supervisor, b"READY=1")
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -170,7 +179,7 @@ def _serve(settings: Settings, listener: socket.socket, resources: contextlib.Ex
             await super().shutdown(sockets)
             resources.close()
 
-    server = GreetingServer(create_app(settings), settings)
+    server = GreetingServer(create_app(settings, identity=identity), settings)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup leaves it
         signal.signal(signal.SIGHUP, server.handle_exit)
     try:
@@ -196,10 +205,10 @@ def _end_at_once(grace: float) -> None:
     os._exit(_LATE_STATUS)
 
 
-def _greeting(settings: Settings, listener: socket.socket) -> str:
+def _greeting(settings: Settings, keys: Keys, listener: socket.socket) -> str:
     url = address_of(settings, listener)
     page = f"{url}/docs" if settings.unix is None else f"curl --unix-socket {settings.unix} http://localhost/docs"
-    key = f', api_key="{next(iter(settings.api_keys))}\'s key"' if settings.api_keys else ""
+    key = f', api_key="{keys.all[0].owner}\'s key"' if keys else ""
     return f"""\
 Teletape serves at {url} (device {settings.device})
 API page:          {page}

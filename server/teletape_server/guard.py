@@ -17,7 +17,7 @@ from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from teletape_server.auth import host_name, is_loopback, same_origin
+from teletape_server.identity.addresses import host_name, is_loopback, same_origin
 from teletape_server.problems import Problem
 
 BOOT_HEADER: Final = "teletape-boot-id"
@@ -30,16 +30,21 @@ class Guard:
     """The rules for every request, whatever it asks for.
 
     Args:
-        loopback_only: Whether to refuse foreign host names and origins, since there are no keys.
+        requires_key: Returns whether a request needs a key; if not, foreign host names and origins are refused.
         origins: Origins that are not refused.
         boot_id: The id of the server's run.
         is_stopping: Returns whether the server is about to end, so that no new request is taken.
     """
 
     def __init__(
-        self, *, loopback_only: bool, origins: frozenset[str], boot_id: str, is_stopping: Callable[[], bool]
+        self,
+        *,
+        requires_key: Callable[[], bool],
+        origins: frozenset[str],
+        boot_id: str,
+        is_stopping: Callable[[], bool],
     ) -> None:
-        self._loopback_only = loopback_only
+        self._requires_key = requires_key
         self._origins = origins
         self._boot_id = boot_id
         self.is_stopping = is_stopping
@@ -52,7 +57,7 @@ class Guard:
         """
         if len(path) > _MAX_PATH:
             raise Problem("not_found", f"a path has at most {_MAX_PATH} characters, this one has {len(path)}")
-        if not self._loopback_only:
+        if self._requires_key():
             return
         host = headers.get("host", "")
         if not is_loopback(host_name(host)):

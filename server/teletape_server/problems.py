@@ -68,6 +68,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     # -----------------------------------------------------------------------------------------------------------------
     "malformed_http": Kind(400, "Malformed HTTP"),
     "unauthenticated": Kind(401, "Not authenticated"),
+    "forbidden": Kind(403, "Forbidden"),
     "foreign_host": Kind(403, "Foreign host"),
     "foreign_origin": Kind(403, "Foreign origin"),
     "not_found": Kind(404, "Not found"),

@@ -23,6 +23,7 @@ from teletape_server import tls
 from teletape_server.connections.connection import Connection
 from teletape_server.connections.heads import FrameHeads
 from teletape_server.connections.open_connections import Connections, ServerState
+from teletape_server.identity.keys import Keys
 from teletape_server.sessions.registry import Registry
 from teletape_server.settings import Settings
 
@@ -98,10 +99,12 @@ def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     signals and lifespan; nothing else of it is used.
     """
     app.state.connections = connections = Connections(settings, app.state.metrics.refused)
+    keys: Keys = app.state.keys
+    keys.on_change(lambda: connections.keys_changed(keys))
     heads = FrameHeads(app.state) if settings.frames == "on" else None
 
     def connection(*, config: object, server_state: ServerState, app_state: object, _loop: object = None) -> Connection:
-        return Connection(connections, app, server_state, heads, may_be_lent=settings.is_direct)
+        return Connection(connections, app, server_state, heads, may_be_lent=settings.is_direct(has_keys=bool(keys)))
 
     return uvicorn.Config(
         app,

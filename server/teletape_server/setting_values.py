@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from teletape_server.auth import Network
+from teletape_server.identity.addresses import Network
 from teletape_server.ipc.confinement import User
 
 #: Bytes by unit.

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from teletape_engine.suggestions import with_nearest
 from teletape_server import setting_values as values
-from teletape_server.auth import Network, is_loopback
+from teletape_server.identity.addresses import Network, is_loopback
 from teletape_server.ipc.confinement import User
 from teletape_server.sessions.record import Durability
 
@@ -51,6 +51,7 @@ class Settings:
 
     Attributes:
         api_keys: Name to key. There is no flag for it: every user of the machine can read a command line.
+        key_database: As SQLAlchemy has it. The same holds: it may have a password.
     """
 
     host: str = field(default="127.0.0.1", metadata=_setting(values.host, "address to listen on", "ADDRESS"))
@@ -85,6 +86,9 @@ class Settings:
     )
     device: str = field(default="cpu", metadata=_setting(values.device, "device of sessions that name none", "DEVICE"))
     api_keys: Mapping[str, str] = field(default_factory=dict, metadata=_setting(values.keys, "name:key,…", flag=None))
+    key_database: str | None = field(
+        default=None, metadata=_setting(values.path, "URL of a database for keys and audit", flag=None)
+    )
     admins: frozenset[str] = field(
         default=frozenset(),
         metadata=_setting(
@@ -230,12 +234,8 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        if not self.api_keys and self.unix is None and not is_loopback(self.host):
-            raise SettingsError(
-                f"host {self.host} is reachable from other machines, and there is no API key: set TELETAPE_API_KEYS to "
-                "name:key (several separated by commas), or listen on 127.0.0.1"
-            )
-
+        if not self.has_key_store:
+            self.check_reach(has_keys=bool(self.api_keys))
         if self.data_dir is None and self.durability in ("journal", "journal-sync"):
             raise SettingsError(f"--durability {self.durability} needs a folder for the logs: name it, --data-dir")
         if self.tls_key is not None and self.tls_certificate is None:
@@ -246,15 +246,32 @@ class Settings:
         if unknown:
             raise SettingsError(f"an admin is the name of an API key, and there is none called {', '.join(unknown)}")
 
+    def check_reach(self, *, has_keys: bool) -> None:
+        """Checks that a server that requires no key is reachable from its own machine alone.
+
+        Raises:
+            SettingsError: It is not.
+        """
+        if not has_keys and self.unix is None and not is_loopback(self.host):
+            create = "create one (teletape keys create)" if self.has_key_store else "set TELETAPE_API_KEYS to name:key"
+            raise SettingsError(
+                f"host {self.host} is reachable from other machines, and there is no API key: {create}, or listen on "
+                "127.0.0.1"
+            )
+
+    @property
+    def has_key_store(self) -> bool:
+        """Whether there is a place for keys besides the environment."""
+        return self.data_dir is not None or self.key_database is not None
+
     @property
     def logs_requests(self) -> bool:
         """Whether each request gets a line; then no session's process serves connections: it writes none."""
         return self.access_log == "on" or (self.access_log == "auto" and self.log_level in ("debug", "info"))
 
-    @property
-    def is_direct(self) -> bool:
-        """Whether sessions' processes may serve connections: they can read what comes over them, keys too."""
-        may_see_keys = not self.api_keys or self.worker_user is None
+    def is_direct(self, *, has_keys: bool) -> bool:
+        """Returns whether sessions' processes may serve connections: they can read what comes over them, keys too."""
+        may_see_keys = not has_keys or self.worker_user is None
         is_wanted = self.direct == "on" or (self.direct == "auto" and may_see_keys)
         return is_wanted and self.frames == "on" and not self.logs_requests
 
@@ -292,8 +309,9 @@ class Settings:
                     **setting.metadata["argument"],
                 )
         parser.epilog = (
-            "TELETAPE_API_KEYS holds the API keys, name:key separated by commas; without keys the server answers "
-            "requests of this machine only."
+            "`teletape keys` creates API keys in the folder for data, or in the database of TELETAPE_KEY_DATABASE; "
+            "TELETAPE_API_KEYS holds others, name:key separated by commas. Without keys the server answers requests of "
+            "this machine only."
         )
         flags = vars(parser.parse_args(arguments))
         values: dict[str, Any] = {}
@@ -308,7 +326,9 @@ class Settings:
             try:
                 values[setting.name] = setting.metadata["read"](text)
             except ValueError as error:
-                shown = "" if setting.name == "api_keys" else f"; found {text!r}"  # keys are shown nowhere
+                shown = (
+                    "" if setting.name in ("api_keys", "key_database") else f"; found {text!r}"
+                )  # keys are shown nowhere
                 raise SettingsError(f"{origin} must be {error}{shown}") from None
         return cls(**values)
 

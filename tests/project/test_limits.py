@@ -39,6 +39,7 @@ NOT_LIMITS = {
     "direct",
     "frames",
     "api_keys",
+    "key_database",
     "log_level",
     "worker_user",
     "data_dir",
@@ -75,6 +76,10 @@ NO_LIMIT = {
     "teletape_server.handlers.functions.gradients.numeric._CHUNK_BYTES": "how evaluations are dealt out to chunks",
     "teletape_engine.derivatives.examples._CHUNK_BYTES": "how examples are dealt out to chunks",
     "teletape_server.administration.running_server._SECONDS": "the wait of a command for its server",
+    "teletape_server.identity.identity._LOOK_SECONDS": "how soon changes are noticed: docs/operate.md has it in words",
+    "teletape_server.identity.identity._USE_SECONDS": "how exactly last uses are kept: docs/operate.md has it",
+    "teletape_server.identity.key_texts._SECRET_BYTES": "the length of a secret",
+    "teletape_server.identity.store._SECONDS": "the wait of a statement for another program",
     "teletape_server.durable.disk._MOST_PARTS": "how bytes are dealt out to calls of the system",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",
 }

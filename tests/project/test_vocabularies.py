@@ -24,7 +24,7 @@ WITHOUT_EXAMPLE = {
     *("malformed_http", "incomplete_body", "corrupt_frame", "unsupported_version", "frame_too_large"),
     *("length_required", "unimplemented", "deadline_exceeded", "layout_failed", "layout_unavailable"),
     *("sequence_conflict", "unknown_structure", "cancelled", "answer_dropped", "too_many_sessions"),
-    *("unauthenticated", "busy", "overloaded", "shutting_down", "request_timeout", "internal"),
+    *("unauthenticated", "forbidden", "busy", "overloaded", "shutting_down", "request_timeout", "internal"),
     *("recovering", "session_damaged"),
 }
 

@@ -16,7 +16,7 @@ from test_frames import until
 from prepared import Prepared
 from serving import KEYS, Program, Server, ok, problem, unread_post
 from teletape_engine.commands import Constant, Fetch
-from teletape_server.auth import caller_address
+from teletape_server.identity.addresses import caller_address
 from teletape_server.logs import JsonFormatter, log_request
 from teletape_server.settings import Settings, SettingsError
 

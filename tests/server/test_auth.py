@@ -6,23 +6,26 @@ import httpx
 import pytest
 
 from serving import KEYS, Server, ok, problem
-from teletape_server.auth import LOCAL, Keys, host_name, is_loopback, presented_key, same_origin
 from teletape_server.http.access import KEYLESS
+from teletape_server.identity.addresses import host_name, is_loopback, same_origin
+from teletape_server.identity.key_texts import presented_key
+from teletape_server.identity.keys import Keys, environment_keys
+from teletape_server.identity.principals import LOCAL, Principal
 
 
 def test_a_key_belongs_to_its_owner() -> None:
-    keys = Keys(KEYS)
+    keys = Keys(environment_keys(KEYS, {"bob"}))
     assert keys
-    assert keys.owner(KEYS["ann"]) == "ann"
-    assert keys.owner(KEYS["bob"]) == "bob"
+    assert keys.principal(KEYS["ann"]) == Principal("ann", "env-ann")
+    assert keys.principal(KEYS["bob"]) == Principal("bob", "env-bob", "admin")
     for wrong in (None, "", "ann", KEYS["ann"] + "x", KEYS["ann"].upper(), "ключ", "\udcff"):
-        assert keys.owner(wrong) is None
+        assert keys.principal(wrong) is None
 
 
 def test_without_keys_everyone_is_local() -> None:
-    keys = Keys({})
+    keys = Keys()
     assert not keys
-    assert keys.owner(None) == keys.owner("anything") == LOCAL
+    assert keys.principal(None) is keys.principal("anything") is LOCAL
 
 
 @pytest.mark.parametrize(

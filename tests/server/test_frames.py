@@ -22,8 +22,8 @@ import teletape_wire as wire
 from serving import KEYS, Program, Server, needs_exchange, ok, problem, until
 from teletape_engine.commands import Assign, Batch, Call, Constant, Fetch, MakeVariable
 from teletape_engine.recording.values import Literal
-from teletape_server.auth import Keys
 from teletape_server.hosts.protocols import Reply
+from teletape_server.identity.keys import environment_keys
 from teletape_server.settings import Settings
 
 PATH = "/v1/sessions/demo/batch"
@@ -224,18 +224,20 @@ def test_an_older_protocol_and_chunks_reach_the_framework(framed: Server, framew
 
 
 def test_a_known_head_is_asked_for_its_key_again_after_the_keys_have_changed(framed: Server, program: Program) -> None:
-    keys = framed.app.state.keys
+    keys, now = framed.app.state.keys, framed.app.state.keys.fixed
     body = frame(program.batch())
     with socket.create_connection(("127.0.0.1", framed.port), timeout=60) as sock:
         for _ in range(2):
             sock.sendall(head(len(body)) + body)
             assert answer(sock).status == 200
-        framed.app.state.keys = Keys({"ann": "another-secret"}, generation=1)
+        keys.fixed = environment_keys({"ann": "another-secret"}, ())
+        keys.replace(())
         try:
             sock.sendall(head(len(body)) + body)
             assert answer(sock).status == 401
         finally:
-            framed.app.state.keys = keys
+            keys.fixed = now
+            keys.replace(())
 
 
 # -------------------------------------------------------------------------------------------------- equal answers

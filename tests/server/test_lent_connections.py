@@ -348,14 +348,13 @@ def test_connections_of_proxies_are_not_lent(direct: Server, http: httpx.Client)
 def test_which_servers_lend_connections() -> None:
     """Not those whose sessions' processes are to have less than the server: they could read their callers' keys."""
     nobody = User(65534, 65534)
-    assert Settings().is_direct
-    assert Settings(worker_user=nobody).is_direct
-    assert Settings(api_keys=KEYS).is_direct
-    assert not Settings(api_keys=KEYS, worker_user=nobody).is_direct
-    assert Settings(api_keys=KEYS, worker_user=nobody, direct="on").is_direct
-    assert not Settings(direct="off").is_direct
-    assert not Settings(frames="off").is_direct
-    assert not Settings(access_log="on").is_direct
+    for has_keys in (False, True):
+        assert Settings().is_direct(has_keys=has_keys)
+        assert Settings(worker_user=nobody).is_direct(has_keys=has_keys) is not has_keys
+        assert Settings(worker_user=nobody, direct="on").is_direct(has_keys=has_keys)
+        assert not Settings(direct="off").is_direct(has_keys=has_keys)
+        assert not Settings(frames="off").is_direct(has_keys=has_keys)
+        assert not Settings(access_log="on").is_direct(has_keys=has_keys)
 
 
 @pytest.mark.usefixtures("undisturbed")

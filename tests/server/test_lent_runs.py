@@ -132,7 +132,7 @@ def test_nothing_is_lent_for_a_while_after_a_request_has_waited(
     monkeypatch.setattr(runs, "_CALM_SECONDS", calm_seconds)
 
     async def lent() -> tuple[bool, bool]:
-        places = runs.Runs(Quota(1, 1, 1, 1, 1, keys=2, runs=1), wait=60.0)
+        places = runs.Runs(Quota(1, 1, 1, 1, 1, keys=lambda: 2, runs=1), wait=60.0)
 
         async def start(entry: SessionEntry) -> HostHere:
             return HostHere(Session("cpu"))

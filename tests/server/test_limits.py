@@ -181,12 +181,12 @@ def test_a_key_without_a_session_finds_a_place_and_the_longest_idle_session_make
     ],
 )
 def test_places_are_kept_for_keys_without_a_session(mine: int, all_sessions: int, owners: int, left: int) -> None:
-    quota = Quota(4, 8, 1, 1, 1, keys=4)
+    quota = Quota(4, 8, 1, 1, 1, keys=lambda: 4)
     assert quota.sessions_left(mine, all_sessions, owners) == left
 
 
 def test_at_most_half_of_the_places_are_kept() -> None:
-    quota = Quota(16, 8, 1, 1, 1, keys=100)
+    quota = Quota(16, 8, 1, 1, 1, keys=lambda: 100)
     assert quota.sessions_left(1, 1, 1) == 3
     assert quota.sessions_left(4, 4, 1) == 0
     assert quota.sessions_left(0, 7, 4) == 1
@@ -201,7 +201,7 @@ def test_a_session_ends_for_a_key_that_has_fewer(mine: int, idle: float, session
 
 
 def test_requests_without_a_session_run_in_order_and_keys_one_after_the_other() -> None:
-    queue: RunQueue[str] = RunQueue(Quota(1, 1, 1, 1, 1, keys=2, runs=4, waiting_runs=3))
+    queue: RunQueue[str] = RunQueue(Quota(1, 1, 1, 1, 1, keys=lambda: 2, runs=4, waiting_runs=3))
     assert [queue.enter("ann", f"a{i}") for i in range(6)] == [True, True, True, False, False, False]
     with pytest.raises(Problem, match="3 of your requests wait for one of the 4 places"):
         queue.enter("ann", "a6")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 
 JSON = "application/json"
+OWN_IDS = ("/v1/requests/", "/v1/admin/")
 
 
 class Step(NamedTuple):
@@ -32,9 +33,9 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
 
 
 def steps(document: dict[str, Any]) -> Iterator[Step]:
-    """The operations with an example: all but those of requests, whose ids the server makes."""
+    """The operations with an example: all but those of requests and keys, whose ids the server makes."""
     for path, method, operation in operations(document):
-        if not path.startswith("/v1/requests/"):
+        if not path.startswith(OWN_IDS):
             yield _step(path, method, operation)
 
 

@@ -1,4 +1,4 @@
-"""The command line of the operator's commands: sessions, backup, restore, upgrade."""
+"""The command line of the operator's commands: sessions, keys, backup, restore, upgrade."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from teletape_server.administration import sessions
+from teletape_server.administration import keys, sessions
 from teletape_server.administration.running_server import CommandError
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _ABOUT: Final = {
     "sessions": "Lists, shows, parks and ends sessions, and saves their values; on a running server or files.",
+    "keys": "Creates, lists, rotates and revokes API keys; on a running server, or where they are kept.",
     "backup": "Copies sessions and published functions, also while a server runs; each session as of one request.",
     "restore": "Puts what a backup has into a folder that no server has.",
     "upgrade": "Looks at whether the sessions of a folder or a backup would go on with this installation.",
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
 
     Args:
         arguments: Those after `teletape`.
-        environment: Has TELETAPE_DATA_DIR and TELETAPE_API_KEY, for what the arguments do not name.
+        environment: Has TELETAPE_DATA_DIR, TELETAPE_API_KEY and TELETAPE_KEY_DATABASE, for what no argument names.
     """
     command = arguments[0]
     parser = argparse.ArgumentParser(f"teletape {command}", description=_ABOUT[command])
@@ -38,14 +39,17 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         parser.add_argument("backup", metavar="DIR", help="the backup")
     if command == "restore":
         parser.add_argument("sessions", nargs="*", metavar="SESSION", help="ID or OWNER:ID; without any, everything")
-    if command == "sessions":
-        sessions.add_arguments(parser)
+    if command in ("sessions", "keys"):
+        (sessions if command == "sessions" else keys).add_arguments(parser)
+        parser.add_argument("--url", metavar="URL", help="the server, if it is not the one that has the folder")
         key = environment.get("TELETAPE_API_KEY") or None
         parser.add_argument("--api-key", default=key, metavar="KEY", help="for the server (TELETAPE_API_KEY)")
     options = parser.parse_args(arguments[1:])
     try:
         if command == "sessions":
             return sessions.run(options)
+        if command == "keys":
+            return keys.run(options, environment.get("TELETAPE_KEY_DATABASE") or None)
         if command == "upgrade":
             from teletape_server.administration import upgrades  # as those of backups
 

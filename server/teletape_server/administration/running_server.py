@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from teletape_server.durable.folders import FOLDER, LOCK, is_in_use
 
 _SECONDS: Final = 60.0  # that a request may take, such as one that parks a large session
 _UNIX: Final = "unix://"
+_KEYS: Final = "/v1/admin/keys"
 
 
 class CommandError(Exception):
@@ -90,13 +92,48 @@ class RunningServer:
         """
         self._request("DELETE", f"/v1/sessions/{quote(session)}")
 
+    def keys(self) -> list[dict[str, Any]]:
+        """Returns the facts of the API keys that the key sees.
+
+        Raises:
+            CommandError: As in `sessions`.
+        """
+        keys: list[dict[str, Any]] = self._request("GET", _KEYS)["keys"]
+        return keys
+
+    def create_key(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Creates an API key; returns its facts, with the key itself.
+
+        Raises:
+            CommandError: As in `sessions`.
+        """
+        facts: dict[str, Any] = self._request("POST", _KEYS, wanted)
+        return facts
+
+    def rotate_key(self, id: str, overlap: float) -> dict[str, Any]:
+        """Replaces an API key, which stays valid for some seconds; returns the facts of the new one as `create_key`.
+
+        Raises:
+            CommandError: As in `sessions`.
+        """
+        facts: dict[str, Any] = self._request("POST", f"{_KEYS}/{quote(id)}/rotate", {"overlap": overlap})
+        return facts
+
+    def revoke_key(self, id: str) -> None:
+        """Ends an API key.
+
+        Raises:
+            CommandError: As in `sessions`.
+        """
+        self._request("DELETE", f"{_KEYS}/{quote(id)}")
+
     def close(self) -> None:
         """Closes the connection."""
         self._http.close()
 
-    def _request(self, method: str, path: str) -> Any:
+    def _request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         try:
-            response = self._http.request(method, path)
+            response = self._http.request(method, path, json=body)
         except httpx.HTTPError as error:
             why = f"the server at {self._address} does not answer ({error}): name its address with --url"
             raise CommandError(why) from None

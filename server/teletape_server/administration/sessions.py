@@ -20,10 +20,9 @@ VERBS: Final = ("list", "show", "park", "rescue", "end")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the command's own arguments; it has `data_dir` and `api_key` too."""
+    """Adds the command's own arguments; it has `data_dir`, `api_key` and `url` too."""
     parser.add_argument("verb", choices=VERBS)
     parser.add_argument("session", nargs="?", help="ID, OWNER:ID, or the name of its folder")
-    parser.add_argument("--url", metavar="URL", help="the server, if it is not the one that has the folder")
     parser.add_argument("--out", metavar="PATH", help="of rescue: a folder for values.safetensors and facts.json")
 
 

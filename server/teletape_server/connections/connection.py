@@ -28,6 +28,7 @@ from teletape_server.connections.reader import (
 )
 from teletape_server.connections.streams import BodyReceiver, Flow, answer_head
 from teletape_server.guard import new_request_id
+from teletape_server.identity.keys import Keys
 from teletape_server.ipc.heads import MOST
 from teletape_server.problems import problem_response
 
@@ -67,8 +68,7 @@ class Connection(asyncio.Protocol):
     ) -> None:
         self._all, self._application, self._server = connections, application, server
         self._heads, self._may_be_lent = heads, may_be_lent
-        self._loop = asyncio.get_running_loop()
-        self._reader = RequestReader()
+        self._loop, self._reader = asyncio.get_running_loop(), RequestReader()
         self.client: tuple[str, int] | None = None
         self.cycle: Cycle | FrameExchange | None = None
         self._frames: Frames | None = None
@@ -314,6 +314,13 @@ class Connection(asyncio.Protocol):
         self.cycle = exchange
 
     # ------------------------------------------------------------------------------------------------ stalled, refused
+    def keys_changed(self, keys: Keys) -> None:
+        """Asks for keys anew: takes a lent connection back, and ends a stream of events to a key that has ended."""
+        if self.lending is not None:
+            self.lending.recall()
+        if isinstance(self.cycle, Cycle) and self.is_unanswered and not self.cycle.is_for_valid(keys):
+            self.transport.abort()
+
     def check(self, seconds: float) -> None:
         """Ends the connection if it has stalled; the sweep calls this with the seconds since the last time."""
         if self.lending is not None and self.lending.loan is not None:
@@ -338,9 +345,8 @@ class Connection(asyncio.Protocol):
 
     def _is_sending(self) -> bool:
         """Returns whether the caller has to read before anything else can happen."""
-        if self.flow.write_paused or self.transport.is_closing():
-            return True
-        return self._refused and self.transport.get_write_buffer_size() > 0
+        has_to_read = self._refused and self.transport.get_write_buffer_size() > 0
+        return self.flow.write_paused or self.transport.is_closing() or has_to_read
 
     def _end_stalled_head(self) -> None:
         if self._reader.stage is Stage.START:  # no request has begun: there is nothing to answer

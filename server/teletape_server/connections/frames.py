@@ -14,7 +14,6 @@ from typing import Final, Protocol
 
 from starlette.responses import Response
 
-from teletape_server.auth import caller_address
 from teletape_server.connections.caller_memory import (
     ANSWER_HEADER,
     FRAME_HEADER,
@@ -29,6 +28,7 @@ from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
 from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import AnswerWriter, answer_head
 from teletape_server.http.plain_requests import HEALTH
+from teletape_server.identity.addresses import caller_address
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.logs import log_request
 from teletape_server.models.published.contract import Name, Published

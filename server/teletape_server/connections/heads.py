@@ -15,15 +15,16 @@ from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.responses import Response
 
 import teletape_wire as wire
-from teletape_server.auth import Keys
 from teletape_server.connections.reader import Head
 from teletape_server.guard import Guard, sent_request_id
-from teletape_server.http.access import owner_of
+from teletape_server.http.access import principal_of
 from teletape_server.http.bodies import check_length, declared_length
 from teletape_server.http.frames import TYPES, batch_params
 from teletape_server.http.negotiation import answer_type, body_type, wants_events
 from teletape_server.http.parameters import time_limit
 from teletape_server.http.plain_requests import HEALTH, PUBLISHED, RUN, PlainRequest, plain_question, plain_request
+from teletape_server.identity.keys import Keys
+from teletape_server.identity.principals import Principal
 from teletape_server.ipc.heads import HeadBytes
 from teletape_server.long_requests import LongRequests
 from teletape_server.middleware.compression import SMALLEST, accepts_gzip
@@ -53,7 +54,7 @@ class FrameHead:
     """What an accepted head says. It says the same each time it comes, until the server's keys change.
 
     Attributes:
-        owner, session: Whose request it is, and for which session.
+        principal, session: Who sends it, and for which session; no principal: whoever does.
         path: Of the URL.
         params: Of the batch; see `batch_params`.
         plain: What a plain request asks for; None: it is a frame.
@@ -63,7 +64,7 @@ class FrameHead:
         forwarded: Whom proxies name as the caller.
     """
 
-    owner: str
+    principal: Principal | None
     session: str
     path: str
     params: dict[str, Any]
@@ -72,6 +73,11 @@ class FrameHead:
     request_id: str | None
     keep_alive: bool
     forwarded: str | None
+
+    @property
+    def owner(self) -> str:
+        """Whose request it is; empty: whoever asks gets the same."""
+        return "" if self.principal is None else self.principal.owner
 
     @property
     def is_run(self) -> bool:
@@ -163,7 +169,7 @@ class FrameHeads:
         path = url.partition("?")[0]
         try:
             self.guard.check(path, named)
-            owner = owner_of(named, self.keys)
+            principal = principal_of(named, self.keys, "POST", path)
             content_type = body_type(named, _FILES if is_published else TYPES)
             length = declared_length(named, self.settings.max_body, content_type)
             match = _URL.fullmatch(request.url)
@@ -186,7 +192,7 @@ class FrameHeads:
             return None
         gzip = plain is not None and accepts_gzip(named.get("accept-encoding", ""))
         request_id, forwarded = sent_request_id(named), named.get("x-forwarded-for")
-        head = FrameHead(owner, session, path, params, plain, gzip, request_id, request.keep_alive, forwarded)
+        head = FrameHead(principal, session, path, params, plain, gzip, request_id, request.keep_alive, forwarded)
         return head, length
 
     def _health(self, request: Head) -> tuple[FrameHead, int] | None:
@@ -199,7 +205,7 @@ class FrameHeads:
         except Problem:
             return None
         request_id, forwarded = sent_request_id(named), named.get("x-forwarded-for")
-        head = FrameHead("", "", HEALTH.route, {}, HEALTH, False, request_id, request.keep_alive, forwarded)
+        head = FrameHead(None, "", HEALTH.route, {}, HEALTH, False, request_id, request.keep_alive, forwarded)
         return head, 0
 
     def complete(
@@ -223,7 +229,7 @@ class FrameHeads:
         headers = MutableHeaders(raw=response.raw_headers)
         self.guard.complete(headers, head.path, request_id)
         if head.plain is not None:
-            state = {"owner": head.owner, "session": None if head.is_run else session}
+            state = {"principal": head.principal, "session": None if head.is_run else session}
             add_rate_limits(headers, self.registry, head.path, state, is_alone=is_alone)
             headers.add_vary_header("Accept-Encoding")
 
@@ -245,9 +251,9 @@ class FrameHeads:
 
     def published(self, head: FrameHead) -> tuple[Name, Published] | None:
         """Returns the published function that a question is for; None if the framework has to answer."""
-        sees_all = not self.settings.api_keys or head.owner in self.settings.admins
+        assert head.principal is not None
         try:
-            return self.catalogue.find(head.owner, head.published, sees_all=sees_all)
+            return self.catalogue.find(head.principal.owner, head.published, sees_all=head.principal.is_admin)
         except Problem:
             return None
 

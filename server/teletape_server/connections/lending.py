@@ -19,7 +19,6 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 
 import teletape_wire as wire
-from teletape_server.auth import presented_key
 from teletape_server.connections.exchanges.frame import FrameExchange
 from teletape_server.connections.exchanges.without_session import PublishedExchange
 from teletape_server.connections.frames import Frames
@@ -29,6 +28,8 @@ from teletape_server.connections.streams import answer_head
 from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.loans import LentRequest, Loan
 from teletape_server.http.answers import LargeResponse
+from teletape_server.identity.key_texts import presented_key
+from teletape_server.identity.principals import Principal
 from teletape_server.ipc.heads import FRAME, MOST, Approval, answer_pattern
 from teletape_server.models.published.contract import Name, Published
 from teletape_server.published.calls import most_together
@@ -87,7 +88,7 @@ class Lending:
         self._needed = _FIRST
         self.may_count = False  # whether the present request does: its head was known, and it came whole
         self._sent: list[tuple[bytes, bytes]] | None = None  # the headers with the key of the last head
-        self._owner: str | None = None  # of the last key that is known
+        self._principal: Principal | None = None  # of the last key that is known
         self._is_shared = False  # whether it was another one's before, as at a proxy
 
     # --------------------------------------------------------------------------------------------------------- lending
@@ -97,10 +98,11 @@ class Lending:
         if sent == self._sent:
             return
         self._sent, named = sent, Headers(raw=sent)
-        owner = self._frames.heads.keys.owner(presented_key(named.get("authorization"), named.get("x-api-key")))
-        if owner is not None:
-            self._is_shared = self._is_shared or self._owner not in (None, owner)
-            self._owner = owner
+        presented = presented_key(named.get("authorization"), named.get("x-api-key"))
+        principal = self._frames.heads.keys.principal(presented)
+        if principal is not None:
+            self._is_shared = self._is_shared or self._principal not in (None, principal)
+            self._principal = principal
 
     def _count(self, exchange: FrameExchange, response: Response) -> None:
         """Counts a request that is answered."""
@@ -201,6 +203,11 @@ class Lending:
         )
 
     # ------------------------------------------------------------------------------------------------------ coming back
+    def recall(self) -> None:
+        """Lets the connection come back, if it is lent."""
+        if self.loan is not None:
+            self.loan.recall()
+
     def reclaimed(self, request: LentRequest | None) -> None:
         """Goes on here; see `Lender`."""
         self.loan, known, transport = None, self._frames.known, self._connection.transport

@@ -11,6 +11,7 @@ import resource
 from collections import Counter
 from typing import Any, Final, Protocol
 
+from teletape_server.identity.keys import Keys
 from teletape_server.settings import Settings
 
 _SWEEP_SECONDS: Final = 1.0
@@ -58,6 +59,9 @@ class OpenConnection(Protocol):
     def check(self, seconds: float) -> None:
         """Ends the connection if it has stalled."""
 
+    def keys_changed(self, keys: Keys) -> None:
+        """Goes on with those alone whose keys are valid."""
+
 
 class Connections:
     """All open connections of a server.
@@ -104,6 +108,11 @@ class Connections:
         """Removes a closed connection."""
         self.open.discard(connection)
         self.refused.discard(connection)
+
+    def keys_changed(self, keys: Keys) -> None:
+        """Lets no connection go on for a key that has ended."""
+        for connection in [*self.open]:
+            connection.keys_changed(keys)
 
     def _sweep(self) -> None:
         self._sweep_timer = None

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 import teletape_wire as wire
 from teletape_server import version
 from teletape_server.faces.calls import Caller, ClientGone
-from teletape_server.http.access import authenticated_owner, registry_of, settings_of
+from teletape_server.http.access import authenticated, registry_of, settings_of
 from teletape_server.http.bodies import declared_length, whole_body
 from teletape_server.http.negotiation import body_type
 from teletape_server.problems import Problem, refusal_of
@@ -92,12 +92,12 @@ def answering(work: Work, refuse: Refuse) -> Callable[[Request], Awaitable[Respo
 
     async def answer(request: Request) -> Response:
         try:
-            owner = await authenticated_owner(_with_key(request))
+            principal = await authenticated(_with_key(request))
             length = declared_length(request.headers, settings_of(request).max_body, wire.JSON_TYPE)
             body_type(request.headers, (_media_type(request.headers),))  # of any type, and not compressed
-            with registry_of(request).bodies.admit(owner, length):
+            with registry_of(request).bodies.admit(principal.owner, length):
                 content = await whole_body(request, length)
-                return await work(Caller(request, owner), content)
+                return await work(Caller(request, principal), content)
         except ClientGone:
             return Response(status_code=204)
         except Exception as error:  # a defect too is answered as the protocol has it, and is logged

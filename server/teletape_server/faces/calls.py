@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 from fastapi import Request
 
+from teletape_server.identity.principals import Principal
 from teletape_server.models.published.contract import Name, Published
 from teletape_server.published.calls import Call
 from teletape_server.routes.published.access import find, visible
@@ -36,15 +37,15 @@ class Caller:
 
     Attributes:
         request: The request.
-        owner: Of its key.
+        principal: Who that is.
     """
 
     request: Request
-    owner: str
+    principal: Principal
 
     def names(self) -> list[Name]:
         """Returns the published functions that the caller may see, by name."""
-        return visible(self.request, self.owner)
+        return visible(self.request, self.principal)
 
     def find(self, reference: str) -> tuple[Name, Published]:
         """Returns what `name`, `name@version` or `name@alias` names.
@@ -52,7 +53,7 @@ class Caller:
         Raises:
             Problem: unknown_id.
         """
-        return find(self.request, self.owner, reference)
+        return find(self.request, self.principal, reference)
 
     async def ask(
         self, function: tuple[Name, Published], question: str, inputs: Mapping[str, Array], **fields: Any
@@ -74,7 +75,9 @@ class Caller:
         content = await off_loop(size, _body, {"inputs": dict(inputs), **fields})
         reply = asyncio.get_running_loop().create_future()
         params = {"full": True, "accept": SAFETENSORS_TYPE}
-        call = Call(self.owner, name.name, published, question, params, SAFETENSORS_TYPE, content, None, reply)
+        call = Call(
+            self.principal.owner, name.name, published, question, params, SAFETENSORS_TYPE, content, None, reply
+        )
         part = await answer_to(self.request, call)
         if part is None:
             raise ClientGone

@@ -94,12 +94,13 @@ class Loan:
         times: What the process knows of the session's end.
         lent: When it was lent, on the loop's clock.
         count: Requests at the last look.
+        is_recalled: Whether the server wants it back as soon as the process is not reading or writing.
         since: When a look has found that count first.
     """
 
     __slots__ = (
-        *("_loans", "account", "count", "id", "lender", "lent", "patience", "session", "since", "slot", "times"),
-        "token",
+        *("_loans", "account", "count", "id", "is_recalled", "lender", "lent", "patience", "session", "since", "slot"),
+        *("times", "token"),
     )
 
     def __init__(
@@ -118,6 +119,11 @@ class Loan:
         self.patience = _LONG_TOGETHER_SECONDS if approval.function else _LONG_SECONDS
         self.lender, self.session, self.times = lender, session, session.times()
         self.count, self.lent, self.since = 0, now, now
+        self.is_recalled = False
+
+    def recall(self) -> None:
+        """Lets the connection come back now, or at the next look."""
+        self.is_recalled = not self._loans.reclaim(self)
 
     def close(self) -> None:
         """Ends the loan of a connection that is closed; a request that runs goes on."""
@@ -238,8 +244,8 @@ class Loans:
                 loan.count, loan.since = count, now
         is_busy = self._is_busy(now)
         for loan in [*self._by_id.values()]:
-            if is_busy or now - loan.since > _IDLE_SECONDS or self._has_other_times(loan, now):
-                self._reclaim(loan)
+            if is_busy or loan.is_recalled or now - loan.since > _IDLE_SECONDS or self._has_other_times(loan, now):
+                self.reclaim(loan)
         self._look_later()
 
     def _is_busy(self, now: float) -> bool:
@@ -256,7 +262,7 @@ class Loans:
         return times[1:] != loan.times[1:] or abs(moved) > _CLOCK_SECONDS
 
     # ----------------------------------------------------------------------------------------------------- reclaiming
-    def _reclaim(self, loan: Loan) -> bool:
+    def reclaim(self, loan: Loan) -> bool:
         """Reclaims a connection, with the request that runs; returns False if the process is writing an answer."""
         if loan.id not in self._by_id or not loan.token.take():
             return False
@@ -267,12 +273,12 @@ class Loans:
         """Reclaims the connections with a running request, so that others can join or cancel it."""
         for loan in [*self._by_id.values()]:
             if loan.slot.number:
-                self._reclaim(loan)
+                self.reclaim(loan)
 
     def _reclaim_all(self) -> bool:
         """Reclaims all; returns whether there is none left."""
         for loan in [*self._by_id.values()]:
-            self._reclaim(loan)
+            self.reclaim(loan)
         return not self._by_id
 
     async def recall(self) -> None:

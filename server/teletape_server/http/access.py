@@ -7,7 +7,11 @@ from typing import Annotated, Final
 from fastapi import Depends, Path, Request
 from starlette.datastructures import Headers
 
-from teletape_server.auth import Keys, presented_key
+from teletape_server.identity.addresses import caller_address
+from teletape_server.identity.identity import Identity
+from teletape_server.identity.key_texts import presented_key
+from teletape_server.identity.keys import Keys
+from teletape_server.identity.principals import ALL, Principal, scope_of
 from teletape_server.long_requests import LongRequests
 from teletape_server.problems import Problem
 from teletape_server.retries import Retries
@@ -19,32 +23,43 @@ from teletape_server.settings import Settings
 KEYLESS: Final = ("/v1", "/v1/health", "/v1/ready")
 
 
-def owner_of(headers: Headers, keys: Keys) -> str:
-    """Returns the owner of the key that a request carries.
+def principal_of(headers: Headers, keys: Keys, method: str, path: str) -> Principal:
+    """Returns who sends a request: what its key stands for.
 
     Raises:
-        Problem: unauthenticated.
+        Problem: unauthenticated; forbidden: the key is not for such requests.
     """
     presented = presented_key(headers.get("authorization"), headers.get("x-api-key"))
-    owner = keys.owner(presented)
-    if owner is None:
-        reason = "the request has none" if presented is None else "the key of the request is unknown"
+    principal = keys.principal(presented)
+    if principal is None:
+        reason = "the request has none" if presented is None else "the key of the request is unknown, or has ended"
         raise Problem(
             "unauthenticated",
             f"this server requires an API key, and {reason}: send Authorization: Bearer KEY, or X-API-Key: KEY",
             headers={"WWW-Authenticate": 'Bearer realm="teletape"'},
         )
-    return owner
+    if principal.scopes is not ALL and (scope := scope_of(method, path)) not in (None, *principal.scopes):
+        raise Problem(
+            "forbidden",
+            f"the key {principal.key} is for {', '.join(sorted(principal.scopes)) or 'no requests'}, and {method} "
+            f"{path} needs one for {scope}",
+            scope=scope,
+        )
+    return principal
 
 
-async def authenticated_owner(request: Request) -> str:
-    """Returns the owner of the key that the request carries; see `owner_of`."""
-    owner = owner_of(request.headers, request.app.state.keys)
-    request.state.owner = owner
-    return owner
+async def authenticated(request: Request) -> Principal:
+    """Returns who sends the request; see `principal_of`."""
+    state = request.scope["state"]
+    principal: Principal | None = state.get("principal")
+    if principal is None:
+        keys: Keys = request.app.state.keys
+        principal = principal_of(request.headers, keys, request.method, request.scope["path"])
+        state["principal"] = principal
+    return principal
 
 
-Owner = Annotated[str, Depends(authenticated_owner)]
+Authenticated = Annotated[Principal, Depends(authenticated)]
 SessionId = Annotated[
     str,
     Path(
@@ -54,25 +69,42 @@ SessionId = Annotated[
 ]
 
 
-def find_session(request: Request, owner: str, name: str) -> SessionEntry:
-    """Returns the owner's live session of that name, or for an admin the one of another owner.
+def find_session(request: Request, principal: Principal, name: str) -> SessionEntry:
+    """Returns the caller's live session of that name, or for an admin the one of another owner, which is noted.
 
     Raises:
         Problem: unknown_session, session_ended.
     """
     other, colon, id = name.partition(":")  # no id and no name of a key has a colon
-    if colon and (other == owner or is_admin(request, owner)):
-        return registry_of(request).find(other, id)
-    return registry_of(request).find(owner, name)
+    if colon and other != principal.owner and principal.is_admin:
+        entry = registry_of(request).find(other, id)
+        note_look(request, principal, f"{entry.owner}:{entry.id}")
+        return entry
+    if colon and other == principal.owner:
+        name = id
+    return registry_of(request).find(principal.owner, name)
 
 
-async def known_session(request: Request, session: SessionId, owner: Owner) -> SessionEntry:
+def note_look(request: Request, principal: Principal, subject: str) -> None:
+    """Notes that an admin looks into what another owner has."""
+    detail = f"{request.method} {request.scope['path']}"
+    identity_of(request).note("session.seen", subject, by=principal, address=address_of(request), detail=detail)
+
+
+def address_of(request: Request) -> str:
+    """Returns the address of the request's caller; empty: it came over a Unix socket."""
+    peer = None if request.client is None else request.client.host
+    forwarded = request.headers.get("x-forwarded-for")
+    return caller_address(peer, forwarded, settings_of(request).trusted_proxies) or ""
+
+
+async def known_session(request: Request, session: SessionId, principal: Authenticated) -> SessionEntry:
     """Returns the session that the path names, which may be without a host; see `find_session`.
 
     Raises:
-        Problem: unauthenticated, unknown_session, session_ended.
+        Problem: unauthenticated, forbidden, unknown_session, session_ended.
     """
-    entry = find_session(request, owner, session)
+    entry = find_session(request, principal, session)
     request.state.session = entry
     if entry.host is not None:
         entry.host.reclaim()
@@ -96,16 +128,16 @@ async def live_session(session: KnownSession) -> SessionEntry:
 LiveSession = Annotated[SessionEntry, Depends(live_session)]
 
 
-def is_admin(request: Request, owner: str) -> bool:
-    """Returns whether an owner sees and ends the sessions of all: an admin's key, or whoever uses a keyless server."""
-    settings = settings_of(request)
-    return not settings.api_keys or owner in settings.admins
-
-
 def settings_of(request: Request) -> Settings:
     """Returns the server's settings."""
     settings: Settings = request.app.state.settings
     return settings
+
+
+def identity_of(request: Request) -> Identity:
+    """Returns the server's keys and its audit."""
+    identity: Identity = request.app.state.identity
+    return identity
 
 
 def registry_of(request: Request) -> Registry:

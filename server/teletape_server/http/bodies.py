@@ -16,10 +16,11 @@ from starlette.responses import Response, StreamingResponse
 import teletape_wire as wire
 from teletape_server.handlers.idempotency import request_hash
 from teletape_server.handlers.methods import SEND_BYTES
-from teletape_server.http.access import authenticated_owner, find_session, registry_of, retries_of, settings_of
+from teletape_server.http.access import authenticated, find_session, registry_of, retries_of, settings_of
 from teletape_server.http.answers import answer_of_front
 from teletape_server.http.negotiation import body_type
 from teletape_server.http.parameters import preference, request_key
+from teletape_server.identity.principals import Principal
 from teletape_server.models.faults import described_faults, text_of
 from teletape_server.problems import Problem
 from teletape_server.retries import Stored
@@ -98,16 +99,16 @@ class SmallBodyRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
-            owner = await authenticated_owner(request)
+            principal = await authenticated(request)
             length = declared_length(request.headers, _SMALL)
             if not length:
-                return await _once(request, owner, b"", handle)
+                return await _once(request, principal, b"", handle)
             body_type(request.headers, (wire.JSON_TYPE,))
-            with registry_of(request).bodies.admit(owner, length):
+            with registry_of(request).bodies.admit(principal.owner, length):
                 request = _JsonRequest(request.scope, request.receive)
                 content = await whole_body(request, length)
                 request.content = wire.parse_json(content)
-                return await _once(request, owner, content, handle)
+                return await _once(request, principal, content, handle)
 
         return checked
 
@@ -127,7 +128,7 @@ async def whole_body(request: Request, length: int) -> bytes:
 
 
 async def _once(
-    request: Request, owner: str, content: bytes, handle: Callable[[Request], Coroutine[Any, Any, Response]]
+    request: Request, principal: Principal, content: bytes, handle: Callable[[Request], Coroutine[Any, Any, Response]]
 ) -> Response:
     """Handles the request, or returns the first answer to it if its Idempotency-Key is known.
 
@@ -149,16 +150,24 @@ async def _once(
         headers = {name: value for name, value in response.headers.items() if name != "content-length"}
         return Stored(response.status_code, headers, body)
 
-    entry = _named_session(request, owner)
+    entry = _named_session(request, principal)
     key = key if entry is None else f"{entry.record.uid} {key}"
     hasher = request_hash(request.scope["path"], request.scope["query_string"])
     hasher.update(content)
     digest = hasher.digest()
-    attempt, is_replayed = await retries_of(request).attempt(owner, key, digest, answer)
+    attempt, is_replayed = await retries_of(request).attempt(principal.owner, key, digest, answer)
     prefers = preference(request.headers)
     patience = prefers.patience(settings_of(request).patience) if prefers.is_async else None
     return await answer_of_front(
-        request, owner, key, attempt, digest, prefers, patience=patience, is_replayed=is_replayed, has_events=False
+        request,
+        principal.owner,
+        key,
+        attempt,
+        digest,
+        prefers,
+        patience=patience,
+        is_replayed=is_replayed,
+        has_events=False,
     )
 
 
@@ -176,11 +185,11 @@ def _with_field_path(error: Mapping[str, Any]) -> dict[str, Any]:
     return {**error, "loc": place[1:] if place[0] == "body" else place}
 
 
-def _named_session(request: Request, owner: str) -> SessionEntry | None:
+def _named_session(request: Request, principal: Principal) -> SessionEntry | None:
     """Returns the live session that the path names, or None."""
     name = request.path_params.get("session")
     try:
-        return None if name is None else find_session(request, owner, name)
+        return None if name is None else find_session(request, principal, name)
     except Problem:  # the route says so too
         return None
 

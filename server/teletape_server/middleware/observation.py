@@ -8,9 +8,9 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from teletape_server.auth import caller_address
 from teletape_server.guard import new_request_id, sent_request_id
 from teletape_server.hosts.running import REQUEST_ID
+from teletape_server.identity.addresses import caller_address
 from teletape_server.logs import log_request
 
 _METHODS: Final = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
@@ -59,7 +59,8 @@ class ObservationMiddleware:
 
     def _note(self, scope: Scope, status: int, length: int, seconds: float, answered: float | None) -> None:
         """Notes a request that took some seconds, and whose answer began after `answered` of them."""
-        method, path, owner = scope["method"], scope["path"], scope["state"].get("owner")
+        method, path, principal = scope["method"], scope["path"], scope["state"].get("principal")
+        owner = None if principal is None else principal.owner
         template = self._server.templates.of(path)
         if template is None:  # only paths that exist become labels: their number has to stay small
             template = "/" + path.split("/")[1] if status < 400 else "other"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from fastapi import Request
 
 from teletape_engine.suggestions import did_you_mean
-from teletape_server.http.access import KEYLESS, authenticated_owner
+from teletape_server.http.access import KEYLESS, authenticated
 from teletape_server.models.faults import text_of
 from teletape_server.problems import Problem
 
@@ -27,7 +27,7 @@ async def check_query(request: Request) -> None:
     operation: dict[str, Any] = request.app.openapi()["paths"][path][request.method.lower()]
     known = [parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"]
     if path not in KEYLESS and any(name not in known for name in request.query_params):
-        await authenticated_owner(request)
+        await authenticated(request)
     check_names(request, known)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from starlette.datastructures import MutableHeaders
 
+from teletape_server.identity.principals import Principal
 from teletape_server.sessions.registry import Registry, SessionEntry
 
 _BATCHES: Final = "/batch"  # without these headers: connections answer most of them past the framework
@@ -24,16 +25,16 @@ def add_rate_limits(
         headers: Of the answer.
         registry: The sessions.
         path: Of the request.
-        state: Of the request: its owner and its session, as far as they are known.
+        state: Of the request: who sends it and its session, as far as they are known.
         is_alone: Whether its session has no other request when it is answered.
     """
     entry: SessionEntry | None = state.get("session")
-    owner: str | None = state.get("owner")
+    principal: Principal | None = state.get("principal")
     if entry is not None and not path.endswith(_BATCHES):
         limit, left = registry.requests_left(entry)
         headers["RateLimit-Policy"] = f'"requests";q={limit};qu="concurrent-requests"'
         headers["RateLimit"] = f'"requests";r={limit if is_alone else left}'
-    elif owner is not None and path == _OF_SESSIONS:
-        limit, left = registry.sessions_left(owner)
+    elif principal is not None and path == _OF_SESSIONS:
+        limit, left = registry.sessions_left(principal.owner)
         headers["RateLimit-Policy"] = f'"sessions";q={limit};qu="sessions"'
         headers["RateLimit"] = f'"sessions";r={left}'

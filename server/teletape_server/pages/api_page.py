@@ -41,7 +41,7 @@ async def api_page(request: Request) -> HTMLResponse:
         "api",
         "API",
         contents={
-            "keys": "keys" if request.app.state.settings.api_keys else "no-keys",
+            "keys": "keys" if request.app.state.keys else "no-keys",
             "main": _operations(request.app),
         },
         allowed={"style-src": "'self' 'unsafe-inline'"},  # Swagger UI sets styles on elements

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from teletape_server import handlers  # noqa: F401  # it registers the endpoints
 from teletape_server.handlers.bodies import RAW_TYPE
 from teletape_server.handlers.endpoints import ENDPOINTS, NAMED, PREFIX, Endpoint
-from teletape_server.http.access import SessionId, authenticated_owner, known_session, live_session
+from teletape_server.http.access import SessionId, authenticated, known_session, live_session
 from teletape_server.http.declarations import BODY, EVERY, SESSION, STILL_RUNNING, answers, refusals, takes, with_etag
 from teletape_server.http.dispatch import dispatch, fields_outside
 from teletape_server.http.negotiation import answer_types, body_types
@@ -96,11 +96,11 @@ class EndpointRoute(APIRoute):
         await response(scope, receive, send)
 
     async def _response(self, request: Request) -> Response:
-        owner = await authenticated_owner(request)
+        principal = await authenticated(request)
         has_query = bool(request.scope["query_string"])
         if has_query:
             check_names(request, self._known)
-        session = await known_session(request, request.path_params["session"], owner)
+        session = await known_session(request, request.path_params["session"], principal)
         params = (
             self._endpoint.defaults | (self._query(request) if has_query else {}) | fields_outside(request, self._takes)
         )

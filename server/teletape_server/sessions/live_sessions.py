@@ -39,6 +39,7 @@ class LiveSessions:
         starting: Those whose first host starts: nothing finds them yet.
         ended: The last ones that have ended.
         created: How many were created since the start of the server, without those of single requests.
+        on_end: Called with each session that ends, why, and the same for people; not with those of single requests.
         stopping: Whether the server is about to end: no session and no request is taken.
     """
 
@@ -48,6 +49,7 @@ class LiveSessions:
         self.starting: dict[Key, SessionEntry] = {}
         self.ended = EndedSessions(boot)
         self.created, self.stopping = 0, False
+        self.on_end: Callable[[SessionEntry, Reason, str], None] = lambda *_: None
         self._spent: defaultdict[str, Spent] = defaultdict(Spent)  # by owner, of hosts that have ended
 
     def check_running(self) -> None:
@@ -142,6 +144,8 @@ class LiveSessions:
         self.change(entry, state=entry.record.state.end(reason))
         if reason not in FAULTS:
             log.info("session %s of %s ended: %s", entry.id, entry.owner, text, extra=entry.log_facts)
+        if not entry.record.is_run:
+            self.on_end(entry, reason, text)
         if entry.record.is_run and reason not in (*FAULTS, Reason.SHUTDOWN):  # no question for it can come
             return
         self.ended.add(key, Ended(reason, text, self.clock()))

@@ -6,7 +6,8 @@ And the order in which requests without a session run.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from teletape_server.problems import Problem, overloaded
@@ -27,7 +28,7 @@ class Quota:
         bodies_per_key: Bytes of one owner's request bodies that are being received or not answered yet.
         bodies: The same of all owners.
         waiting: Unanswered requests of one session.
-        keys: Owners that there can be.
+        keys: Returns how many owners there can be now.
         lasting_per_key: Sessions of one owner that outlive their processes.
         room_after: Seconds without work after which a session may end to make room for another owner's.
         parks_after: Seconds without work after which one that outlives its process may be parked to make room.
@@ -43,7 +44,7 @@ class Quota:
     bodies_per_key: int
     bodies: int
     waiting: int = 128
-    keys: int = 1
+    keys: Callable[[], int] = field(default_factory=lambda: lambda: 1)
     lasting_per_key: int = 1000
     room_after: float = 300.0
     parks_after: float = 5.0
@@ -107,7 +108,7 @@ class Quota:
 
     def _reserved(self, mine: int, owners: int) -> int:
         """Returns the places for sessions of keys that have none, apart from the owner's own."""
-        without = self.keys - owners - (mine == 0)
+        without = self.keys() - owners - (mine == 0)
         return max(min(without, self.sessions // 2), 0)
 
     def makes_room(self, mine: int, idle: float, sessions: int) -> bool:
@@ -268,5 +269,5 @@ class RunQueue(Generic[Request]):
         free = self._quota.runs - self.running
         if not self._running[owner]:
             return free > 0
-        others = self._quota.keys - len(self._running)
+        others = self._quota.keys() - len(self._running)
         return free > min(others, self._quota.runs // 4)

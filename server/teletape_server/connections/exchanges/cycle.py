@@ -13,6 +13,8 @@ import httptools
 from teletape_server.connections.reader import Head, MalformedRequestError
 from teletape_server.connections.streams import Flow, answer_head
 from teletape_server.guard import new_request_id
+from teletape_server.identity.keys import Keys
+from teletape_server.identity.principals import Principal
 from teletape_server.problems import problem_response
 
 _MOST_UNREAD: Final = 64 << 10  # bytes of a body that the application has not taken; then no more are received
@@ -119,6 +121,11 @@ class Cycle:
         self._came.set()
 
     # -------------------------------------------------------------------------------------------------------- answering
+    def is_for_valid(self, keys: Keys) -> bool:
+        """Returns whether its answer, if it has begun, goes to a caller whose key is still valid."""
+        principal: Principal | None = self._scope["state"].get("principal")
+        return not self.response_started or principal is None or keys.is_valid(principal)
+
     async def run(self, application: Application) -> None:
         """Lets the application answer."""
         try:

@@ -44,6 +44,7 @@ SECTIONS: Final = {
     "functions": "A function is a list of steps on named inputs, saved under an id. It can be called, "
     "differentiated and repeated in loops.",
     "accumulators": "Sums of gradients over many requests, to which each batch is added once.",
+    "admin": "API keys, and what was done on this server.",
     "published": "A function that is published is called without a session, by every key that may see it.",
     "batches": "Many commands in one request. Everything above is also a command; docs/protocol.md lists them.",
     "requests": "Requests that take long, or were sent with `Prefer: respond-async`: each has an address, where GET "

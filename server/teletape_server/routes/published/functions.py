@@ -13,12 +13,13 @@ from starlette.responses import JSONResponse, StreamingResponse
 import teletape_wire as wire
 from teletape_server.handlers.endpoints import WORK
 from teletape_server.hosts.protocols import HostGone, Reply
-from teletape_server.http.access import Owner, find_session, live_session, registry_of, settings_of
+from teletape_server.http.access import Authenticated, find_session, live_session, registry_of, settings_of
 from teletape_server.http.bodies import SmallBodyRoute, declared_length, read_body
 from teletape_server.http.declarations import BODY, SESSION, answers, refusals, takes
 from teletape_server.http.dispatch import fields_outside
 from teletape_server.http.negotiation import body_type, body_types
 from teletape_server.http.parameters import TimeLimit, time_limit
+from teletape_server.identity.principals import Principal
 from teletape_server.models.base import NAME_PATTERN
 from teletape_server.models.listings import next_link, page
 from teletape_server.models.parameters import Page
@@ -70,7 +71,7 @@ Alias = Annotated[
 )
 async def publish(
     request: Request,
-    owner: Owner,
+    principal: Authenticated,
     name: NewName,
     session: Annotated[
         str | None, Query(description="The session whose function, variables and tensors the body names")
@@ -85,16 +86,16 @@ async def publish(
     of the type application/vnd.safetensors has the weights as tensors `weights/NAME`, or is the export of a version.
     """
     catalogue = catalogue_of(request.app.state)
-    check_own(request, owner, catalogue.names.get(name))
-    reply = await _prepared(request, owner, session)
+    check_own(principal, catalogue.names.get(name))
+    reply = await _prepared(request, principal, session)
     publisher: Publisher = request.app.state.publisher
-    is_new = await publisher.publish(name, owner, reply)
+    is_new = await publisher.publish(name, principal.owner, reply)
     result = described(catalogue.names[name], catalogue.names[name].version(LATEST), publisher.is_durable)
     headers = {"location": f"/v1/published/{name}"}
     return Response(result.model_dump_json().encode(), 201 if is_new else 200, headers, wire.JSON_TYPE)
 
 
-async def _prepared(request: Request, owner: str, session: str | None) -> Reply:
+async def _prepared(request: Request, principal: Principal, session: str | None) -> Reply:
     """Returns the contract and the weights of what a request publishes, and what it says of the name.
 
     Raises:
@@ -105,9 +106,9 @@ async def _prepared(request: Request, owner: str, session: str | None) -> Reply:
     params = {**fields_outside(request, _BODY_TYPES), "in_session": session is not None, **time_limit(request.headers)}
     registry = registry_of(request)
     if session is None:
-        entry = await registry.begin_run(owner, device=settings_of(request).device)
+        entry = await registry.begin_run(principal.owner, device=settings_of(request).device)
     else:
-        entry = await live_session(find_session(request, owner, session))
+        entry = await live_session(find_session(request, principal, session))
     try:
         body = await read_body(request, entry, length)
         running = registry.submit(entry, "published-prepare", params, content_type=content_type, body=body)
@@ -128,12 +129,12 @@ async def _prepared(request: Request, owner: str, session: str | None) -> Reply:
     response_model=PublishedList,
     responses=refusals("unauthenticated", "invalid_request", "unknown_id"),
 )
-async def list_(request: Request, response: Response, owner: Owner, query: Annotated[Page, Query()]) -> Any:
+async def list_(request: Request, response: Response, principal: Authenticated, query: Annotated[Page, Query()]) -> Any:
     """Lists those that your key may call, by name, each with its latest version."""
     limit, after, prefix = query.limit, query.after, query.prefix
-    names = visible(request, owner)
+    names = visible(request, principal)
     if after is not None:
-        find(request, owner, after)
+        find(request, principal, after)
     chosen = [name for name in names if name.name == after or name.name.startswith(prefix or "")]
     shown, has_more = page(chosen, lambda name: name.name, after, limit)
     following = shown[-1].name if has_more else None
@@ -145,37 +146,39 @@ async def list_(request: Request, response: Response, owner: Owner, query: Annot
 
 
 @router.get("/{name}", summary="Get a published function", responses=refusals(*_UNKNOWN, "internal"))
-async def get(request: Request, owner: Owner, name: Reference) -> PublishedFunction:
+async def get(request: Request, principal: Authenticated, name: Reference) -> PublishedFunction:
     """Returns whose it is, its versions' aliases, and the inputs, outputs, weights and examples of one version."""
-    return described(*find(request, owner, name), request.app.state.publisher.is_durable)
+    return described(*find(request, principal, name), request.app.state.publisher.is_durable)
 
 
 @router.get("/{name}/versions", summary="List the versions of a published function", responses=refusals(*_UNKNOWN))
-async def versions(request: Request, owner: Owner, name: Reference) -> PublishedVersions:
+async def versions(request: Request, principal: Authenticated, name: Reference) -> PublishedVersions:
     """Lists the versions, the oldest first."""
-    item, _ = find(request, owner, name)
+    item, _ = find(request, principal, name)
     return PublishedVersions(versions=[_version(item, version) for version in item.versions.values()])
 
 
 @router.get(
     "/{name}/ready", summary="Wait until a published function is loaded", responses=refusals(*_UNKNOWN, "overloaded")
 )
-async def ready(request: Request, owner: Owner, name: Reference) -> PublishedReady:
+async def ready(request: Request, principal: Authenticated, name: Reference) -> PublishedReady:
     """Answers as soon as a process has loaded the version: a call then waits for nothing but other calls."""
-    _, published = find(request, owner, name)
+    _, published = find(request, principal, name)
     processes = await pool_of(request.app.state).ready(published)
     return PublishedReady(status="ready", version=published.version, processes=processes)
 
 
 @aliases.put("/{name}/aliases/{alias}", summary="Name a version", responses=refusals(*_UNKNOWN, *BODY, "id_in_use"))
-async def alias(request: Request, owner: Owner, name: Reference, alias: Alias, body: AliasTarget) -> PublishedFunction:
+async def alias(
+    request: Request, principal: Authenticated, name: Reference, alias: Alias, body: AliasTarget
+) -> PublishedFunction:
     """Makes an alias name a version from now on, so that callers of `name@alias` get it; `latest` is set by itself."""
     if alias == LATEST:
         raise Problem("invalid_request", f"alias: {LATEST} names the newest version by itself: choose another alias")
-    item = find_own(request, owner, split_reference(name)[0])
+    item = find_own(request, principal, split_reference(name)[0])
     published = item.version(body.version)
     if published is None:
-        find(request, owner, f"{item.name}@{body.version}")
+        find(request, principal, f"{item.name}@{body.version}")
     assert published is not None
     publisher: Publisher = request.app.state.publisher
     changed = await publisher.set_alias(item.name, alias, published.version)
@@ -185,10 +188,10 @@ async def alias(request: Request, owner: Owner, name: Reference, alias: Alias, b
 @router.delete(
     "/{name}", status_code=204, summary="Delete a published function", responses=refusals(*_UNKNOWN, "id_in_use")
 )
-async def delete(request: Request, owner: Owner, name: Reference) -> None:
+async def delete(request: Request, principal: Authenticated, name: Reference) -> None:
     """Deletes it with its versions; of `name@version` that version alone. Calls that run are answered."""
-    item = find_own(request, owner, split_reference(name)[0])
-    single = find(request, owner, name)[1].version if "@" in name else None
+    item = find_own(request, principal, split_reference(name)[0])
+    single = find(request, principal, name)[1].version if "@" in name else None
     publisher: Publisher = request.app.state.publisher
     await publisher.delete(item.name, single)
 
@@ -205,9 +208,9 @@ async def delete(request: Request, owner: Owner, name: Reference) -> None:
         **refusals(*_UNKNOWN),
     },
 )
-async def export_(request: Request, owner: Owner, name: Reference) -> Response:
+async def export_(request: Request, principal: Authenticated, name: Reference) -> Response:
     """Returns the version as a file in the safetensors format: its weights as tensors, its contract as metadata."""
-    item, published = find(request, owner, name)
+    item, published = find(request, principal, name)
     file = await asyncio.to_thread(export, catalogue_of(request.app.state), published)
     headers = {
         "content-length": str(len(file.head) + file.length),
@@ -230,9 +233,9 @@ async def _pieces(export: Export) -> AsyncIterator[bytes]:
 
 
 @router.get("/{name}/openapi.json", include_in_schema=False)
-async def openapi(request: Request, owner: Owner, name: Reference) -> Response:
+async def openapi(request: Request, principal: Authenticated, name: Reference) -> Response:
     """Returns an OpenAPI document of this function alone, with the names, dtypes and shapes of its inputs."""
-    return JSONResponse(document_of(*find(request, owner, name)))
+    return JSONResponse(document_of(*find(request, principal, name)))
 
 
 def described(name: Name, published: Published | None, is_durable: bool) -> PublishedFunction:

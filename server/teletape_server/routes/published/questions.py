@@ -11,13 +11,14 @@ import teletape_wire as wire
 from teletape_server.handlers.endpoints import WORK
 from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.protocols import HostGone
-from teletape_server.http.access import Owner, registry_of, settings_of
+from teletape_server.http.access import Authenticated, registry_of, settings_of
 from teletape_server.http.answers import LargeResponse
 from teletape_server.http.bodies import declared_length, fill, whole_body
 from teletape_server.http.declarations import BODY, answers, takes
 from teletape_server.http.dispatch import fields_outside
 from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types
 from teletape_server.http.parameters import Full, TimeLimit, time_limit
+from teletape_server.identity.principals import Principal
 from teletape_server.models.published.questions import QUESTIONS
 from teletape_server.problems import overloaded
 from teletape_server.published.calls import Call, Part
@@ -35,9 +36,9 @@ def _add(question: str) -> None:
     types, offers = body_types(body), answer_types(responses, 200)
 
     async def ask(
-        request: Request, owner: Owner, name: Reference, full: Full = False, time_limit_: TimeLimit = None
+        request: Request, principal: Authenticated, name: Reference, full: Full = False, time_limit_: TimeLimit = None
     ) -> Response:
-        return await _answer(request, owner, name, question, types, offers, is_full=full)
+        return await _answer(request, principal, name, question, types, offers, is_full=full)
 
     router.add_api_route(
         f"/{{name}}/{question}",
@@ -54,7 +55,7 @@ def _add(question: str) -> None:
 
 async def _answer(
     request: Request,
-    owner: str,
+    principal: Principal,
     reference: str,
     question: str,
     types: tuple[str, ...],
@@ -67,17 +68,17 @@ async def _answer(
     Raises:
         Problem: It is refused.
     """
-    name, published = find(request, owner, reference)
+    name, published = find(request, principal, reference)
     headers = request.headers
     content_type, accept = body_type(headers, types), answer_type(headers, offers, wire.JSON_TYPE)
     length = declared_length(headers, settings_of(request).max_body, content_type)
     params = {"full": is_full, "accept": accept, **fields_outside(request, types)}
     limit = time_limit(headers).get(TIME_LIMIT)
     reply: asyncio.Future[Part] = asyncio.get_running_loop().create_future()
-    call = Call(owner, name.name, published, question, params, content_type, b"", limit, reply)
+    call = Call(principal.owner, name.name, published, question, params, content_type, b"", limit, reply)
     if length > MOST_EARLY:
         return await _large(request, call, length)
-    with registry_of(request).bodies.admit(owner, length):
+    with registry_of(request).bodies.admit(principal.owner, length):
         call.body = await whole_body(request, length)
         return _response(await answer_to(request, call))
 

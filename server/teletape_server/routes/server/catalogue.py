@@ -11,7 +11,7 @@ from teletape_engine.catalogue.describe import catalogue
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.signature import NUMPY_NAMES
 from teletape_engine.errors import UnknownOpError
-from teletape_server.http.access import Owner
+from teletape_server.http.access import Authenticated
 from teletape_server.http.declarations import refusals
 from teletape_server.http.schemas import Op, OpList
 from teletape_server.models.listings import next_link, page
@@ -51,7 +51,7 @@ def _says(facts: dict[str, Any], words: str) -> bool:
 async def list_(
     request: Request,
     response: Response,
-    _: Owner,
+    _: Authenticated,
     name: Annotated[
         str | None,
         Query(description="Only ops with this text in their name, TensorFlow's or NumPy's", examples=["mat"]),
@@ -91,7 +91,7 @@ async def list_(
 
 @router.get("/{op}", summary="Get an op", responses=refusals("unauthenticated", "not_found"))
 async def get(
-    _: Owner,
+    _: Authenticated,
     op: Annotated[str, Path(description="Its name, ours, TensorFlow's or NumPy's", examples=["matmul"])],
 ) -> Op:
     """Returns what the op computes, what it takes, and what a tape keeps for its gradient."""

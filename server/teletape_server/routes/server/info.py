@@ -6,7 +6,7 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from teletape_server.http.access import Owner, registry_of, settings_of, starts_of
+from teletape_server.http.access import Authenticated, registry_of, settings_of, starts_of
 from teletape_server.http.declarations import refusals
 from teletape_server.http.schemas import Devices, DeviceState, Health, Index, Info, Ready
 from teletape_server.problems import overloaded
@@ -58,14 +58,14 @@ async def ready(request: Request) -> Ready:
 
 
 @router.get("/info", summary="Get versions, limits and features", responses=refusals("unauthenticated"))
-async def info(request: Request, _: Owner) -> Info:
+async def info(request: Request, _: Authenticated) -> Info:
     """Returns what this server supports. A client compares the catalogue's digest with that of its own ops."""
     facts: Info = request.app.state.info
     return facts
 
 
 @router.get("/devices", summary="List the devices", responses=refusals("unauthenticated", "overloaded"))
-async def devices(request: Request, _: Owner) -> Devices:
+async def devices(request: Request, _: Authenticated) -> Devices:
     """Lists the devices on which sessions can compute, with their memory, and why a GPU cannot be used; the default."""
     sessions = registry_of(request).live.devices_in_use()
     states = [

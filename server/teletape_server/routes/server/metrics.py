@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from starlette.datastructures import State
 
-from teletape_server.http.access import Owner, is_admin
+from teletape_server.http.access import Authenticated
 from teletape_server.http.plain_requests import RUN
 from teletape_server.ipc.durations import SIZES, Durations
 from teletape_server.ipc.heads import FRAME
@@ -26,7 +26,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/metrics", tags=["server"])
-async def metrics(request: Request, owner: Owner) -> Response:
+async def metrics(request: Request, principal: Authenticated) -> Response:
     """Counts of requests, frames and sessions, and what is in use now; by key for an admin, else of the key's own."""
     state = request.app.state
     counts: Metrics = state.metrics
@@ -35,7 +35,7 @@ async def metrics(request: Request, owner: Owner) -> Response:
     for account, served in state.pool.lent.served().items():
         spent.setdefault(account.owner, Spent()).answered[account.label] += served.durations
     usage = usage._replace(spent=spent)
-    owners = {*counts.requests_of, *counts.frames_by(0), *usage.spent} if is_admin(request, owner) else {owner}
+    owners = {*counts.requests_of, *counts.frames_by(0), *usage.spent} if principal.is_admin else {principal.owner}
     families = [*_of_all(state, counts, usage), *_of_keys(sorted(owners), counts, usage)]
     text, content_type = counts.text(request.headers.get("accept", ""), families)
     return Response(text, headers={"Content-Type": content_type, "Cache-Control": "no-store"})

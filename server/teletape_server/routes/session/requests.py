@@ -11,10 +11,10 @@ import teletape_wire as wire
 from teletape_server.handlers.idempotency import not_found
 from teletape_server.hosts.protocols import Running
 from teletape_server.http.access import (
-    Owner,
-    is_admin,
+    Authenticated,
     live_session,
     long_requests_of,
+    note_look,
     registry_of,
     retries_of,
     settings_of,
@@ -23,6 +23,7 @@ from teletape_server.http.answers import answer_of_front, still_running
 from teletape_server.http.declarations import STILL_RUNNING, refusals
 from teletape_server.http.dispatch import respond
 from teletape_server.http.parameters import Prefer, preference
+from teletape_server.identity.principals import Principal
 from teletape_server.long_requests import LongRequest
 from teletape_server.problems import refusal_of
 from teletape_server.sessions.registry import SessionEntry
@@ -45,14 +46,14 @@ RequestId = Annotated[str, Path(description="The request's id, from Location")]
         }
     },
 )
-async def get(request: Request, owner: Owner, id: RequestId, prefer: Prefer = None) -> Response:
+async def get(request: Request, principal: Authenticated, id: RequestId, prefer: Prefer = None) -> Response:
     """Returns the very answer of the request, or its problem; while it runs, 202 with its progress after a while.
 
     With `Accept: text/event-stream` it is answered by events, as the request itself would be. The answer stays
     here until it is forgotten: after the time that `GET /v1/info` names as `idempotency_window`, or when its session
     ends.
     """
-    long = _find(request, owner, id)
+    long = _find(request, principal, id)
     prefers = preference(request.headers)._replace(is_async=False)  # this is where the answer comes later
     patience = prefers.patience(settings_of(request).patience)
     if long.session is not None:
@@ -77,12 +78,12 @@ async def get(request: Request, owner: Owner, id: RequestId, prefer: Prefer = No
     | STILL_RUNNING
     | {204: {"description": "It has ended already: nothing changes"}},
 )
-async def delete(request: Request, owner: Owner, id: RequestId) -> Response:
+async def delete(request: Request, principal: Authenticated, id: RequestId) -> Response:
     """Stops the request, and no other one, before its next step, also while it waits; its answer is then `cancelled`.
 
     A request that has ended stays as it is, and so does its answer. The creation of a session goes on.
     """
-    long = _find(request, owner, id)
+    long = _find(request, principal, id)
     if long.ended:
         return Response(status_code=204)
     running = retries_of(request).works.get((long.owner, long.key)) if long.session is None else long.running
@@ -91,15 +92,17 @@ async def delete(request: Request, owner: Owner, id: RequestId) -> Response:
     return still_running(running, id)
 
 
-def _find(request: Request, owner: str, id: str) -> LongRequest:
-    """Returns the owner's request with that id, or for an admin that of another owner.
+def _find(request: Request, principal: Principal, id: str) -> LongRequest:
+    """Returns the caller's request with that id, or for an admin that of another owner.
 
     Raises:
         RequestNotFoundError: There is none, or it is forgotten.
     """
     long = long_requests_of(request).find(id)
-    if long.owner != owner and not is_admin(request, owner):
-        raise not_found()
+    if long.owner != principal.owner:
+        if not principal.is_admin:
+            raise not_found()
+        note_look(request, principal, f"{long.owner}:{long.session or ''}")
     return long
 
 

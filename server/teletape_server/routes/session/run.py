@@ -18,7 +18,7 @@ from teletape_server.handlers.endpoints import WORK
 from teletape_server.handlers.idempotency import request_hash
 from teletape_server.hosts.protocols import Running
 from teletape_server.http import parameters
-from teletape_server.http.access import Owner, registry_of, retries_of, settings_of
+from teletape_server.http.access import Authenticated, registry_of, retries_of, settings_of
 from teletape_server.http.answers import answer, answer_of_front
 from teletape_server.http.bodies import declared_length, hash_body, read_body, read_early_body
 from teletape_server.http.declarations import BODY, STILL_RUNNING, answers, takes
@@ -71,7 +71,7 @@ _ANSWER_TYPES: Final = answer_types(_ANSWERS, 200)
 )
 async def run(
     request: Request,
-    owner: Owner,
+    principal: Authenticated,
     full: Full = False,
     device: Annotated[Device | None, Query(description="Where to compute; default: the server's setting")] = None,
     key: IdempotencyKey = None,
@@ -91,7 +91,7 @@ async def run(
     length = declared_length(request.headers, settings_of(request).max_body, content_type)
     params = {"full": full, "accept": accept, **fields_outside(request, _BODY_TYPES)}
     params |= parameters.time_limit(request.headers)
-    work = _Work(request, owner, device or settings_of(request).device, content_type, params)
+    work = _Work(request, principal.owner, device or settings_of(request).device, content_type, params)
     key = request_key(request.headers)
     if key is not None:
         return await _run_once(work, key, length)

@@ -11,11 +11,12 @@ from starlette.responses import JSONResponse
 import teletape_wire as wire
 from teletape_engine.session.clients import place
 from teletape_server.http.access import (
+    Authenticated,
     KnownSession,
     LiveSession,
-    Owner,
+    address_of,
     find_session,
-    is_admin,
+    identity_of,
     registry_of,
     settings_of,
 )
@@ -26,6 +27,7 @@ from teletape_server.http.events import HEADERS
 from teletape_server.http.negotiation import EVENTS_TYPE, wants_events
 from teletape_server.http.parameters import IdempotencyKey, Prefer
 from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList
+from teletape_server.identity.principals import Principal
 from teletape_server.ipc.leases import Reason
 from teletape_server.middleware.head_requests import HEAD_ONLY
 from teletape_server.models.listings import DeletedSessions, next_link, page
@@ -64,7 +66,7 @@ def _described(request: Request, entry: SessionEntry) -> Session:
     | {200: {"model": Session, "description": "The session exists already"}},
 )
 async def create(
-    request: Request, owner: Owner, body: NewSession, key: IdempotencyKey = None, prefer: Prefer = None
+    request: Request, principal: Authenticated, body: NewSession, key: IdempotencyKey = None, prefer: Prefer = None
 ) -> Response:
     """Creates a session (201), or returns the existing one with the same id, device, memory limit and dtype (200).
 
@@ -72,11 +74,11 @@ async def create(
     creates nothing and ends nothing.
     """
     registry = registry_of(request)
-    if body.replace and body.id is not None and (existing := registry.find_live(owner, body.id)) is not None:
-        await registry.ends.end(existing, Reason.DELETED, "a new session with its id replaced it")
+    if body.replace and body.id is not None and (existing := registry.find_live(principal.owner, body.id)) is not None:
+        await _end(request, principal, existing, "a new session with its id replaced it")
     device = body.device or settings_of(request).device
     entry, is_new = await registry.create(
-        owner,
+        principal.owner,
         body.id,
         device=device,
         memory_limit=body.memory_limit,
@@ -84,6 +86,9 @@ async def create(
         dedicated=body.dedicated,
         durability=_durability(request, body),
     )
+    if is_new:
+        name = f"{entry.owner}:{entry.id}"
+        identity_of(request).note("session.created", name, by=principal, address=address_of(request), detail=device)
     content = _described(request, entry).model_dump_json().encode()
     location = {"location": f"/v1/sessions/{entry.id}"}
     return Response(content, 201 if is_new else 200, location, wire.JSON_TYPE)
@@ -105,7 +110,7 @@ def _durability(request: Request, body: NewSession) -> Durability:
     response_model=SessionList,
     responses=refusals("unauthenticated", "invalid_request", "unknown_session", "session_ended", "busy"),
 )
-async def list_(request: Request, response: Response, owner: Owner, query: Annotated[Page, Query()]) -> Any:
+async def list_(request: Request, response: Response, principal: Authenticated, query: Annotated[Page, Query()]) -> Any:
     """Lists live sessions; for an admin those of all keys. GET an ended session's URL to learn why it ended.
 
     With `Accept: text/event-stream` the answer is events: `sessions` with all of them, then `session` for each that is
@@ -113,21 +118,21 @@ async def list_(request: Request, response: Response, owner: Owner, query: Annot
     such streams is limited: `busy`.
     """
     limit, after, prefix = query.limit, query.after, query.prefix
-    registry, sees_all = registry_of(request), is_admin(request, owner)
+    registry, sees_all = registry_of(request), principal.is_admin
 
     def visible() -> list[SessionEntry]:
-        return registry.live.all() if sees_all else registry.live.owned_by(owner)
+        return registry.live.all() if sees_all else registry.live.owned_by(principal.owner)
 
     if wants_events(request.headers):
         if HEAD_ONLY in request.scope:
             return Response(b"", headers=HEADERS, media_type=EVENTS_TYPE)
-        return SessionEvents(request.app.state.session_feed, owner, sees_all=sees_all)
+        return SessionEvents(request.app.state.session_feed, principal.owner, sees_all=sees_all)
 
     def name(entry: SessionEntry) -> str:
-        return entry.id if entry.owner == owner else f"{entry.owner}:{entry.id}"
+        return entry.id if entry.owner == principal.owner else f"{entry.owner}:{entry.id}"
 
     if after is not None:
-        find_session(request, owner, after)
+        find_session(request, principal, after)
     entries, has_more = page(
         [entry for entry in visible() if name(entry) == after or entry.id.startswith(prefix or "")],
         name,
@@ -141,7 +146,9 @@ async def list_(request: Request, response: Response, owner: Owner, query: Annot
     if following is not None:
         selection = {"limit": limit, "prefix": prefix}
         response.headers["Link"] = next_link(request.url.path, selection, following)
-    return SessionList(sessions=[_described(request, entry) for entry in entries], owner=owner, next=following)
+    return SessionList(
+        sessions=[_described(request, entry) for entry in entries], owner=principal.owner, next=following
+    )
 
 
 @router.delete(
@@ -149,7 +156,9 @@ async def list_(request: Request, response: Response, owner: Owner, query: Annot
     summary="End several sessions",
     responses=refusals("unauthenticated", "invalid_request"),
 )
-async def delete_several(request: Request, owner: Owner, query: Annotated[Several, Query()]) -> DeletedSessions:
+async def delete_several(
+    request: Request, principal: Authenticated, query: Annotated[Several, Query()]
+) -> DeletedSessions:
     """Ends those named by `id`, those whose id begins with `prefix`, or all. Unanswered requests are cancelled."""
     id, prefix, all = query.id, query.prefix, query.all
     if sum((id is not None, prefix is not None, all)) != 1:
@@ -157,11 +166,11 @@ async def delete_several(request: Request, owner: Owner, query: Annotated[Severa
     registry = registry_of(request)
     entries = [
         entry
-        for entry in registry.live.owned_by(owner)
+        for entry in registry.live.owned_by(principal.owner)
         if all or (entry.id in id if id is not None else entry.id.startswith(prefix or ""))
     ]
     for entry in entries:
-        await registry.ends.end(entry, Reason.DELETED, "its owner deleted it with others")
+        await _end(request, principal, entry, "its owner deleted it with others")
     return DeletedSessions(deleted=[entry.id for entry in entries])
 
 
@@ -242,6 +251,14 @@ async def park(request: Request, session: KnownSession, key: IdempotencyKey = No
 
 
 @router.delete("/{session}", status_code=204, summary="Delete a session", responses=refusals(*SESSION[:-1]))
-async def delete(request: Request, session: KnownSession) -> None:
+async def delete(request: Request, session: KnownSession, principal: Authenticated) -> None:
     """Ends the session and frees its memory; its unanswered requests fail with `session_ended`."""
-    await registry_of(request).ends.end(session, Reason.DELETED, "it was deleted")
+    by = "it was deleted" if session.owner == principal.owner else f"the admin {principal.owner} deleted it"
+    await _end(request, principal, session, by)
+
+
+async def _end(request: Request, principal: Principal, session: SessionEntry, why: str) -> None:
+    """Ends a session, and notes who did it."""
+    name = f"{session.owner}:{session.id}"
+    identity_of(request).note("session.ended", name, by=principal, address=address_of(request), detail=why)
+    await registry_of(request).ends.end(session, Reason.DELETED, why)

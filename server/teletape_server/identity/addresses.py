@@ -1,61 +1,12 @@
-"""API keys, compared in constant time, and the rules for a server without keys."""
+"""Where requests come from: addresses, host names and origins, and the rules for a server without keys."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import ipaddress
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-#: The owner of all sessions on a server without keys.
-LOCAL: Final = "local"
-
-
-class Keys:
-    """The API keys of a server by owner; it stores only their digests.
-
-    Args:
-        keys: Owner to key; empty for a server that requires none.
-        generation: Another number for each set of keys of a run: what was decided with other keys does not count.
-    """
-
-    def __init__(self, keys: Mapping[str, str], generation: int = 0) -> None:
-        self.generation = generation
-        self._digests = {name: _digest(key) for name, key in keys.items()}
-
-    def __bool__(self) -> bool:
-        return bool(self._digests)
-
-    def owner(self, presented: str | None) -> str | None:
-        """Returns the owner of a key; None for a wrong or missing key.
-
-        All keys are compared, each in constant time, so that the time reveals nothing about them.
-        """
-        if not self._digests:
-            return LOCAL
-        digest = _digest(presented or "")
-        owner = None
-        for name, own_digest in self._digests.items():
-            if hmac.compare_digest(digest, own_digest):
-                owner = name
-        return owner if presented else None
-
-
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
-
-
-def presented_key(authorization: str | None, x_api_key: str | None) -> str | None:
-    """Returns the key in the headers `Authorization: Bearer …` or `X-API-Key`, or None.
-
-    Another scheme of Authorization is a proxy's own, and does not hide the second header.
-    """
-    scheme, _, key = (authorization or "").partition(" ")
-    bearer = key.strip() if scheme.lower() == "bearer" else ""
-    return bearer or x_api_key or None
 
 
 def is_loopback(host: str) -> bool:

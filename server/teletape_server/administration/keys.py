@@ -1,0 +1,155 @@
+"""`teletape keys`: creates, lists, rotates and revokes API keys.
+
+On a running server, which the command finds by the folder for data, or by its address; without one, on the store alone:
+so the first key of a server comes before its first start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import getpass
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from teletape_server import setting_values as values
+from teletape_server.administration.running_server import CommandError, RunningServer, address_of_server
+from teletape_server.identity.identity import Identity
+from teletape_server.identity.keys import Key, StoreError
+from teletape_server.identity.principals import SCOPES, Principal
+from teletape_server.models.faults import described_faults, text_of
+from teletape_server.models.keys import NewKey, described, described_new
+from teletape_server.problems import Problem
+
+VERBS: Final = ("create", "list", "rotate", "revoke")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's own arguments; it has `data_dir`, `api_key` and `url` too."""
+    parser.add_argument("verb", choices=VERBS)
+    parser.add_argument("key", nargs="?", metavar="OWNER|ID", help="create: whose it is; rotate, revoke: the key's id")
+    parser.add_argument("--name", default="", help="of create: where it is used, for people")
+    parser.add_argument(
+        "--role", choices=("user", "admin"), default="user", help="of create: an admin sees all owners'"
+    )
+    parser.add_argument("--group", default="", help="of create: a name for several owners")
+    parser.add_argument("--scopes", default=",".join(SCOPES), help="of create: what it is for (default %(default)s)")
+    parser.add_argument(
+        "--expires", type=_seconds, metavar="TIME", help="of create: when it ends by itself, such as 90d"
+    )
+    parser.add_argument(
+        "--overlap", type=_seconds, default=0.0, metavar="TIME", help="of rotate: both are valid so long"
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        return values.seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def run(options: argparse.Namespace, database: str | None) -> int:
+    """Runs the command; returns the exit status.
+
+    Args:
+        options: The arguments.
+        database: The URL of the database that has the keys, if it is not the folder for data.
+
+    Raises:
+        CommandError: It cannot be done.
+        OSError: The folder cannot be read.
+    """
+    if options.verb != "list" and options.key is None:
+        raise CommandError("name an owner" if options.verb == "create" else "name the id of a key: `list` shows them")
+    address = options.url or (None if options.data_dir is None else address_of_server(options.data_dir))
+    if address is None:
+        return asyncio.run(_on_store(options, database))
+    if not address:
+        raise CommandError(f"a server has {options.data_dir}, and is starting or stopping: try again")
+    with contextlib.closing(RunningServer(address, options.api_key)) as server:
+        return _on_server(options, server)
+
+
+def _wanted(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns the body of a request that creates the key."""
+    scopes = [scope.strip() for scope in options.scopes.split(",") if scope.strip()]
+    wanted = {"owner": options.key, "name": options.name, "role": options.role, "group": options.group}
+    return wanted | {"scopes": scopes, "expires_in": options.expires}
+
+
+def _on_server(options: argparse.Namespace, server: RunningServer) -> int:
+    if options.verb == "list":
+        _list(server.keys())
+    elif options.verb == "create":
+        _show(server.create_key(_wanted(options)))
+    elif options.verb == "rotate":
+        _show(server.rotate_key(options.key, options.overlap))
+    else:
+        server.revoke_key(options.key)
+    return 0
+
+
+async def _on_store(options: argparse.Namespace, database: str | None) -> int:
+    if options.data_dir is None and database is None:
+        raise CommandError("name the server's folder for data (--data-dir), or its address (--url)")
+    by = Principal(f"{getpass.getuser()} of the machine", "", "admin")
+    try:
+        identity = Identity.open(environment={}, admins=(), data_dir=options.data_dir, database=database)
+        try:
+            await _changed(identity, by, options)
+        finally:
+            await identity.close()
+    except (StoreError, Problem) as error:
+        raise CommandError(str(error)) from None
+    return 0
+
+
+async def _changed(identity: Identity, by: Principal, options: argparse.Namespace) -> None:
+    if options.verb == "list":
+        now = time.time()
+        _list([described(key, now).model_dump() for key in identity.keys.all])
+    elif options.verb == "create":
+        try:
+            wanted = NewKey.model_validate(_wanted(options))
+        except ValueError as error:
+            faults = described_faults(error.errors())  # type: ignore[attr-defined]  # pydantic's
+            raise CommandError(text_of(faults)) from None
+        expires = None if wanted.expires_in is None else time.time() + wanted.expires_in
+        scopes = frozenset(wanted.scopes)
+        owner, group = wanted.owner or "", wanted.group or ""
+        created = await identity.create(
+            by, name=wanted.name, owner=owner, role=wanted.role, group=group, scopes=scopes, expires=expires
+        )
+        _show(described_new(*created).model_dump())
+    elif options.verb == "rotate":
+        former = _chosen(identity, options.key)
+        if not former.is_valid(time.time()):
+            raise CommandError(f"the key {former.id} has ended already: create a new one")
+        _show(described_new(*await identity.rotate(by, former, overlap=options.overlap)).model_dump())
+    else:
+        await identity.revoke(by, _chosen(identity, options.key))
+
+
+def _chosen(identity: Identity, id: str) -> Key:
+    keys = {key.id: key for key in identity.keys.all}
+    if id not in keys:
+        raise CommandError(f"there is no key with the id {id}: there are {', '.join(keys) or 'none'}")
+    return keys[id]
+
+
+def _show(facts: Mapping[str, Any]) -> None:
+    """Prints a new key; what is no part of it goes to the other stream, so that a script can take it as it is."""
+    sys.stderr.write(f"the key {facts['id']} of {facts['owner']}; nothing shows it again:\n")
+    sys.stdout.write(f"{facts['key']}\n")
+
+
+def _list(keys: list[dict[str, Any]]) -> None:
+    for facts in keys:
+        ends = f", ends {facts['expires_at']}" if facts["expires_at"] and facts["state"] == "valid" else ""
+        used = facts["used_at"] or "never"
+        about = f"{facts['role']}  {','.join(facts['scopes'])}  {facts['state']}{ends}  used {used}  {facts['name']}"
+        sys.stdout.write(f"{facts['id']}  {facts['owner']}  {about}".rstrip() + "\n")

@@ -1,0 +1,260 @@
+"""The keys of a server and what is noted of their use, as its requests and its operator change them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from teletape_server.identity.entries import Action, Entry
+from teletape_server.identity.key_texts import digest, new_text
+from teletape_server.identity.keys import ENVIRONMENT, Key, Keys, environment_keys
+from teletape_server.identity.principals import ALL, Principal, Role, Scope
+from teletape_server.problems import Problem
+
+if TYPE_CHECKING:
+    from teletape_server.identity.store import Store
+
+T = TypeVar("T")
+
+_LOOK_SECONDS: Final = 0.25  # between two looks at keys that end, and at what is to be written
+_USE_SECONDS: Final = 30.0  # between two notes of which keys were used
+
+log = logging.getLogger("teletape")
+
+
+class Identity:
+    """The keys and the audit of a server.
+
+    Args:
+        fixed: The keys of the environment.
+        store: Has all others, and the audit; None: there are none, and nothing is noted.
+        clock: Returns Unix seconds.
+
+    Attributes:
+        keys: Those that are valid.
+    """
+
+    def __init__(self, fixed: Sequence[Key], store: Store | None, clock: Callable[[], float] = time.time) -> None:
+        self.keys = Keys(fixed, clock)
+        self._store, self._clock = store, clock
+        self._unwritten: list[Entry] = []
+        self._writing = asyncio.Lock()
+        self._used = clock()  # when it was noted last which keys were used
+        if store is not None:
+            self.keys.replace(store.keys())
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        environment: Mapping[str, str],
+        admins: Collection[str],
+        data_dir: str | None,
+        database: str | None,
+        clock: Callable[[], float] = time.time,
+    ) -> Identity:
+        """Returns that of a server with these settings.
+
+        Args:
+            environment: Owner to key.
+            admins: Owners of these who see the sessions of all.
+            data_dir: The folder for data, which has the others; None: there is none.
+            database: The URL of a database that has them instead.
+            clock: Returns Unix seconds.
+
+        Raises:
+            StoreError: The store cannot be opened.
+        """
+        store = None
+        if database is not None or data_dir is not None:
+            # Imported here: it takes a fifth of a second, and a server without a store needs nothing of it.
+            from teletape_server.identity.store import Store
+
+            store = Store(database) if database is not None else Store.in_folder(data_dir or "")
+        return cls(environment_keys(environment, admins), store, clock)
+
+    # ----------------------------------------------------------------------------------------------------------- keys
+    async def create(
+        self,
+        by: Principal,
+        *,
+        name: str,
+        owner: str,
+        role: Role = "user",
+        group: str = "",
+        scopes: frozenset[Scope] = ALL,
+        expires: float | None = None,
+        address: str = "",
+    ) -> tuple[Key, str]:
+        """Returns a new key and its text, which nothing shows again.
+
+        Args:
+            by: Who creates it.
+            name: For people.
+            owner: See `Principal`.
+            role: Likewise.
+            group: Likewise.
+            scopes: Likewise.
+            expires: When it ends by itself, in Unix seconds; None: never.
+            address: Where `by` is.
+
+        Raises:
+            Problem: invalid_request: there is no place for keys.
+        """
+        id, text = new_text()
+        key = Key(id, digest(text), name, owner, role, group, scopes, self._clock(), expires)
+        await self._changed(lambda store: store.add(key), by, "key.created", key, address)
+        return key, text
+
+    async def rotate(self, by: Principal, key: Key, *, overlap: float, address: str = "") -> tuple[Key, str]:
+        """Returns a new key with what a valid one allows, and its text; the former one ends.
+
+        Args:
+            by: Who does it.
+            key: The former one.
+            overlap: Seconds for which both are valid.
+            address: Where `by` is.
+
+        Raises:
+            Problem: invalid_request: it is of the environment.
+        """
+        _check_stored(key)
+        now = self._clock()
+        id, text = new_text()
+        new = replace(key, id=id, digest=digest(text), created=now, used=None)
+        ends = min(now + overlap, key.expires or float("inf"))
+
+        def change(store: Store) -> None:
+            store.add(new)
+            if overlap:
+                store.end(key.id, expires=ends)
+            else:
+                store.end(key.id, revoked=now)
+
+        await self._changed(change, by, "key.rotated", key, address, f"the new key is {id}")
+        return new, text
+
+    async def revoke(self, by: Principal, key: Key, *, address: str = "") -> None:
+        """Ends a key, also on connections that are open; the second time nothing changes.
+
+        Raises:
+            Problem: invalid_request: it is of the environment.
+        """
+        _check_stored(key)
+        if key.revoked is None:
+            now = self._clock()
+            await self._changed(lambda store: store.end(key.id, revoked=now), by, "key.revoked", key, address)
+
+    async def _changed(
+        self,
+        change: Callable[[Store], None],
+        by: Principal,
+        action: Action,
+        key: Key,
+        address: str,
+        more: str = "",
+    ) -> None:
+        """Changes the store, and then what is valid; the audit has it as soon as the store."""
+        detail = ", ".join(filter(None, (f"{key.name} of {key.owner}", key.role, more)))
+        entry = Entry(self._clock(), action, by.owner, by.key, address, key.id, detail)
+
+        def work(store: Store) -> list[Key]:
+            change(store)
+            store.append([entry])
+            return store.keys()
+
+        self.keys.replace(await self._stored(work))
+
+    async def _stored(self, work: Callable[[Store], T]) -> T:
+        """Does something with the store in a thread: the event loop does not wait for a disk."""
+        store = self._store
+        if store is None:
+            raise Problem(
+                "invalid_request",
+                "this server has no place for keys and for an audit: start it with a folder for data (--data-dir), or "
+                "name a database (TELETAPE_KEY_DATABASE)",
+            )
+        async with self._writing:
+            return await asyncio.to_thread(work, store)
+
+    # ---------------------------------------------------------------------------------------------------------- audit
+    def note(
+        self, action: Action, subject: str, *, by: Principal | None = None, address: str = "", detail: str = ""
+    ) -> None:
+        """Notes something in the audit, which has it within a second; see `Entry`."""
+        if self._store is not None:
+            owner, key = ("", "") if by is None else (by.owner, by.key)
+            self._unwritten.append(Entry(self._clock(), action, owner, key, address, subject, detail))
+
+    async def entries(self, **wanted: Any) -> list[Entry]:
+        """Returns entries of the audit; see `Store.entries`.
+
+        Raises:
+            Problem: invalid_request: there is no audit.
+        """
+        await self._write()
+        return await self._stored(lambda store: store.entries(**wanted))
+
+    async def _write(self) -> None:
+        """Writes what was noted, and which keys were used."""
+        entries, self._unwritten = self._unwritten, []
+        now, used = self._clock(), set[str]()
+        if now - self._used >= _USE_SECONDS:
+            used, self._used = {id for id in self.keys.used if not id.startswith(ENVIRONMENT)}, now
+            self.keys.used.clear()
+        if not entries and not used:
+            return
+
+        def work(store: Store) -> None:
+            if entries:
+                store.append(entries)
+            if used:
+                store.note_used(used, now)
+
+        try:
+            await self._stored(work)
+        except Exception:
+            self._unwritten = entries + self._unwritten
+            raise
+
+    # ------------------------------------------------------------------------------------------------------------ time
+    async def watch(self) -> None:
+        """Ends keys whose time has come, writes what was noted, and reads what other servers change; has no end."""
+        has_failed = False
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self.keys.end_expired()
+            if self._store is None:
+                continue
+            try:
+                await self._write()
+                if self._store.is_shared:
+                    self.keys.replace(await self._stored(lambda store: store.keys()))
+            except Exception as error:  # of the database, which may come back
+                if not has_failed:
+                    log.error("the audit is not written, it waits in memory: %s", error)
+                has_failed = True
+            else:
+                has_failed = False
+
+    async def close(self) -> None:
+        """Writes what was noted, and closes the store."""
+        if self._store is not None:
+            self._used = 0.0  # the last uses are noted too
+            with suppress(Exception):
+                await self._write()
+            self._store.close()
+
+
+def _check_stored(key: Key) -> None:
+    if key.created is None:
+        raise Problem(
+            "invalid_request",
+            f"the key {key.id} is of the server's environment, which only its start reads: take it out of "
+            "TELETAPE_API_KEYS",
+        )

@@ -1,0 +1,204 @@
+"""The tables of keys and of the audit: a file of SQLite in the folder for data, or a database that a URL names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from sqlalchemy import (
+    DDL,
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import StaticPool
+
+from teletape_server.identity.entries import Entry
+from teletape_server.identity.keys import Key, StoreError
+
+FILE: Final = "identity.sqlite"  #: In a server's folder for data.
+_SECONDS: Final = 30  # that a statement waits for another program that writes into the same file
+
+#: Of a store.
+TABLES: Final = MetaData()
+_keys: Final = Table(
+    "teletape_keys",
+    TABLES,
+    Column("id", String(64), primary_key=True),
+    Column("digest", LargeBinary(32), nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("group_name", Text, nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("created", Float(53), nullable=False),
+    Column("expires", Float(53)),
+    Column("revoked", Float(53)),
+    Column("used", Float(53)),
+)
+_audit: Final = Table(
+    "teletape_audit",
+    TABLES,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("at", Float(53), nullable=False),
+    Column("action", String(32), nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("key", String(64), nullable=False),
+    Column("address", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
+# Nothing is changed in the audit, nor removed: also not by another program that has this database.
+for _verb in ("UPDATE", "DELETE"):
+    for _dialect, _statement in (
+        (
+            "sqlite",
+            f"CREATE TRIGGER teletape_audit_{_verb.lower()} BEFORE {_verb} ON teletape_audit "
+            "BEGIN SELECT RAISE(ABORT, 'the audit is only added to'); END",
+        ),
+        (
+            "postgresql",
+            f"CREATE RULE teletape_audit_{_verb.lower()} AS ON {_verb} TO teletape_audit DO INSTEAD NOTHING",
+        ),
+    ):
+        statement: Any = DDL(_statement)  # type: ignore[no-untyped-call]  # SQLAlchemy's
+        event.listen(_audit, "after_create", statement.execute_if(dialect=_dialect))
+
+
+class Store:
+    """The keys and the audit of a server.
+
+    Args:
+        url: Of the database, as SQLAlchemy has it. Its tables are created if there are none.
+
+    Attributes:
+        is_shared: Whether other servers may change what is in it.
+
+    Raises:
+        StoreError: It cannot be opened.
+    """
+
+    def __init__(self, url: str | URL) -> None:
+        try:
+            parsed = make_url(url)
+            self._shown = parsed.render_as_string(hide_password=True)
+            self.is_shared = parsed.get_backend_name() != "sqlite"
+            if self.is_shared:
+                self._engine = create_engine(parsed, pool_pre_ping=True)
+            else:  # one connection for all threads: each statement has it alone
+                arguments = {"check_same_thread": False, "timeout": _SECONDS}
+                self._engine = create_engine(parsed, poolclass=StaticPool, connect_args=arguments)
+        except (SQLAlchemyError, ImportError) as error:
+            raise StoreError(f"the key database cannot be used: {error}") from None
+        with self._begun() as connection:
+            if not self.is_shared:
+                connection.exec_driver_sql("PRAGMA synchronous=FULL")
+            TABLES.create_all(connection)
+
+    @classmethod
+    def in_folder(cls, data_dir: str) -> Store:
+        """Returns that of a server's folder for data; only its user may read the file.
+
+        Raises:
+            StoreError: It cannot be opened.
+        """
+        path = os.path.join(data_dir, FILE)
+        try:
+            os.makedirs(data_dir, mode=0o700, exist_ok=True)
+            file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            try:
+                if os.geteuid() == 0:  # the server that has the folder may be another user's
+                    folder = os.stat(data_dir)
+                    os.fchown(file, folder.st_uid, folder.st_gid)
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise StoreError(f"the keys in {path} cannot be read and written: {error.strerror or error}") from None
+        return cls(URL.create("sqlite", database=path))
+
+    @contextmanager
+    def _begun(self) -> Iterator[Connection]:
+        """A transaction."""
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            cause = getattr(error, "orig", None) or error
+            raise StoreError(f"the key database {self._shown} refuses: {cause}") from None
+
+    # ----------------------------------------------------------------------------------------------------------- keys
+    def keys(self) -> list[Key]:
+        """Returns all keys in the order of their creation, also those that have ended."""
+        with self._begun() as connection:
+            return [_key(row._mapping) for row in connection.execute(select(_keys).order_by(_keys.c.created))]
+
+    def add(self, key: Key) -> None:
+        """Adds a key."""
+        row = {name: getattr(key, name) for name in ("id", "digest", "name", "owner", "role", "created", "expires")}
+        with self._begun() as connection:
+            connection.execute(insert(_keys).values(**row, group_name=key.group, scopes=" ".join(sorted(key.scopes))))
+
+    def end(self, id: str, *, revoked: float | None = None, expires: float | None = None) -> None:
+        """Ends a key now, or lets it end at a time; in Unix seconds."""
+        values = {"revoked": revoked} if revoked is not None else {"expires": expires}
+        with self._begun() as connection:
+            connection.execute(update(_keys).where(_keys.c.id == id).values(**values))
+
+    def note_used(self, ids: Collection[str], at: float) -> None:
+        """Notes when keys were last used."""
+        with self._begun() as connection:
+            connection.execute(update(_keys).where(_keys.c.id.in_(ids)).values(used=at))
+
+    # ---------------------------------------------------------------------------------------------------------- audit
+    def append(self, entries: Iterable[Entry]) -> None:
+        """Adds to the audit."""
+        rows = [{name: value for name, value in entry._asdict().items() if name != "number"} for entry in entries]
+        with self._begun() as connection:
+            connection.execute(insert(_audit), rows)
+
+    def entries(self, *, before: int | None, limit: int, subject: str | None, action: str | None) -> list[Entry]:
+        """Returns entries of the audit, the newest first.
+
+        Args:
+            before: The number above all of them; None: begin with the newest.
+            limit: How many at most.
+            subject: Those of one subject alone; None: of all.
+            action: Likewise.
+        """
+        wanted = select(_audit).order_by(_audit.c.number.desc()).limit(limit)
+        if before is not None:
+            wanted = wanted.where(_audit.c.number < before)
+        if subject is not None:
+            wanted = wanted.where(_audit.c.subject == subject)
+        if action is not None:
+            wanted = wanted.where(_audit.c.action == action)
+        with self._begun() as connection:
+            return [Entry(**row._mapping) for row in connection.execute(wanted)]
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._engine.dispose()
+
+
+def _key(row: Any) -> Key:
+    names = ("id", "name", "owner", "role", "created", "expires", "revoked", "used")
+    scopes: Any = frozenset(row["scopes"].split())
+    return Key(
+        digest=bytes(row["digest"]), group=row["group_name"], scopes=scopes, **{name: row[name] for name in names}
+    )
