@@ -43,7 +43,7 @@ from teletape_server.durable.batches import Executed
 from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import Folder, OpenLog
 from teletape_server.durable.journal import Journal
-from teletape_server.durable.records import SessionDamagedError
+from teletape_server.durable.records import DamagedError, SessionDamagedError
 from teletape_server.durable.rescue import rescue
 from teletape_server.handlers.idempotency import Once, Refusal
 from teletape_server.handlers.methods import METHODS, Request, Result
@@ -498,6 +498,27 @@ def test_a_changed_blob_is_damage_and_what_it_is_not_part_of_is_saved(
     assert "blob" in rescued.why
     saved = read_file(memoryview((out / "values.safetensors").read_bytes()), copy_below=0).tensors
     assert saved["small"].tolist() == ([2.0, 4.0] if in_base else [1.0, 2.0])
+
+
+def test_without_its_log_what_the_newest_base_has_is_saved(process: Process, tmp_path: Path) -> None:
+    for _ in range(2):
+        process.frame(Assign("w", X, "add"))
+        assert process.durability.checkpoint()
+        process.take_files()
+    process.frame(Assign("w", X, "add"))
+    process.die()
+    log = Path(process.folder.at("log-3.ttj"))
+    data = log.read_bytes()
+    for damage in (lambda: log.write_bytes(b"?" + data[1:8]), log.unlink):
+        damage()
+        rescued = rescue(process.folder, str(tmp_path / "out"))
+        assert rescued.why == "its log is lost, or the beginning of it: what requests did after the base is not there"
+        saved = read_file(memoryview((tmp_path / "out" / "values.safetensors").read_bytes()), copy_below=0).tensors
+        assert saved["w"].tolist() == [3.0, 6.0]
+    for base in tmp_path.glob("session/base-*"):
+        base.write_bytes(b"{}")
+    with pytest.raises(DamagedError, match="neither a log with a head nor a base"):
+        rescue(process.folder, str(tmp_path / "out"))
 
 
 def test_a_record_whose_blob_was_lost_in_a_power_cut_is_cut_like_a_torn_one(process: Process) -> None:

@@ -1,5 +1,7 @@
 """How often a session is brought back, after which pauses, and what counts against it; its hosts are here."""
 
+import asyncio
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -9,13 +11,18 @@ import httpx
 import pytest
 from in_this_process import HostHere, HostsHere
 
+import teletape_wire as wire
 from serving import Server, ok, problem, until
+from teletape_engine.errors import DeadlineExceededError
 from teletape_engine.session.session import Session
+from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.protocols import Ending, HostFacts, HostGone, Start
+from teletape_server.hosts.running import Running
 from teletape_server.ipc.leases import NEVER, Reason, Terms
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.record import SessionLimits, SessionRecord, new_uid
 from teletape_server.settings import Settings
+from teletape_server.worker.time_limits import TimeLimits
 
 PATH = "/v1/sessions/demo"
 
@@ -98,6 +105,39 @@ def test_the_pauses_between_attempts_grow_to_half_a_minute_and_end_with_a_start(
         pauses.append(entry.pause(100.0))
     assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     assert (entry.pause(129.0), entry.pause(131.0), entry.attempts) == (1.0, 0.0, 7)
+
+
+class Noting:
+    """A host that notes the parameters of requests, and never answers."""
+
+    def submit(self, method: str, params: Any, *, running: Running | None = None, **_: Any) -> Running:
+        self.params = params
+        return running or Running(asyncio.get_running_loop().create_future())
+
+
+def test_what_a_request_has_waited_for_a_process_that_ended_counts_for_its_caller() -> None:
+    async def start(entry: SessionEntry) -> HostHere:
+        raise AssertionError("nothing is started")
+
+    async def go_on() -> tuple[Any, Any]:
+        record = SessionRecord(new_uid(), "local", "demo", "cpu", SessionLimits(1), 0.0, Terms(1.0, NEVER))
+        entry: Any = SessionEntry(record, start, lambda: 0.0)
+        first, second = Noting(), Noting()
+        entry.log, entry.host = True, first
+        running = entry.submit("batch", {TIME_LIMIT: 5.0}, wire.FRAME_TYPE, None)
+        running.began -= 10
+        entry.leave([running])
+        entry.host = second
+        entry.go_on()
+        running.reply.cancel()
+        return first.params, second.params
+
+    first, second = asyncio.run(go_on())
+    now = time.monotonic()
+    assert not TimeLimits(60.0, first, now).caller_waits_no_longer
+    assert TimeLimits(60.0, second, now).caller_waits_no_longer
+    with pytest.raises(DeadlineExceededError, match="not done within 5 s"):
+        TimeLimits(60.0, second, now).check()
 
 
 def test_a_session_says_which_request_has_ended_last(recovering: Recovering) -> None:

@@ -141,6 +141,16 @@ class Folder:
         with open(self.at(f"base-{number}.safetensors"), "rb") as file:
             return file.read()
 
+    def bases(self) -> Iterator[bytes]:
+        """The bases that are there, the newest first.
+
+        Raises:
+            OSError: One cannot be read.
+        """
+        for number in sorted(self._numbers(), reverse=True):
+            with contextlib.suppress(FileNotFoundError):
+                yield self.bytes_of_base(number)
+
     # ----------------------------------------------------------------------------------------------------------- logs
     def newest(self) -> int:
         """Returns the number of the session's log; if there is none, that of the files of the latest one; else 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from typing import Any, NamedTuple
@@ -69,16 +70,28 @@ def rescue(folder: Folder, out: str) -> Rescued:
         OSError: A file cannot be read or written.
     """
     number, why = folder.newest(), ""
-    data = folder.bytes_of_log(number)
+    base: bytes | None
+    data = folder.bytes_of_log(number) if os.path.exists(folder.at(f"log-{number}.ttj")) else b""
     try:
         log = records.read(data)
     except DamagedError as error:
         log, why = records.read(data, to_damage=True), f"; {error.why}"
     if log is None:
-        raise DamagedError(f"log {number} of {folder.path} has no head")
-    base = None if log.head["base"] is None else folder.bytes_of_base(number)
+        log, base = _without_log(folder)
+        why += f"; {records.LOG_LOST}: what requests did after the base is not there"
+    else:
+        base = None if log.head["base"] is None else folder.bytes_of_base(number)
     with folder.blobs() as blobs:
         return _rescued(log, base, blobs, why, out)
+
+
+def _without_log(folder: Folder) -> tuple[Log, bytes]:
+    """The newest base that can be read, and a log that goes on from it and has nothing."""
+    for base in folder.bases():
+        with contextlib.suppress(DamagedError):
+            bases.read(base, lambda *_: None)
+            return Log({"first": 1, "base": [len(base), crc32(base)]}, [], 0, 0), base
+    raise DamagedError(f"{folder.path} has neither a log with a head nor a base that can be read")
 
 
 def _rescued(log: Log, base: bytes | None, blobs: Blobs, why: str, out: str) -> Rescued:

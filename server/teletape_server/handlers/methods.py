@@ -24,6 +24,8 @@ from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 from teletape_wire.tensors import Buffer
 
 TIME_LIMIT: Final = "time_limit"  #: The parameter of a request whose caller gives it some seconds.
+#: The parameter of a request that another process had before, which has ended: the seconds since it was sent there.
+WAITED: Final = "waited"
 _MAX_VALUES: Final = 5_000_000  # of a body in JSON, as `_WEIGHTS` counts them: to read more takes two seconds
 #: Values that a sign in JSON counts as, a value being what is read in 0.3 µs: a number or list. To read a command or a
 #: small tensor, an object of two to four members, takes 6 to 25 µs.

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from teletape_server.durable.folders import OpenLog
+from teletape_server.handlers.methods import WAITED
 from teletape_server.hosts.loans import Lender, Loan
 from teletape_server.hosts.protocols import Beginning, BodyBuffer, Host, HostFacts, HostGone, Reply, Running
 from teletape_server.hosts.running import UnderWay
@@ -311,6 +312,8 @@ class SessionEntry:
     def _submit(self, host: Host, sent: _Sent, buffer: BodyBuffer | None, running: Running | None = None) -> Running:
         now, *terms = self.times()
         params = {**sent.params, "now": now, "terms": terms, "alone": self.dtype}
+        if running is not None:  # another host had it, and it goes on waiting
+            params[WAITED] = time.monotonic() - running.began
         running = host.submit(sent.method, params, content_type=sent.content_type, body=buffer, running=running)
         if self.log is not None:
             self._sent[running.reply] = sent

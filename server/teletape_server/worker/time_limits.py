@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from teletape_engine.errors import CancelledError, DeadlineExceededError
-from teletape_server.handlers.methods import TIME_LIMIT
+from teletape_server.handlers.methods import TIME_LIMIT, WAITED
 from teletape_server.ipc.control import Watcher
 
 
@@ -29,7 +29,7 @@ class TimeLimits:
     def __init__(self, servers: float, params: Mapping[str, Any], received: float) -> None:
         self._servers, self._servers_end = servers, math.inf
         self._callers: float = params.get(TIME_LIMIT, math.inf)
-        self._callers_end: float = received + self._callers
+        self._callers_end: float = received - params.get(WAITED, 0.0) + self._callers
 
     def begin(self) -> tuple[float, float]:
         """Notes that it is the request's turn.
