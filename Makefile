@@ -29,7 +29,7 @@ PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint co
 # Tests start hundreds of Python processes, and each would compile all modules anew where nothing keeps the result.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adapters programs help install demo serve test more test-kernels keras-tests fuzz simulate soak chaos durability restarts flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients onnx-answers kernels gpu lint format constraints image clean
+.PHONY: adapters programs help install demo serve test more test-kernels keras-tests fuzz simulate soak chaos durability restarts rivals flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients onnx-answers kernels gpu lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -83,6 +83,9 @@ durability: $(INSTALLED) ## measure what it costs to write sessions down, on the
 
 restarts: $(INSTALLED) ## measure how quickly a server and its sessions are back, on the disk of a folder: ARGS='--folder /var/tmp'
 	$(BIN)/python reliability/restarts.py $(ARGS)
+
+rivals: $(INSTALLED) ## one key floods a server, another one works on: with control groups and without: ARGS='--only uploads'
+	$(BIN)/python reliability/rivals.py $(ARGS)
 
 flood: $(INSTALLED) ## send requests without end, and half requests, and watch how quickly others are answered
 	$(BIN)/python reliability/flood.py $(ARGS)

@@ -26,6 +26,7 @@ from teletape_server.faces import kserve, tesseract, um_bridge
 from teletape_server.guard import Guard
 from teletape_server.hosts.processes.worker_pool import WorkerPool
 from teletape_server.hosts.protocols import Hosts
+from teletape_server.hosts.shares import Shares
 from teletape_server.http.bodies import invalid_request
 from teletape_server.http.declarations import EVERY
 from teletape_server.http.frames import TYPES
@@ -82,6 +83,7 @@ def create_app(
     hosts: Callable[[], Hosts] | None = None,
     store: Store | None = None,
     identity: Identity | None = None,
+    shares: Shares | None = None,
 ) -> FastAPI:
     """Returns the server's application.
 
@@ -91,6 +93,7 @@ def create_app(
         hosts: Returns what starts the hosts of sessions; None: worker processes.
         store: Has the records of sessions; None: they end with the server.
         identity: The keys and the audit; None: as the settings say.
+        shares: How keys share the CPU; None: as their processes do.
     """
     identity = identity or identity_of(settings, clock)
     boot = Boot.at(clock())
@@ -101,7 +104,8 @@ def create_app(
         if hosts is not None:
             session_hosts = hosts()
         else:
-            session_hosts = WorkerPool(settings.worker_user, grace=settings.grace, stuck_after=settings.stuck_after)
+            limits = {"grace": settings.grace, "stuck_after": settings.stuck_after}
+            session_hosts = WorkerPool(settings.worker_user, shares, **limits)
         app.state.hosts = session_hosts
         app.state.starts = Starts(
             session_hosts,

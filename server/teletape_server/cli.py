@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server import version
@@ -20,6 +20,9 @@ from teletape_server.identity.identity import Identity
 from teletape_server.identity.keys import Keys, StoreError
 from teletape_server.ipc.confinement import hide, machine_memory, scrub
 from teletape_server.settings import Settings, SettingsError, unknown_variables
+
+if TYPE_CHECKING:
+    from teletape_server.hosts.shares import Shares
 
 _END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
 _LATE_STATUS: Final = 70
@@ -82,6 +85,7 @@ def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | No
         with contextlib.suppress(OSError):  # the first start of a process says so
             forkserver.begin()
         from teletape_server import app, logs, server, tls  # noqa: F401  # what `_serve` needs
+        from teletape_server.hosts import shares as shares_of_keys
         from teletape_server.hosts.processes.forkserver import present_devices
     except ImportError as error:
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
@@ -103,11 +107,13 @@ def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | No
         tls.check(settings)
         identity = app.identity_of(settings)
         settings.check_reach(has_keys=bool(identity.keys))
-    except (SettingsError, StoreError) as error:
+        shares = shares_of_keys.opened(settings.shares, settings.weights)
+    except (SettingsError, StoreError, shares_of_keys.SharesError) as error:
         print(f"teletape: {error}", file=sys.stderr)
         return 2
     place = f"{settings.host} port {settings.port}" if settings.unix is None else settings.unix
     with contextlib.ExitStack() as stack:
+        stack.callback(shares.close)
         try:
             listener = stack.enter_context(listening(settings))
         except OSError as error:
@@ -119,7 +125,7 @@ def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | No
         if promise := overcommitment(settings, machine_memory()):
             # A single user who fills the machine harms no other.
             logging.getLogger("teletape").log(logging.WARNING if identity.keys else logging.INFO, "%s", promise)
-        return _serve(settings, identity, listener, stack, supervisor)
+        return _serve(settings, identity, shares, listener, stack, supervisor)
 
 
 def overcommitment(settings: Settings, memory: int) -> str:
@@ -149,6 +155,7 @@ def _missing_gpu(device: str, all_facts: list[DeviceFacts]) -> str:
 def _serve(
     settings: Settings,
     identity: Identity,
+    shares: Shares,
     listener: socket.socket,
     resources: contextlib.ExitStack,
     supervisor: str | None,
@@ -179,7 +186,7 @@ def _serve(
             await super().shutdown(sockets)
             resources.close()
 
-    server = GreetingServer(create_app(settings, identity=identity), settings)
+    server = GreetingServer(create_app(settings, identity=identity, shares=shares), settings)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup leaves it
         signal.signal(signal.SIGHUP, server.handle_exit)
     try:

@@ -113,6 +113,20 @@ def user(text: str) -> User:
     return User(entry.pw_uid, entry.pw_gid)
 
 
+def weights(text: str) -> dict[str, float]:
+    """Reads weights of API keys, by name."""
+    expected = "names of API keys with weights from 0.01 to 100, such as ann=3,bob=0.5"
+    weights: dict[str, float] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, _, number = entry.partition("=")
+        if not name or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]+)?", number) or not 0.01 <= float(number) <= 100:
+            raise ValueError(expected)
+        weights[name] = float(number)
+    if not weights:
+        raise ValueError(expected)
+    return weights
+
+
 def keys(text: str) -> dict[str, str]:
     """Reads API keys, and returns them by name."""
     keys: dict[str, str] = {}

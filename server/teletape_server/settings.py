@@ -190,6 +190,20 @@ class Settings:
         default=10_000_000,
         metadata=_setting(values.whole(1, 1 << 62), "iterations that the loops of one command may take"),
     )
+    shares: str = field(
+        default="auto",
+        metadata=_setting(
+            values.ON_OFF,
+            "keys share the CPU by weight, with control groups: on, off; auto: where systemd delegates them",
+            "CHOICE",
+        ),
+    )
+    weights: Mapping[str, float] = field(
+        default_factory=dict,
+        metadata=_setting(
+            values.weights, "name=weight,…: parts of the CPU that keys get when all want it; else 1", "WEIGHTS"
+        ),
+    )
     worker_user: User | None = field(
         default=None,
         metadata=_setting(values.user, "user that sessions' processes run as; needs a server of root", "USER"),
@@ -363,6 +377,6 @@ def _shown(setting: dataclasses.Field[Any]) -> str:
                 return f"{setting.default // values.UNITS[unit]}{unit}"
     if setting.metadata["read"] is values.mode:
         return f"{setting.default:o}"
-    if setting.default is None or setting.default == frozenset():
+    if setting.default in (None, frozenset(), dataclasses.MISSING):
         return "none"
     return f"{setting.default:g}s" if isinstance(setting.default, float) else str(setting.default)

@@ -28,6 +28,8 @@ NOT_LIMITS = {
     "access_log",
     "log_format",
     "admins",
+    "shares",
+    "weights",
     "allow_origins",
     "host",
     "port",

@@ -36,6 +36,14 @@ def test_the_server_ends_requests_that_stop_halfway() -> None:
     assert numbers["ends"] == {"408": 8}
 
 
+@pytest.mark.more  # it starts a server, whose sessions flood it
+def test_another_key_works_on_while_one_floods() -> None:
+    numbers = printed("rivals", "--only", "small calls", "--shares", "off", "--sessions", "2", "--seconds", "0.5")
+    assert numbers["alone_ms"]["count"] > 0
+    assert numbers["flooded_ms"]["count"] > 0
+    assert 0 < numbers["other_share"] <= 1
+
+
 def test_clients_lose_nothing_over_a_lossy_network_while_processes_are_killed() -> None:
     numbers = row("soak", "--minutes", "0.02", "--clients", "2", "--kill-every", "0.4")
     assert numbers["comparisons"] > 0

@@ -188,7 +188,7 @@ def test_a_session_that_cannot_be_kept_is_not_created(lasting: Lasting, monkeypa
 
 
 def test_a_session_is_found_only_once_it_is_written_down(lasting: Lasting, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else somebody could work in a session that ends since it cannot be kept."""
+    """Else another caller could work in a session that then ends, since it cannot be written down."""
     is_reached, is_released, write = threading.Event(), threading.Event(), Folder.write_manifest
 
     def slow(folder: Folder, facts: dict[str, Any]) -> None:

@@ -218,6 +218,7 @@ class Start:
         dedicated: Whether it gets a process of its own on a GPU; on the CPU it has one.
         resets: Whether nothing of a request is there for the next one.
         log: What the session's requests are written to; None: nothing of it outlives the host.
+        owner: Whose it is.
     """
 
     device: str
@@ -229,6 +230,7 @@ class Start:
     dedicated: bool = False
     resets: bool = False
     log: OpenLog | None = None
+    owner: str = ""
 
     def facts(self) -> dict[str, Any]:
         """Returns what the process gets of this."""

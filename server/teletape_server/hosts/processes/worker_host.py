@@ -46,6 +46,7 @@ class WorkerHost:
     Attributes:
         name: What the log calls it.
         pid: The process id.
+        owner: Whose session it has; empty before it has one.
         channel: The connection to the process.
         gone: Resolves after the process has ended.
         idle_since: When it gave its last reply, on the loop's clock.
@@ -63,7 +64,7 @@ class WorkerHost:
         self.name, self.log_facts = f"process {process.pid}", dict[str, str]()
         self.running: set[Running] = set()
         self.left: list[Running] = []
-        self.pid = process.pid
+        self.pid, self.owner = process.pid, ""
         self._process = process
         self._is_shared = is_shared
         self._announced: Ending | None = None  # the process has said why it is about to end
@@ -99,6 +100,7 @@ class WorkerHost:
             HostGone: The process ended.
             OSError: There are too many open files, or the session's files could not be written.
         """
+        self.owner = start.owner
         page, file = Page.new()
         self._loans = Loans(page, self._outbox.send_files, self._begin_lent, lambda: self._watchdog.began)
         self._watchdog.time_limit, self._watchdog.needs_cpu = start.time_limit, start.device == "cpu"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
@@ -27,6 +28,7 @@ from teletape_server.hosts.processes.gpu_processes import GpuProcesses
 from teletape_server.hosts.processes.watchdog import Watchdog
 from teletape_server.hosts.processes.worker_host import WorkerHost
 from teletape_server.hosts.protocols import Ending, Host, HostGone, Start
+from teletape_server.hosts.shares import Shares
 from teletape_server.ipc.confinement import User
 from teletape_server.ipc.control import Sockets
 from teletape_server.ipc.leases import Reason
@@ -47,6 +49,7 @@ class WorkerPool:
 
     Args:
         user: Whom the processes run as; None: the server's user.
+        shares: How keys share the CPU; None: as their processes do.
         grace: Seconds past its time limit after which a request's process is ended.
         stuck_after: Seconds without a sign of life after which a process is ended.
 
@@ -55,8 +58,15 @@ class WorkerPool:
         hosts: The processes that have not ended.
     """
 
-    def __init__(self, user: User | None = None, *, grace: float = 10.0, stuck_after: float = 60.0) -> None:
-        self._user = user
+    def __init__(
+        self,
+        user: User | None = None,
+        shares: Shares | None = None,
+        *,
+        grace: float = 10.0,
+        stuck_after: float = 60.0,
+    ) -> None:
+        self._user, self._shares = user, shares or Shares(None, {})
         self.spare: asyncio.Task[WorkerHost] | None = None
         self._spare_since = 0.0  # when its start began
         self.hosts: set[WorkerHost] = set()
@@ -102,13 +112,20 @@ class WorkerPool:
         host = await spare
         self.prepare()
         try:
-            await self._open(host, start)
+            await self._open_own(host, start)
         except HostGone:  # the spare died or got stuck while it waited
             if self._closed:
                 raise
             host = await self._launch()
-            await self._open(host, start)
+            await self._open_own(host, start)
         return host
+
+    async def _open_own(self, host: WorkerHost, start: Start) -> None:
+        """Opens a session in a process that has no other."""
+        assert host.pid is not None, "it has started"
+        self._shares.enter(host.pid, start.owner)
+        host.gone.add_done_callback(lambda _: self._shares.leave(start.owner))
+        await self._open(host, start)
 
     async def _start_shared(self, start: Start) -> Host:
         """Opens a session in the process of its GPU."""
@@ -202,6 +219,7 @@ class WorkerPool:
             await asyncio.sleep(seconds)
             for host in [*self.hosts]:
                 host.watch(seconds)
+            self._shares.balance(Counter(host.owner for host in self.hosts if host.facts().running))
             self._gpus.end_idle(asyncio.get_running_loop().time())
             self._trim()
             stopped = stopped + seconds if is_stopped() else 0.0

@@ -57,6 +57,7 @@ class Starts:
                 dedicated=record.limits.dedicated,
                 resets=record.is_run,
                 log=log,
+                owner=record.owner,
             )
             return await self._hosts.start(start), device
         except OSError as error:  # too many files or processes; or the forkserver has died of that, and starts again

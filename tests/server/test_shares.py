@@ -1,0 +1,166 @@
+"""Keys share the CPU by weight: control groups, made where the server may make them."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from serving import ok
+from teletape_server.hosts.shares import Shares, SharesError, Tree, opened, own_tree
+from teletape_server.settings import Settings, SettingsError
+
+SECOND = "30 23 0:26 / {} rw - cgroup2 cgroup2 rw\n"
+FIRST = "32 31 0:29 / {}/cpu rw,relatime - cgroup cgroup rw,cpu\n33 31 0:30 / {}/memory rw - cgroup cgroup rw,memory\n"
+
+
+def rules(folder: Path, groups: str, mounts: str) -> Path:
+    (folder / "cgroup").write_text(groups)
+    (folder / "mountinfo").write_text(mounts.replace("{}", str(folder / "tree")))
+    return folder
+
+
+def test_the_server_s_own_group_is_the_root_in_version_2(tmp_path: Path) -> None:
+    group = tmp_path / "tree/system.slice/teletape.service"
+    group.mkdir(parents=True)
+    (group / "cgroup.controllers").write_text("cpu memory\n")
+    tree = own_tree(rules(tmp_path, "0::/system.slice/teletape.service\n", SECOND))
+    assert tree == Tree(group, "cpu.weight", 100, is_second=True)
+
+
+def test_where_version_2_has_no_cpu_it_is_version_1(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/cgroup.controllers").write_text("hugetlb\n")
+    tree = own_tree(rules(tmp_path, "2:cpu:/box\n1:memory:/box\n0::/\n", SECOND + FIRST))
+    assert tree == Tree(tmp_path / f"tree/cpu/box/teletape-{os.getpid()}", "cpu.shares", 1024, is_second=False)
+    with pytest.raises(SharesError, match="no tree of control groups"):
+        own_tree(rules(tmp_path, "1:memory:/box\n0::/\n", SECOND + FIRST))
+
+
+def test_the_group_of_a_key_has_its_weight_and_the_server_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.procs").write_text("11\n12\n")
+    for name in ("server", "key-ann", "key-a%2Fb"):  # as the system has the files in each new group
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "cpu.weight").touch()
+    shares = Shares(Tree(tmp_path, "cpu.weight", 100, is_second=True), {"ann": 2.5})
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu"
+    assert (tmp_path / "server/cgroup.procs").read_text() == "12"  # the last one that was written
+    shares.enter(17, "ann")
+    shares.enter(18, "a/b")
+    read = {name: (tmp_path / name / "cpu.weight").read_text() for name in ("server", "key-ann", "key-a%2Fb")}
+    assert read == {"server": "2000", "key-ann": "250", "key-a%2Fb": "100"}
+    assert (tmp_path / "key-a%2Fb/cgroup.procs").read_text() == "18"
+
+
+def test_a_key_that_cannot_take_more_than_its_part_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4))
+    shares = Shares(Tree(tmp_path / "shares", "cpu.shares", 1024, is_second=False), {"ann": 2.0})
+    for owner in ("ann", "bob", "eve"):
+        shares.enter(os.getpid(), owner)
+
+    def weights(**busy: int) -> list[float]:
+        shares.balance(busy)
+        files = [tmp_path / f"shares/key-{owner}/cpu.shares" for owner in ("ann", "bob", "eve")]
+        return [int(file.read_text()) / 1024 for file in files]
+
+    assert weights(ann=2, bob=1) == [20, 10, 10]  # of four cores two and two thirds, and one and a third, are theirs
+    assert weights(ann=3, bob=1) == [2, 10, 10]
+    assert weights(ann=1, bob=20) == [2, 1, 10]  # a look later it may have three again
+    assert weights(bob=20) == [2, 1, 10]
+    assert weights() == [20, 1, 10]
+    assert weights() == [20, 1, 10]
+    assert weights() == [20, 10, 10]
+
+
+def test_a_tree_that_may_not_be_changed_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(
+        "teletape_server.hosts.shares.own_tree", lambda: Tree(tmp_path / "file", "cpu.weight", 100, True)
+    )
+    with pytest.raises(SharesError, match="cannot be changed"):
+        opened("on", {})
+    opened("auto", {}).enter(os.getpid(), "ann")  # nothing happens: the group is not the server's own
+
+
+def test_weights_are_read_from_a_setting() -> None:
+    assert Settings.load(["--weights", "ann=3, bob=0.5"], {}).weights == {"ann": 3.0, "bob": 0.5}
+    for wrong in ("ann", "ann=0", "ann=101", "=1", "ann=-1", ","):
+        with pytest.raises(SettingsError, match=r"weights from 0\.01 to 100"):
+            Settings.load(["--weights", wrong], {})
+
+
+@pytest.fixture
+def tree() -> Tree:
+    """A part of this system's tree, if this process may change it."""
+    try:
+        tree = own_tree()
+    except SharesError as error:
+        pytest.skip(str(error))
+    if tree.is_second:
+        pytest.skip("version 2 has the CPU: the group of these tests has other processes")
+    try:
+        tree.folder.mkdir()
+        tree.folder.rmdir()
+    except OSError as error:
+        pytest.skip(f"{tree.folder}: {error.strerror}")
+    return tree
+
+
+def test_processes_of_two_keys_share_a_cpu_by_their_weights_however_many_they_are(tree: Tree) -> None:
+    shares = Shares(tree, {"ann": 4.0})
+    [cpu, *_] = sorted(os.sched_getaffinity(0))
+    spin = f"import os; os.sched_setaffinity(0, [{cpu}])\nwhile True: pass"
+    with ExitStack() as stack:
+        processes = {}
+        for owner in ("ann", "bob", "bob", "bob"):
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-I", "-S", "-c", spin]))
+            stack.callback(process.kill)
+            shares.enter(process.pid, owner)
+            processes[process] = owner
+        time.sleep(1.0)
+        used = {"ann": 0.0, "bob": 0.0}
+        for process, owner in processes.items():
+            used[owner] += time.clock_gettime((~process.pid << 3) | 2)  # the clock of its CPU time
+    for owner in processes.values():
+        shares.leave(owner)
+    shares.close()
+    assert used["ann"] > 2 * used["bob"]
+    assert not tree.folder.exists()
+
+
+def test_a_server_puts_the_processes_of_a_key_into_its_group_until_they_end(tree: Tree) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TELETAPE_")}
+    command = [sys.executable, "-P", "-m", "teletape_server.cli", "serve", "--port", "0", "--shares", "on"]
+    with subprocess.Popen(
+        [*command, "--log-level", "error"],
+        env=environment | {"TELETAPE_API_KEYS": "ann:open-sesame-1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            url = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
+            assert url
+            headers = {"Authorization": "Bearer open-sesame-1"}
+            groups = tree.folder.parent / f"teletape-{process.pid}"
+            with httpx.Client(base_url=url[0], headers=headers, trust_env=False, timeout=60) as http:
+                ok(http.post("/v1/sessions", json={"id": "demo"}))
+                [worker] = (groups / "key-ann/cgroup.procs").read_text().split()
+                server = (groups / "server/cgroup.procs").read_text().split()
+                assert str(process.pid) in server
+                assert worker not in server
+                ok(http.delete("/v1/sessions/demo"))
+                deadline = time.monotonic() + 30
+                while (groups / "key-ann").exists():
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+    assert not groups.exists()
