@@ -15,6 +15,8 @@ from test_metrics import read
 
 from serving import KEYS, Server, needs_exchange, ok, until
 from teletape_server.connections import lending
+from teletape_server.connections.reader import Stage
+from teletape_server.handlers.methods import Result
 from teletape_server.handlers.published.batching import batch_limit, late
 from teletape_server.hosts import loans
 from teletape_server.ipc.durations import SIZES, Batches
@@ -24,6 +26,7 @@ from teletape_server.ipc.page import Page
 from teletape_server.ipc.token import Token
 from teletape_server.published import pool as pool_module
 from teletape_server.settings import Settings
+from teletape_server.worker.lent import connections as lent_connections
 from teletape_server.worker.lent.connections import DirectConnections
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 from teletape_wire.safetensors.reader import read_file
@@ -73,7 +76,10 @@ class Caller:
         self.stream._file.close()
         self.sock.close()
 
-    def send(self, x: Any, headers: tuple[str, ...] = (), **fields: Any) -> None:
+    def send(
+        self, x: Any, headers: tuple[str, ...] = (), *, between: Callable[[], None] | None = None, **fields: Any
+    ) -> None:
+        """Sends a call, head and body at once, or with something done between them."""
         if self.content_type == JSON:
             body = json.dumps({"inputs": {"x": x}, **fields}).encode()
         else:
@@ -86,7 +92,12 @@ class Caller:
             *headers,
             f"Content-Length: {len(body)}",
         ]
-        self.sock.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+        head = "\r\n".join([*lines, "", ""]).encode()
+        if between is not None:
+            self.sock.sendall(head)
+            between()
+            head = b""
+        self.sock.sendall(head + body)
 
     def answer(self) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of the next answer."""
@@ -225,32 +236,149 @@ def test_another_key_on_the_connection_is_looked_at_by_the_server(server: Server
         assert caller.answer()[0] == 404
 
 
-def test_a_call_of_a_version_that_the_process_has_dropped_is_left_to_the_server() -> None:
-    returned: list[int] = []
+class Lent:
+    """A connection that is lent to this process: its caller's end, and the server's end of messages.
 
-    class Answers:
-        def return_loan(self, id: int, unsent: bytes) -> None:
-            returned.append(id)
+    Attributes:
+        caller, messages: These ends.
+        connections: The connections of this process.
+        returned: Loans that it has returned.
+        computed: Calls that it has computed.
+        waits: Seconds for which it would have waited, each time that it looks what has come.
+        on_wait: Called before it looks, with the number of times that it did before.
+    """
 
-    requests, peer = socket.socketpair()
-    mine, callers = socket.socketpair()
-    page, file = Page.new()
-    os.close(file)
-    with requests, peer, mine, callers:
-        versions: list[str] = []
-        connections = DirectConnections(requests, None, Answers(), lambda version: bool(versions.append(version)))  # type: ignore[arg-type, func-returns-value]  # nothing runs
-        connections.page = page
-        names = {"version": "v1", "question": "call", "call": {}}
+    def __init__(self, has_version: bool = True) -> None:
+        self._requests, self.messages = socket.socketpair()
+        self._mine, self.caller = socket.socketpair()
+        self.connections = DirectConnections(self._requests, self._run, self, lambda version: has_version)  # type: ignore[arg-type]  # of the answers what it needs
+        self.connections.page, file = Page.new()
+        os.close(file)
+        self.connections._poll, self._poll = self, self.connections._poll  # type: ignore[assignment]
+        self.register, self.modify, self.unregister = self._poll.register, self._poll.modify, self._poll.unregister
+        self.returned: list[int] = []
+        self.computed: list[bytes] = []
+        self.waits: list[float] = []
+        self.on_wait: Callable[[int], object] = lambda number: None
+        params = {"version": "v1", "question": "call", "call": {}}
         approval = Approval(
-            *(b"Length: ", b"\r\n", "published-ask", JSON, names, b"", None, 100, 100, 100, ("POST", ROUTE, 200), JSON),
+            *(
+                b"Length: ",
+                b"\r\n",
+                "published-ask",
+                JSON,
+                params,
+                b"",
+                None,
+                100,
+                100,
+                100,
+                ("POST", ROUTE, 200),
+                JSON,
+            ),
             *("squares", "ann", 64),
         )
-        connections.add(7, 0, approval, Times(0.0, 0.0, 0.0, 0.0), [os.dup(mine.fileno()), Token.new().duplicate()])
-        callers.sendall(b"Length: 2\r\n{}")
-        connections.serve(0.01)
-        assert (versions, returned) == (["v1"], [7])
-        assert mine.recv(100) == b"Length: 2\r\n{}", "nothing of it is read"
-    page.close()
+        files = [os.dup(self._mine.fileno()), Token.new().duplicate()]
+        self.connections.add(7, 0, approval, Times(0.0, 0.0, 0.0, 0.0), files)
+
+    def __enter__(self) -> "Lent":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection in [*self.connections._by_file.values()]:
+            self.connections._drop(connection)
+        self._poll.close()
+        for sock in (self._requests, self.messages, self._mine, self.caller):
+            sock.close()
+        self.connections.page.close()
+
+    def poll(self, seconds: float) -> Any:
+        self.on_wait(len(self.waits))
+        self.waits.append(seconds)
+        return self._poll.poll(seconds)
+
+    def return_loan(self, id: int, unsent: bytes) -> None:
+        self.returned.append(id)
+
+    def _run(self, number: int, method: str, params: Any, content_type: str, body: memoryview, *_: Any) -> Result:
+        self.computed.append(bytes(body))
+        return Result(JSON, [b"{}"], 2, {"parts": [(2, JSON, None)]})
+
+    @property
+    def unread(self) -> bytes:
+        """What the process has left in the connection."""
+        return self._mine.recv(100, socket.MSG_DONTWAIT)
+
+
+def test_a_call_of_a_version_that_the_process_has_dropped_is_left_to_the_server() -> None:
+    with Lent(has_version=False) as lent:
+        lent.caller.sendall(b"Length: 2\r\n{}")
+        lent.connections.serve(0.01)
+        assert (lent.computed, lent.returned) == ([], [7])
+        assert lent.unread == b"Length: 2\r\n{}", "nothing of it is read"
+
+
+def test_a_call_that_comes_with_a_message_is_computed_after_it_also_if_nothing_else_comes() -> None:
+    with Lent() as lent:
+        lent.caller.sendall(b"Length: 2\r\n[]")
+        lent.messages.sendall(b"m")
+        assert lent.connections.serve(60.0)
+        assert lent.computed == [], "first the message, which may bring one more connection"
+        assert lent._requests.recv(10) == b"m"
+        lent.on_wait = lambda number: lent.waits and lent.computed and lent.messages.sendall(b"m")
+        waits = len(lent.waits)
+        assert lent.connections.serve(60.0)
+        assert (lent.computed, lent.caller.recv(10)) == ([b"[]"], b"{}")
+        assert lent.waits[waits] == 0.0
+
+
+def test_a_call_whose_head_and_body_come_apart_is_computed_as_its_body_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not looked for all the time: what comes wakes the process."""
+    monkeypatch.setattr(lent_connections, "_INCOMPLETE", 600.0)  # a busy machine
+    with Lent() as lent:
+        for _ in range(2):
+            before = len(lent.waits)
+            lent.caller.sendall(b"Length: 2\r\n")
+
+            def go_on(number: int, before: int = before) -> None:
+                if number == before + 2:
+                    lent.caller.sendall(b"[]")
+                if lent.computed:
+                    lent.messages.sendall(b"m")
+
+            lent.on_wait = go_on
+            assert lent.connections.serve(60.0)
+            assert (lent.computed, lent.caller.recv(10), lent.returned) == ([b"[]"], b"{}", [])
+            assert len(lent.waits) == before + 4, "for the head, once more, for the body, and for the message"
+            assert lent._requests.recv(10) == b"m"
+            lent.computed.clear()
+
+
+def test_a_call_whose_body_does_not_come_is_left_to_the_server() -> None:
+    with Lent() as lent:
+        lent.caller.sendall(b"Length: 2\r\n[")
+        lent.on_wait = lambda number: lent.returned and lent.messages.sendall(b"m")
+        assert lent.connections.serve(60.0)
+        assert (lent.computed, lent.returned, lent.unread) == ([], [7], b"Length: 2\r\n[")
+        assert len(lent.waits) < 20
+
+
+def test_a_connection_whose_heads_and_bodies_come_apart_is_lent(server: Server) -> None:
+    """As those of httpx: the server waits until it has read the head, so that they never come together."""
+    with Caller(server) as caller:
+        connections = server.app.state.connections.open
+
+        def is_lent() -> bool:
+            return any(item.lending is not None and item.lending.loan is not None for item in connections)
+
+        def has_head() -> bool:
+            return any(item._reader.stage is Stage.BODY for item in connections)
+
+        until(lambda: not is_lent())  # those of other tests
+        for _ in range(1 + lending._FIRST):  # the first one brings the head
+            caller.send([1.0], between=lambda: until(has_head))
+            assert caller.answer()[0] == 200
+        until(is_lent)
 
 
 # ------------------------------------------------------------------------------------------------------------ reclaimed

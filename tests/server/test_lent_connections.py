@@ -306,7 +306,10 @@ def test_a_retry_gets_the_first_answer(direct: Server, caller: Caller) -> None:
 
 
 @pytest.mark.usefixtures("undisturbed")
-def test_only_some_connections_of_a_session_are_lent(direct: Server, http: httpx.Client) -> None:
+def test_only_some_connections_of_a_session_are_lent(
+    direct: Server, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("teletape_server.connections.connection.KEEP_ALIVE_SECONDS", 600.0)  # a busy machine
     with contextlib.ExitStack() as stack:
         callers = [stack.enter_context(Caller(direct, http)) for _ in range(SLOTS)]
         callers += [stack.enter_context(Caller(direct, http, lends=False)) for _ in range(3)]

@@ -180,7 +180,7 @@ class Connection(asyncio.Protocol):
                 reader.begin_known(head, length)
                 self._begin(exchange)
                 if self.lending is not None:
-                    self.lending.may_count = len(data) - end == length <= MOST
+                    self.lending.may_count = len(data) - end <= length <= MOST
                 return end
         try:
             end = reader.read(data, position)

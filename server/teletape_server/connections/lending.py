@@ -86,7 +86,7 @@ class Lending:
         self._named: tuple[Name, Published] | None = None  # the published function of the last loan
         self._quick = 0  # such requests, one after the other
         self._needed = _FIRST
-        self.may_count = False  # whether the present request does: its head was known, and it came whole
+        self.may_count = False  # whether the present request does: its head was known, and nothing came after it
         self._sent: list[tuple[bytes, bytes]] | None = None  # the headers with the key of the last head
         self._principal: Principal | None = None  # of the last key that is known
         self._is_shared = False  # whether it was another one's before, as at a proxy

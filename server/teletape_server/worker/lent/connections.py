@@ -30,8 +30,7 @@ from teletape_server.worker.lent.calls import LentCall, LentCalls
 from teletape_server.worker.lent.connection import LentConnection
 
 _PEEKED: Final = MOST + (16 << 10)  # bytes that are looked at: a head and a body
-_AGAIN: Final = 0.001  # seconds until the rest of a request is looked for
-_INCOMPLETE: Final = 0.02  # seconds that the rest of a request may take
+_INCOMPLETE: Final = 0.02  # seconds that the rest of a request may take, whose head and body may come apart
 _FEW: Final = 64  # parts of an answer, more of which are joined before they are sent
 _NOW: Final = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 
@@ -107,14 +106,16 @@ class DirectConnections:
         has_message = False
         pause = 0.0 if self._calls else None  # until calls that wait are looked at again
         while not has_message and time.monotonic() < until:
-            events = self._poll.poll(_AGAIN if self._incomplete else seconds if pause is None else pause)
+            wait = seconds if pause is None else pause
+            events = self._poll.poll(min(wait, _INCOMPLETE) if self._incomplete else wait)
             for file, _ in events:
                 if file == self._requests:
                     has_message = True
                 elif (connection := self._by_file.get(file)) is not None:
                     self._serve(connection)
             for connection in [*self._incomplete]:
-                self._serve(connection)
+                if connection.until is not None and connection.until <= time.monotonic():
+                    self._serve(connection)
             if not has_message:  # many may come, each with one more connection whose calls go with the others
                 pause = self._calls.compute()
         return has_message
@@ -183,13 +184,15 @@ class DirectConnections:
         if connection.until is None:
             connection.until = now + _INCOMPLETE
             self._incomplete.add(connection)
-            self._stop_polling(connection)  # it can be read all the time
+            self._poll.modify(
+                connection.sock, select.EPOLLIN | select.EPOLLET
+            )  # what is there can be read all the time
         return now < connection.until
 
     def _complete(self, connection: LentConnection) -> None:
         connection.until = None
         self._incomplete.discard(connection)
-        self._go_on_polling(connection)
+        self._poll.modify(connection.sock, select.EPOLLIN)
 
     def _stop_polling(self, connection: LentConnection) -> None:
         if connection.is_polled:
