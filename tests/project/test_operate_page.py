@@ -91,10 +91,18 @@ def test_each_command_of_the_page_does_what_the_page_says(
                 getattr(service, command.split()[1])()
                 continue
             placed = re.sub(r" /(var|backups|srv|root)", f" {tmp_path}/\\1", command)
+            if " k3x9p2ab" in command:
+                placed = placed.replace("k3x9p2ab", printed["teletape keys create ann --name laptop"].split("_")[1])
             status = cli.main(shlex.split(placed)[1:])
             output = capsys.readouterr()
             assert status == 0, (command, output.err)
             printed[command] = output.out
+        assert [line.split()[1:4] for line in printed["teletape keys list"].splitlines()] == [
+            ["ann", "user", "sessions,call,publish,keys"],
+            ["bob", "admin", "sessions,call,publish,keys"],
+            ["ann", "user", "sessions,call,publish,keys"],
+            ["ann", "user", "sessions"],
+        ]
         assert [line.split()[:2] for line in printed["teletape sessions list"].splitlines()] == [
             ["ann:night", "live"],
             ["ann:old", "live"],
