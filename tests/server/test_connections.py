@@ -350,6 +350,38 @@ def test_a_connection_too_many_is_refused(patient: Server) -> None:
         ok(http.get("/v1/health"))
 
 
+def test_a_stranger_that_takes_all_connections_gives_them_up_for_others(patient: Server) -> None:
+    """Its half-sent requests are closed, the oldest first; one that is answered stays, and so do those of others."""
+    stranger = ("127.0.0.2", 0)
+    with contextlib.ExitStack() as stack, patient.client() as http:
+        ok(http.get("/v1/health"))  # a connection that stays open
+        halves = []
+        for _ in range(30):
+            sock = stack.enter_context(socket.create_connection(("127.0.0.1", patient.port), 60, stranger))
+            sock.sendall(b"GET /v1/health HTTP/1.1\r\nHost: ")
+            halves.append(sock)
+        until(lambda: len(connections_of(patient).open) == 20)
+        with contextlib.ExitStack() as others:
+            for _ in range(5):
+                ok(others.enter_context(patient.client()).get("/v1/health"))
+            ok(http.get("/v1/health"))
+            assert len(connections_of(patient).open) == 20
+            assert [read(sock) for sock in halves[:5]] == [b""] * 5
+            halves[5].sendall(b"localhost\r\nConnection: close\r\n\r\n")
+            assert received(halves[5]).startswith(b"HTTP/1.1 200")
+        problem_line = received(halves[-1])
+        assert b"overloaded" in problem_line
+    until(lambda: not connections_of(patient).open)
+
+
+def read(sock: socket.socket) -> bytes:
+    """What comes next; empty if the connection was closed or cut."""
+    try:
+        return sock.recv(1)
+    except ConnectionResetError:
+        return b""
+
+
 def test_connections_take_half_of_the_descriptors_at_most(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -29,6 +29,7 @@ from teletape_server.identity.key_texts import digest, new_text
 from teletape_server.identity.keys import Key, Keys, StoreError, environment_keys
 from teletape_server.identity.principals import SCOPES, scope_of
 from teletape_server.identity.store import FILE, Store
+from teletape_server.identity.wrong_keys import WrongKeys
 from teletape_server.settings import Settings, SettingsError
 
 ADMIN = "/v1/admin/keys"
@@ -228,6 +229,31 @@ def test_without_a_place_for_keys_none_is_created() -> None:
         refused = problem(http.post(ADMIN, json={}), 422, "invalid_request")
         assert "--data-dir" in refused["detail"]
         assert [*listed(http)] == ["env-ann", "env-bob"]
+
+
+# -------------------------------------------------------------------------------------------------------- wrong keys
+def test_an_address_with_many_wrong_keys_has_new_keys_looked_at_later_and_its_right_ones_now() -> None:
+    """Also for frames and runs, which the framework does not see otherwise; other addresses are not concerned."""
+    now = [100.0]
+    with Server(Settings(api_keys=KEYS, shutdown_grace=0.1)).running() as server:
+        server.app.state.identity.wrong_keys = WrongKeys(lambda: now[0])
+        stranger = httpx.HTTPTransport(local_address="127.0.0.2")
+        with server.client("ann") as ann, httpx.Client(base_url=server.url, transport=stranger, timeout=60) as http:
+            run: dict[str, Any] = {"json": {"commands": [], "fetch": []}}
+            ok(http.get("/v1/info", headers=bearer(KEYS["ann"])))
+            for number in range(20):
+                problem(http.post("/v1/run", headers=bearer(f"guess-{number}"), **run), 401, "unauthenticated")
+            for key in ("another-guess", KEYS["bob"]):
+                refused = http.post("/v1/run", headers=bearer(key), **run)
+                problem(refused, 429, "busy")
+                assert refused.headers["Retry-After"] == "60"
+            ok(http.post("/v1/run", headers=bearer(KEYS["ann"]), **run))
+            problem(http.get("/v1/info"), 401, "unauthenticated")  # without any
+            with server.client("bob") as bob:
+                ok(bob.post("/v1/run", **run))
+            ok(ann.get("/v1/info"))
+            now[0] += 60.0
+            ok(http.post("/v1/run", headers=bearer(KEYS["bob"]), **run))
 
 
 # ------------------------------------------------------------------------------------------- connections that are open

@@ -93,7 +93,7 @@ class Frames:
     def begin(self, request: Head) -> FrameExchange | None:
         """Begins an exchange if the head that was read is a plain frame's."""
         self._accepted = None
-        accepted = self.heads.accepted(request)
+        accepted = self.heads.accepted(request, self._connection.client)
         if accepted is None:
             return None
         head, length = accepted

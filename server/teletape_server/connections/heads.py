@@ -23,6 +23,7 @@ from teletape_server.http.frames import TYPES, batch_params
 from teletape_server.http.negotiation import answer_type, body_type, wants_events
 from teletape_server.http.parameters import time_limit
 from teletape_server.http.plain_requests import HEALTH, PUBLISHED, RUN, PlainRequest, plain_question, plain_request
+from teletape_server.identity.addresses import caller_address
 from teletape_server.identity.keys import Keys
 from teletape_server.identity.principals import Principal
 from teletape_server.ipc.heads import HeadBytes
@@ -153,8 +154,13 @@ class FrameHeads:
         keys: Keys = self._state.keys
         return keys
 
-    def accepted(self, request: Head) -> tuple[FrameHead, int] | None:
-        """Returns what the head of a plain frame or request says, and its length; None: the framework has to answer."""
+    def accepted(self, request: Head, client: tuple[str, int] | None) -> tuple[FrameHead, int] | None:
+        """Returns what the head of a plain frame or request says, and its length; None: the framework has to answer.
+
+        Args:
+            request: The head.
+            client: The address of its connection; None: a Unix socket's.
+        """
         if request.method == HEALTH.verb.encode() and request.url == HEALTH.route.encode():
             return self._health(request)
         if request.method != b"POST" or request.version != "1.1":
@@ -164,6 +170,10 @@ class FrameHeads:
             return None
         named = Headers(raw=request.headers)
         if any(name in named for name in _SPECIAL) or wants_events(named):
+            return None
+        proxies = self.settings.trusted_proxies
+        address = caller_address(client and client[0], named.get("x-forwarded-for"), proxies)
+        if self._state.identity.wrong_keys.seconds(address or ""):
             return None
         url, plain, params = request.url.decode("latin-1"), None, {}
         path = url.partition("?")[0]

@@ -47,10 +47,30 @@ class ServerState(Protocol):
     tasks: set[asyncio.Task[None]]
 
 
+class Lent(Protocol):
+    """What is needed of the lending of a connection.
+
+    Attributes:
+        loan: The present one; None: it is not lent.
+    """
+
+    @property
+    def loan(self) -> object | None: ...
+
+
 class OpenConnection(Protocol):
-    """What the sweep and the server's end need of a connection."""
+    """What the sweep and the server's end need of a connection.
+
+    Attributes:
+        client: The address of its other end; None: a Unix socket's.
+        lending: Whether a session's process has it.
+    """
 
     transport: asyncio.Transport
+    client: tuple[str, int] | None
+
+    @property
+    def lending(self) -> Lent | None: ...
 
     @property
     def is_unanswered(self) -> bool:
@@ -72,7 +92,7 @@ class Connections:
         min_rate: Bytes a second at which a body has to arrive.
         max_body: Bytes of a body that are received although its request is answered.
         refusals: How many were refused, or ended before a request was complete, by code.
-        open: The connections that are served.
+        open: The connections that are served, the oldest first.
         refused: The connections that take no more requests, and wait for their callers to read the last answer.
     """
 
@@ -82,23 +102,50 @@ class Connections:
         self.stall_limit = settings.stall_limit
         self.min_rate = settings.min_rate
         self.max_body = settings.max_body
-        self.open: set[OpenConnection] = set()
+        self.open: dict[OpenConnection, None] = {}
+        self._of_address: Counter[str] = Counter()
         self.refused: set[OpenConnection] = set()
         self._interval = min(_SWEEP_SECONDS, self.stall_limit / 4)
         self._sweep_timer: asyncio.TimerHandle | None = None
 
     def add(self, connection: OpenConnection) -> bool:
-        """Adds a connection, and returns True; returns False if there are as many as there may be."""
+        """Adds a connection, and returns True; returns False if there are as many as there may be.
+
+        Then an address with more connections than that of the new one gives up its oldest that waits for a request, or
+        for the rest of its head: nobody takes the connections of all others.
+        """
         if self._sweep_timer is None:
             self._sweep_timer = asyncio.get_running_loop().call_later(self._interval, self._sweep)
-        if len(self.open) >= self.most:
+        if len(self.open) >= self.most and not self._makes_room(connection):
             return False
-        self.open.add(connection)
+        self.open[connection] = None
+        self._of_address[_address(connection)] += 1
         return True
+
+    def _makes_room(self, connection: OpenConnection) -> bool:
+        """Closes a connection of the address with the most of them; returns False if there is none to be closed."""
+        [(address, count)] = self._of_address.most_common(1)
+        if count <= self._of_address[_address(connection)] + 1:
+            return False
+        for other in self.open:
+            is_lent = other.lending is not None and other.lending.loan is not None
+            if _address(other) == address and not is_lent and not other.is_unanswered:
+                self._remove(other)
+                other.transport.abort()
+                return True
+        return False
+
+    def _remove(self, connection: OpenConnection) -> None:
+        if connection in self.open:
+            del self.open[connection]
+            address = _address(connection)
+            self._of_address[address] -= 1
+            if not self._of_address[address]:
+                del self._of_address[address]
 
     def refuse(self, connection: OpenConnection) -> bool:
         """Stops serving a connection; returns whether it may stay open until its caller has read the last answer."""
-        self.open.discard(connection)
+        self._remove(connection)
         if len(self.refused) >= _MAX_REFUSED:
             return False
         self.refused.add(connection)
@@ -106,7 +153,7 @@ class Connections:
 
     def discard(self, connection: OpenConnection) -> None:
         """Removes a closed connection."""
-        self.open.discard(connection)
+        self._remove(connection)
         self.refused.discard(connection)
 
     def keys_changed(self, keys: Keys) -> None:
@@ -122,3 +169,8 @@ class Connections:
         finally:
             if self.open or self.refused:
                 self._sweep_timer = asyncio.get_running_loop().call_later(self._interval, self._sweep)
+
+
+def _address(connection: OpenConnection) -> str:
+    """Returns under which address a connection counts; all of a Unix socket count together."""
+    return "" if connection.client is None else connection.client[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Final
 
 from fastapi import Depends, Path, Request
@@ -53,10 +54,32 @@ async def authenticated(request: Request) -> Principal:
     state = request.scope["state"]
     principal: Principal | None = state.get("principal")
     if principal is None:
-        keys: Keys = request.app.state.keys
-        principal = principal_of(request.headers, keys, request.method, request.scope["path"])
-        state["principal"] = principal
+        principal = state["principal"] = _checked(request)
     return principal
+
+
+def _checked(request: Request) -> Principal:
+    """Returns who sends the request, unless its address has sent too many wrong keys and this one is new there."""
+    identity, address = identity_of(request), address_of(request)
+    wrong_keys, seconds = identity.wrong_keys, identity.wrong_keys.seconds(address)
+    try:
+        principal = principal_of(request.headers, identity.keys, request.method, request.scope["path"])
+    except Problem as problem:
+        if problem.code == "unauthenticated" and {"authorization", "x-api-key"} & {*request.headers}:
+            if seconds:
+                raise _too_many(address, seconds) from None
+            wrong_keys.note_wrong(address)
+        raise
+    if principal.key:
+        if seconds and not wrong_keys.is_known(address, principal.key):
+            raise _too_many(address, seconds)
+        wrong_keys.note_right(address, principal.key)
+    return principal
+
+
+def _too_many(address: str, seconds: float) -> Problem:
+    retry = {"Retry-After": str(math.ceil(seconds))}
+    return Problem("busy", f"too many wrong keys came from {address}: wait {seconds:.0f} s", headers=retry)
 
 
 Authenticated = Annotated[Principal, Depends(authenticated)]
@@ -94,8 +117,10 @@ def note_look(request: Request, principal: Principal, subject: str) -> None:
 def address_of(request: Request) -> str:
     """Returns the address of the request's caller; empty: it came over a Unix socket."""
     peer = None if request.client is None else request.client.host
-    forwarded = request.headers.get("x-forwarded-for")
-    return caller_address(peer, forwarded, settings_of(request).trusted_proxies) or ""
+    proxies = settings_of(request).trusted_proxies
+    if peer is not None and not proxies:
+        return peer
+    return caller_address(peer, request.headers.get("x-forwarded-for"), proxies) or ""
 
 
 async def known_session(request: Request, session: SessionId, principal: Authenticated) -> SessionEntry:

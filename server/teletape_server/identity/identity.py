@@ -14,6 +14,7 @@ from teletape_server.identity.entries import Action, Entry
 from teletape_server.identity.key_texts import digest, new_text
 from teletape_server.identity.keys import ENVIRONMENT, Key, Keys, environment_keys
 from teletape_server.identity.principals import ALL, Principal, Role, Scope
+from teletape_server.identity.wrong_keys import WrongKeys
 from teletape_server.problems import Problem
 
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ class Identity:
 
     Attributes:
         keys: Those that are valid.
+        wrong_keys: How often an address has sent others.
     """
 
     def __init__(self, fixed: Sequence[Key], store: Store | None, clock: Callable[[], float] = time.time) -> None:
-        self.keys = Keys(fixed, clock)
+        self.keys, self.wrong_keys = Keys(fixed, clock), WrongKeys()
         self._store, self._clock = store, clock
         self._unwritten: list[Entry] = []
         self._writing = asyncio.Lock()
