@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from teletape_server.ipc.durations import BOUNDS, BUCKETS, Durations
+from teletape_server.ipc.heads import MOST
 from teletape_server.ipc.page import SLOTS, Page
 
 
@@ -78,8 +79,13 @@ def test_what_the_page_has_of_the_session_and_of_each_slot_is_apart(page: Page) 
         if slot == 3:
             assert running is None
         else:
-            assert running == (slot + 1, bytes([slot + 1]) * 64)
+            assert running == (slot + 1, bytes([slot + 1]) * 64, b"")
             assert page.slot(slot).worked == 0.5 + slot
+            page.slot(slot).begin_call(slot + 2, 0.0, memoryview(bytes([slot]) * (MOST - slot)))
+    for slot in {*range(SLOTS)} - {3}:
+        running = page.slot(slot).running
+        assert running is not None
+        assert (running.number, running.body) == (slot + 2, bytes([slot]) * (MOST - slot))
     assert (page.durations.counts, page.slot(4).served.durations.counts) == facts
     page.slot(4).clear()
     assert page.slot(4).served.durations.total == 0

@@ -66,7 +66,10 @@ class Caller:
 
     def __init__(self, server: Server, name: str = "squares", owner: str = "ann", content_type: str = JSON) -> None:
         self.server, self.name, self.owner, self.content_type = server, name, owner, content_type
-        self.sock = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        self.connect()
+
+    def connect(self) -> None:
+        self.sock = socket.create_connection(("127.0.0.1", self.server.port), timeout=60)
         self.stream = Stream(self.sock)
 
     def __enter__(self) -> "Caller":
@@ -75,6 +78,10 @@ class Caller:
     def __exit__(self, *_: object) -> None:
         self.stream._file.close()
         self.sock.close()
+
+    def reconnect(self) -> None:
+        self.__exit__()
+        self.connect()
 
     def send(
         self, x: Any, headers: tuple[str, ...] = (), *, between: Callable[[], None] | None = None, **fields: Any
@@ -415,16 +422,29 @@ def page_of(process: Any) -> Page:
     return page
 
 
-def test_a_process_that_dies_is_replaced_and_its_calls_say_so(server: Server) -> None:
-    with Caller(server) as caller:
-        caller.lend()
-        (process,) = server.app.state.pool._processes
-        os.kill(process.host.pid, signal.SIGKILL)
-        caller.send([1.0])
-        with contextlib.suppress(ConnectionError, IndexError):  # it died as it wrote
-            status, _, body = caller.answer()
-            assert status == 200 or json.loads(body)["code"] == "overloaded"
-    until(lambda: server.app.state.pool._processes not in ([], [process]))
+def test_a_process_that_dies_is_replaced_and_its_calls_are_done_again(server: Server) -> None:
+    text = "y = sum(tanh(tanh(reshape(x, [-1, 1]) * reshape(x, [1, -1])))) * w"
+    publish(server, "deadly", 1.0, function={"text": text})
+    with Caller(server, "deadly") as caller:
+        expected = gradient(caller.ask([0.5] * 2000))
+
+        def dies_as_it_computes() -> bool:
+            caller.lend()
+            before = by_process(server, "deadly")
+            processes = [*server.app.state.pool._processes]
+            caller.send([0.5] * 2000)
+            until(lambda: any(page_of(process).slot(i).number for process in processes for i in range(4)))
+            for process in processes:
+                os.kill(process.host.pid, signal.SIGKILL)
+            try:
+                status, _, body = caller.answer()
+            except (ConnectionError, IndexError):  # it died as it wrote
+                caller.reconnect()
+                return False
+            assert (status, gradient(json.loads(body))) == (200, expected)
+            return by_process(server, "deadly") == before
+
+        until(dies_as_it_computes)
     with Caller(server) as caller:
         assert gradient(caller.ask([3.0])) == [6.0]
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from rest_client import Rest
 
 import teletape_wire as wire
 from prepared import Prepared
-from serving import KEYS, Server, needs_exchange, ok
+from serving import KEYS, Server, needs_exchange, ok, until
 from teletape_server.connections import frames
 from teletape_server.models.published.questions import QUESTIONS
 from teletape_server.settings import Settings
@@ -634,13 +635,17 @@ def test_a_gradient_by_weights_is_not_mixed(alone: Server) -> None:
             assert answer["derivatives"] == expected["derivatives"]
 
 
-def test_a_process_that_dies_takes_no_other_caller_with_it(alone: Server) -> None:
+def test_a_call_whose_process_dies_is_done_again(alone: Server) -> None:
     [process] = alone.app.state.pool._processes
-    os.kill(process.host.pid, signal.SIGKILL)
-    with alone.client() as http:
-        deadline = time.monotonic() + 30
-        while http.post("/v1/published/line/call", json={"inputs": INPUTS}).status_code != 200:
-            assert time.monotonic() < deadline
+    os.kill(process.host.pid, signal.SIGSTOP)
+    with alone.client() as http, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(http.post, "/v1/published/line/call", json={"inputs": INPUTS})
+        try:
+            until(lambda: process.busy)
+        finally:
+            os.kill(process.host.pid, signal.SIGKILL)
+        ok(answer.result())
+    assert process not in alone.app.state.pool._processes
 
 
 def test_metrics_count_by_function(alone: Server) -> None:

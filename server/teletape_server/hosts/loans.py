@@ -35,11 +35,13 @@ class LentRequest(NamedTuple):
 
     Attributes:
         prefix: Its first bytes, if it is a frame.
+        body: Its body, if it is a call of a published function.
         running: The request as any other that runs.
         seconds: For how long it has run at least.
     """
 
     prefix: bytes
+    body: bytes
     running: Running
     seconds: float
 
@@ -332,7 +334,7 @@ class Loans:
         self._count(loan)
         lent = None
         if request is not None:
-            lent = LentRequest(request.prefix, self._begin(-request.number, seconds), seconds)
+            lent = LentRequest(request.prefix, request.body, self._begin(-request.number, seconds), seconds)
             loan.session.note_running(lent.running)
         if is_open:
             loan.lender.reclaimed(lent)

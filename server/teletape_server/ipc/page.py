@@ -14,6 +14,7 @@ from bisect import bisect_left
 from typing import Final, NamedTuple
 
 from teletape_server.ipc.durations import BOUNDS, BUCKETS, SIZES, Batches, Durations, Served
+from teletape_server.ipc.heads import MOST
 from teletape_wire import PREFIX_LENGTH
 
 SLOTS: Final = 64  #: Connections that a session's process has at the same time, at most.
@@ -28,8 +29,10 @@ _RUNNING, _COUNT, _ANSWERING, _WORKED, _PREFIX = range(5)  # words of a slot; th
 _LENT: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
 _BATCHES: Final = _LENT + _DURATIONS  # of what `Batches` has: calls, seconds of both kinds, and its counts
 _COUNTS: Final = _BATCHES + 3
-_SLOT: Final = _COUNTS + len(SIZES) + 1  # words
-_SIZE: Final = _WORD * (_FACTS + _SLOT * SLOTS)
+_LENGTH: Final = _COUNTS + len(SIZES) + 1  # bytes of the body of the call that runs
+_SLOT: Final = _LENGTH + 1  # words
+_BODIES: Final = _WORD * (_FACTS + _SLOT * SLOTS)  # bytes before the bodies of the slots' calls
+_SIZE: Final = _BODIES + MOST * SLOTS  # memory that is not used is not there
 
 
 class RunningRequest(NamedTuple):
@@ -38,10 +41,12 @@ class RunningRequest(NamedTuple):
     Attributes:
         number: Of the requests that the process has read itself.
         prefix: Its first bytes, if it is a frame.
+        body: Its body, if it is a call of a published function.
     """
 
     number: int
     prefix: bytes
+    body: bytes
 
 
 class Page:
@@ -227,11 +232,11 @@ class Slot:
         index: Which one it is.
     """
 
-    __slots__ = ("_first", "_map", "_numbers", "_reals", "index")
+    __slots__ = ("_body", "_first", "_map", "_numbers", "_reals", "index")
 
     def __init__(self, memory: mmap.mmap, numbers: memoryview, reals: memoryview[float], index: int) -> None:
         self._map, self._numbers, self._reals, self.index = memory, numbers, reals, index
-        self._first = _FACTS + _SLOT * index
+        self._first, self._body = _FACTS + _SLOT * index, _BODIES + MOST * index
 
     def clear(self) -> None:
         """Prepares the slot for another connection."""
@@ -247,6 +252,12 @@ class Slot:
         begin = _WORD * (first + _PREFIX)
         self._map[begin : begin + len(prefix)] = bytes(prefix)
         numbers[first + _RUNNING] = number
+
+    def begin_call(self, number: int, seconds: float, body: memoryview) -> None:
+        """Notes a call that begins to run or to wait, as `begin`, with its body: another process can do it again."""
+        self._map[self._body : self._body + len(body)] = body
+        self._numbers[self._first + _LENGTH] = len(body)
+        self.begin(number, seconds)
 
     def note_work(self, seconds: float) -> None:
         """Notes that the request has run, `seconds` after the loan began."""
@@ -312,7 +323,10 @@ class Slot:
     def running(self) -> RunningRequest | None:
         """The request that runs; only who has the connection's token may rely on it."""
         number, begin = self.number, _WORD * (self._first + _PREFIX)
-        return RunningRequest(number, self._map[begin : begin + PREFIX_LENGTH]) if number else None
+        if not number:
+            return None
+        body = self._map[self._body : self._body + self._numbers[self._first + _LENGTH]]
+        return RunningRequest(number, self._map[begin : begin + PREFIX_LENGTH], body)
 
 
 def _note(numbers: memoryview, reals: memoryview[float], position: int, seconds: float) -> None:

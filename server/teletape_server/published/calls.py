@@ -46,6 +46,7 @@ class Call:
         time_limit: Seconds from its arrival that its caller gives it; None: it does not say.
         reply: Resolves to the answer, or raises a Problem.
         received: The body, if a process has received it; then `body` is empty.
+        is_again: Whether a process has ended that computed it alone, or had it over a lent connection.
     """
 
     owner: str
@@ -58,6 +59,7 @@ class Call:
     time_limit: float | None
     reply: asyncio.Future[Part]
     received: CountedBody | None = None
+    is_again: bool = False
 
     @property
     def length(self) -> int:

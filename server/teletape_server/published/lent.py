@@ -50,17 +50,17 @@ class LentCalls:
             return None
         return process.host.lend(lender, transport, approval, process)
 
-    def note_passed_on(self, name: str, question: str, reply: Reply | None) -> None:
+    def note_passed_on(self, name: str, question: str, reply: Reply) -> None:
         """Counts a call that a process has read, and left to the server to answer.
 
         Args:
             name: The function.
             question: What it asks of it.
-            reply: What the process has said; None: it has ended.
+            reply: What the process has said.
         """
         counts = self._counts[name]
         counts.calls[question] += 1
-        if reply is None or reply.code is not None:
+        if reply.code is not None:
             counts.problems += 1
         else:
             counts.batches.note(1, *reply.facts["computed"])

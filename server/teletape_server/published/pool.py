@@ -203,6 +203,7 @@ class Pool:
         seconds = _now() - began
         counts.batches.note(len(calls), sum(began - waiting.since for waiting in batch), seconds, len(calls))
         problem: Problem | None = None
+        is_lost = False  # with its process: it may be done again once
         try:
             reply = future.result()
             if reply.code is None:
@@ -212,7 +213,11 @@ class Pool:
                 problem = Problem(reply.code, reply.facts["message"], **reply.facts["details"])
         except HostGone as error:
             problem = Problem("internal", f"the process that computed it has ended: {error}")
-        if problem is not None and len(calls) > 1 and version not in process.refused:  # one of them may be the reason
+            is_lost = len(calls) == 1 and not calls[0].is_again and calls[0].received is None
+        if is_lost:
+            calls[0].is_again = True
+            self._calls.add(key, batch[0], most=1)
+        elif problem is not None and len(calls) > 1 and version not in process.refused:  # one of them may be the reason
             for waiting in batch:
                 self._calls.add((key, id(waiting.item)), waiting, most=1)
         elif problem is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -18,7 +19,7 @@ from teletape_server.hosts.running import REQUEST_ID
 from teletape_server.http.answers import LargeResponse
 from teletape_server.http.schemas import Health
 from teletape_server.models.published.contract import Name, Published
-from teletape_server.problems import Problem, overloaded
+from teletape_server.problems import Problem
 from teletape_server.published.calls import Call, Part
 from teletape_server.sessions.counted_bodies import EarlyBody
 
@@ -57,25 +58,28 @@ class PublishedExchange(FrameExchange):
         self._name, self._published = name, published
         self._leave: Callable[[], None] | None = None
         self.compute_seconds = 0.0
+        self._copy_of_body = b""  # of a call that a process has read
 
     def go_on(self, request: LentRequest) -> None:
         """Answers a call that a process has read itself; see `FrameExchange`."""
         self.began -= request.seconds
-        self._running = request.running
+        self._running, self._copy_of_body = request.running, request.body
         request.running.request_id = self.request_id
         request.running.reply.add_done_callback(self._on_reply)
 
     def _on_reply(self, future: asyncio.Future[Reply]) -> None:
-        plain, pool, reply = self.head.plain, self._heads.pool, None
+        plain = self.head.plain
         assert plain is not None
-        if not future.exception():
-            reply = future.result()
-        pool.lent.note_passed_on(self._name.name, plain.operation, reply)
+        if future.exception():  # its process has ended, and nothing of the call stays: another one does it
+            if not self.disconnected:
+                self._running = None
+                self._ask(self._copy_of_body, time.monotonic() - self.began, is_again=True)
+            return
+        reply = future.result()
+        self._heads.pool.lent.note_passed_on(self._name.name, plain.operation, reply)
         if self.disconnected:
             return
-        if reply is None:
-            self._fail(overloaded("the process that had the request has ended"))
-        elif reply.code is not None:
+        if reply.code is not None:
             self._fail(Problem(reply.code, reply.facts["message"], **reply.facts["details"]))
         else:
             self._answer(LargeResponse(reply.body, 200, media_type=reply.content_type))
@@ -84,14 +88,20 @@ class PublishedExchange(FrameExchange):
         return EarlyBody(self._length, self._heads.registry.bodies.admit(self.head.owner, self._length))
 
     def _submit(self) -> None:
-        head, plain, body = self.head, self.head.plain, self._body
+        assert self._body is not None
+        self._ask(self._body.view)
+
+    def _ask(self, body: bytes | memoryview, seconds: float = 0.0, *, is_again: bool = False) -> None:
+        """Submits the call, which came some seconds ago."""
+        head, plain = self.head, self.head.plain
         assert plain is not None
-        assert body is not None
         reply: asyncio.Future[Part] = self._loop.create_future()
         limit = plain.params.get(TIME_LIMIT)
+        limit = None if limit is None else limit - seconds
         content_type = head.params["content_type"]
         name, version, question = self._name.name, self._published, plain.operation
-        call = Call(head.owner, name, version, question, plain.params, content_type, body.view, limit, reply)
+        call = Call(head.owner, name, version, question, plain.params, content_type, body, limit, reply)
+        call.is_again = is_again
         try:
             self._leave = self._heads.pool.submit(call)
         except Exception as error:

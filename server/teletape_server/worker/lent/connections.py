@@ -159,7 +159,10 @@ class DirectConnections:
             self._return(connection)
         elif connection.approval.function:
             received = time.monotonic()
-            self._calls.add(LentCall(connection, self._begin(connection, received), body, received))
+            self._number = number = self._number + 1
+            connection.slot.begin_call(number, received - connection.lent, body)
+            connection.token.put()
+            self._calls.add(LentCall(connection, number, body, received))
         else:
             self._run(connection, body, prefix)
 
@@ -203,16 +206,11 @@ class DirectConnections:
         connection.is_polled = True
         self._poll.register(connection.sock, select.EPOLLIN)
 
-    def _begin(self, connection: LentConnection, received: float, first: bytes | memoryview = b"") -> int:
-        """Notes a request that was read, and its first bytes; returns its number."""
-        self._number = number = self._number + 1
-        connection.slot.begin(number, received - connection.lent, first)
-        connection.token.put()
-        return number
-
     def _run(self, connection: LentConnection, body: memoryview, prefix: wire.Prefix | None) -> None:
         received, approval = time.monotonic(), connection.approval
-        number = self._begin(connection, received, b"" if prefix is None else body[: wire.PREFIX_LENGTH])
+        self._number = number = self._number + 1
+        connection.slot.begin(number, received - connection.lent, b"" if prefix is None else body[: wire.PREFIX_LENGTH])
+        connection.token.put()
         now, *terms = connection.times
         params = {**approval.params, "now": now + received - connection.lent, "terms": terms}
         try:
