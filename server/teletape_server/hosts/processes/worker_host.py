@@ -345,11 +345,10 @@ class WorkerHost:
                 self._suspended.set_result(is_base)
             case ("ready", recovered, last_client):
                 self.beginning = Beginning(recovered, last_client)
-                self._opened.set_result(None)
-            case ("failed", "", text, _):
-                self._opened.set_exception(OSError(text))
-            case ("failed", code, text, details):
-                self._opened.set_exception(tree().get(code, TeletapeError)(text, **details))
+                if not self._opened.done():  # who waited for it may have left
+                    self._opened.set_result(None)
+            case ("failed", code, text, details) if not self._opened.done():
+                self._opened.set_exception(tree().get(code, TeletapeError)(text, **details) if code else OSError(text))
 
     # --------------------------------------------------------------------------------------------------------- ending
     def _log_defect(self, number: int, text: str) -> None:
