@@ -55,7 +55,8 @@ class Lent(Protocol):
     """
 
     @property
-    def loan(self) -> object | None: ...
+    def loan(self) -> object | None:
+        """The present loan."""
 
 
 class OpenConnection(Protocol):
@@ -70,7 +71,8 @@ class OpenConnection(Protocol):
     client: tuple[str, int] | None
 
     @property
-    def lending(self) -> Lent | None: ...
+    def lending(self) -> Lent | None:
+        """The lending, if it may be lent."""
 
     @property
     def is_unanswered(self) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from loopback import Loopback
 
 import teletape as tf
+from serving import until
 from teletape.core.sessions.local import LocalSession
 from teletape.core.sessions.remote import RemoteSession
 
@@ -29,6 +30,7 @@ def test_commands_that_wait_are_counted_by_op_and_line(remote: RemoteSession, lo
     assert remote.requests == requests
     assert loopback.batches == []
     tf.sync()
+    until(lambda: repr(remote.pending()) == "nothing waits to be sent")
     y = x * 2.0
     del x
     assert repr(remote.pending()).splitlines()[0] == (
