@@ -34,7 +34,7 @@ class GradientAccumulator(AutoTrackable):
         sources: Variables or tensors that the gradients are by, or a nested structure of them.
 
     Raises:
-        TypeError: One has no gradients, since it is not of floats.
+        TypeError: One is no variable or tensor, or has no gradients, since it is not of floats.
     """
 
     def __init__(self, sources: Any) -> None:

@@ -62,7 +62,7 @@ class GradientParts(AutoTrackable):
         remainder: Whether what is left is kept and added to the next gradient.
 
     Raises:
-        TypeError: A source has no gradients, since it is not of floats.
+        TypeError: A source is no variable or tensor, or has no gradients, since it is not of floats.
 
     Example:
         parts = tf.GradientParts(tf.zeros([3]))

@@ -17,6 +17,8 @@ class Source:
     """Shape and dtype of a source."""
 
     def __init__(self, source: Any) -> None:
+        if not isinstance(getattr(source, "dtype", None), DType):
+            raise TypeError(f"a source is a variable or a tensor, found {source!r}")
         self.shape: TensorShape = source.shape
         self.dtype: DType = source.dtype
         if not (self.dtype.is_floating or self.dtype.is_complex):
@@ -33,7 +35,7 @@ class GradientStructure:
         leaves: Shape and dtype of each.
 
     Raises:
-        TypeError: One has no gradients, since it is not of floats.
+        TypeError: One is no variable or tensor, or has no gradients, since it is not of floats.
     """
 
     def __init__(self, sources: Any) -> None:

@@ -140,7 +140,7 @@ class Durability:
             ResourceExhaustedError: It may change something, and the disk has too little space to write that down.
         """
         journal, length = self._journal, len(request.body)
-        self._is_safe, self._written = method in self._safe, request.started
+        self._is_safe, self._written = method in self._safe, time.monotonic()
         if (
             length >= LEAST
             or journal.end + length > self._calm_until

@@ -224,6 +224,8 @@ def test_a_part_that_cannot_be_says_why(gradient: Any, part: Any, error: Any, sa
 
 
 def test_sources_of_parts_are_floats() -> None:
+    with pytest.raises(TypeError, match="a source is a variable or a tensor, found 3"):
+        tf.GradientParts(3)
     with pytest.raises(TypeError, match="gradients are by floats, and a source is of int32"):
         tf.GradientParts(tf.Variable(1))
     with pytest.raises(tf.errors.InvalidArgumentError, match="bfloat16 is for real gradients"):
