@@ -74,18 +74,18 @@ def run(options: argparse.Namespace, database: str | None) -> int:
         return _on_server(options, server)
 
 
-def _wanted(options: argparse.Namespace) -> dict[str, Any]:
+def _body(options: argparse.Namespace) -> dict[str, Any]:
     """Returns the body of a request that creates the key."""
     scopes = [scope.strip() for scope in options.scopes.split(",") if scope.strip()]
-    wanted = {"owner": options.key, "name": options.name, "role": options.role, "group": options.group}
-    return wanted | {"scopes": scopes, "expires_in": options.expires}
+    body = {"owner": options.key, "name": options.name, "role": options.role, "group": options.group}
+    return body | {"scopes": scopes, "expires_in": options.expires}
 
 
 def _on_server(options: argparse.Namespace, server: RunningServer) -> int:
     if options.verb == "list":
         _list(server.keys())
     elif options.verb == "create":
-        _show(server.create_key(_wanted(options)))
+        _show(server.create_key(_body(options)))
     elif options.verb == "rotate":
         _show(server.rotate_key(options.key, options.overlap))
     else:
@@ -114,15 +114,15 @@ async def _changed(identity: Identity, by: Principal, options: argparse.Namespac
         _list([described(key, now).model_dump() for key in identity.keys.all])
     elif options.verb == "create":
         try:
-            wanted = NewKey.model_validate(_wanted(options))
+            body = NewKey.model_validate(_body(options))
         except ValueError as error:
             faults = described_faults(error.errors())  # type: ignore[attr-defined]  # pydantic's
             raise CommandError(text_of(faults)) from None
-        expires = None if wanted.expires_in is None else time.time() + wanted.expires_in
-        scopes = frozenset(wanted.scopes)
-        owner, group = wanted.owner or "", wanted.group or ""
+        expires = None if body.expires_in is None else time.time() + body.expires_in
+        scopes = frozenset(body.scopes)
+        owner, group = body.owner or "", body.group or ""
         created = await identity.create(
-            by, name=wanted.name, owner=owner, role=wanted.role, group=group, scopes=scopes, expires=expires
+            by, name=body.name, owner=owner, role=body.role, group=group, scopes=scopes, expires=expires
         )
         _show(described_new(*created).model_dump())
     elif options.verb == "rotate":

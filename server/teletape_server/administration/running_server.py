@@ -101,13 +101,13 @@ class RunningServer:
         keys: list[dict[str, Any]] = self._request("GET", _KEYS)["keys"]
         return keys
 
-    def create_key(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def create_key(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Creates an API key; returns its facts, with the key itself.
 
         Raises:
             CommandError: As in `sessions`.
         """
-        facts: dict[str, Any] = self._request("POST", _KEYS, wanted)
+        facts: dict[str, Any] = self._request("POST", _KEYS, body)
         return facts
 
     def rotate_key(self, id: str, overlap: float) -> dict[str, Any]:

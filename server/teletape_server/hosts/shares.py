@@ -29,7 +29,7 @@ _LOOKS: Final = 3  # of `balance`, the most of which count
 _LARGEST: Final = 100.0  # what a group's weight may be in both versions
 _MEMBERS: Final = "cgroup.procs"  # the file with the ids of a group's processes
 _DELEGATED: Final = "user.delegate"  # the attribute by which systemd marks a group that is the unit's own
-_RULES: Final = Path("/proc/self")
+_OWN: Final = Path("/proc/self")
 
 log = logging.getLogger("teletape")
 
@@ -54,17 +54,17 @@ class Tree(NamedTuple):
     is_second: bool
 
 
-def own_tree(rules: Path = _RULES) -> Tree:
+def own_tree(facts: Path = _OWN) -> Tree:
     """Returns the part of the tree that this process is in, in version 2 if that has the CPU, else in version 1.
 
     Args:
-        rules: The folder with what the kernel says of this process.
+        facts: The folder with what the kernel says of this process.
 
     Raises:
         SharesError: Neither has it.
     """
-    places = [line.split(":", 2) for line in (rules / "cgroup").read_text().splitlines()]
-    for line in (rules / "mountinfo").read_text().splitlines():
+    places = [line.split(":", 2) for line in (facts / "cgroup").read_text().splitlines()]
+    for line in (facts / "mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         root, mounted = before.split(" ")[3:5]

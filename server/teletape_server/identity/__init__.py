@@ -1,1 +1,1 @@
-"""Who asks: API keys and what they allow, where they are kept, where requests come from, and what was noted of it."""
+"""API keys, what they allow and where they are kept; the addresses of requests; and the audit."""

@@ -181,15 +181,15 @@ class Store:
             subject: Those of one subject alone; None: of all.
             action: Likewise.
         """
-        wanted = select(_audit).order_by(_audit.c.number.desc()).limit(limit)
+        query = select(_audit).order_by(_audit.c.number.desc()).limit(limit)
         if before is not None:
-            wanted = wanted.where(_audit.c.number < before)
+            query = query.where(_audit.c.number < before)
         if subject is not None:
-            wanted = wanted.where(_audit.c.subject == subject)
+            query = query.where(_audit.c.subject == subject)
         if action is not None:
-            wanted = wanted.where(_audit.c.action == action)
+            query = query.where(_audit.c.action == action)
         with self._begun() as connection:
-            return [Entry(**row._mapping) for row in connection.execute(wanted)]
+            return [Entry(**row._mapping) for row in connection.execute(query)]
 
     def close(self) -> None:
         """Closes the connections."""

@@ -158,11 +158,11 @@ async def audit(
     """
     if not principal.is_admin:
         raise Problem("forbidden", "only the key of an admin sees what all owners did")
-    wanted = await identity_of(request).entries(
+    page = await identity_of(request).entries(
         before=query.after, limit=query.limit + 1, subject=query.subject, action=query.action
     )
-    entries = wanted[: query.limit]
-    following = str(entries[-1].number) if len(wanted) > query.limit else None
+    entries = page[: query.limit]
+    following = str(entries[-1].number) if len(page) > query.limit else None
     if following is not None:
         selection = query.model_dump(exclude={"after"})
         response.headers["Link"] = next_link(request.url.path, selection, following)
