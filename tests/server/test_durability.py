@@ -549,6 +549,31 @@ def test_without_space_nothing_runs_and_reading_goes_on(process: Process, monkey
     assert variable(again(process)) == [2.0, 4.0]
 
 
+def test_on_a_full_disk_clients_join_and_read_by_frames_as_far_as_space_is_reserved(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: RealFile, end: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(RealFile, "allocate", full)
+    process.durability._journal.end = process.durability._journal.reserved - (60 << 10)
+    process.durability._calm_until = 0
+    client = {"client": 2, "nonce": b"n" * 16}
+    assert process.request("attach", {"client": 2}).buffers
+    assert process.page.refuses
+    for seq in (1, 2):
+        answer, _ = wire.decode_answer(b"".join(process.frame(Fetch("w"), seq=seq, **client).buffers))
+        assert np.asarray(answer.results[0].array).tolist() == [1.0, 2.0]
+        with pytest.raises(ResourceExhaustedError, match="No space left"):
+            process.frame(Assign("w", X, "add"), Fetch("w"), seq=seq + 1, **client)
+    process.durability._journal.end = process.durability._journal.reserved - 2000
+    with pytest.raises(ResourceExhaustedError, match="No space left"):
+        process.frame(Fetch("w"), seq=3, **client)
+    monkeypatch.undo()
+    assert process.frame(Assign("w", X, "add"), seq=3, **client)
+    assert not process.page.refuses
+
+
 class Disk:
     """A disk of which a sync fails, or a write to a log, or both; the system then forgets what it could not write."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from teletape_engine.session.snapshot.plain import Snapshot
 from teletape_engine.spec import dtype_of
 from teletape_server.durable.blobs import LEAST, Blobs
 from teletape_server.durable.records import DamagedError, packed, unpacked
+from teletape_wire.checksum import crc32
 from teletape_wire.safetensors.errors import MalformedSafetensorsError
 from teletape_wire.safetensors.layout import NAME_OF
 from teletape_wire.safetensors.reader import read_file
@@ -108,6 +109,14 @@ def read(data: Buffer, blob: Callable[[Any, memoryview], None] | None = None) ->
     }
     defined = tuple([command for command in functions if isinstance(command, DefineFunction)])
     return Snapshot(tuple(buffers), defined, answers, facts["facts"]), facts["more"]
+
+
+def checksum(buffers: Sequence[Buffer]) -> int:
+    """Returns the CRC32 of a file's parts."""
+    value = 0
+    for buffer in buffers:
+        value = crc32(buffer, value)
+    return value
 
 
 def _bytes(data: bytes) -> np.ndarray[Any, Any]:

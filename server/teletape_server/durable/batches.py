@@ -14,8 +14,9 @@ import numpy as np
 
 import teletape_wire as wire
 from teletape_engine.arrays import HostArray
-from teletape_engine.commands import Batch, Id, Repetition, Structure, structure_of
+from teletape_engine.commands import Batch, ContextSwitch, Fetch, Id, Repetition, Structure, structure_of
 from teletape_engine.commands.results import Answer, Failure
+from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
 from teletape_engine.session.snapshot.moved import ACCIDENTS, Moved
 from teletape_engine.spec import dtype_of
@@ -59,6 +60,16 @@ class Executed(NamedTuple):
         answer = session.execute(self.batch, explain=self.explain, recorded=self.failures)
         session.patch(self.moved)
         return answer
+
+
+def only_reads(frame: memoryview, structures: wire.Structures) -> bool:
+    """Returns whether a frame reads values, and does nothing else but release ids."""
+    try:
+        sent = wire.decode_request(frame, structures)
+    except (wire.WireError, TeletapeError):  # what is wrong is said when it runs
+        return True
+    commands = sent.structure.commands if isinstance(sent, Repetition) else sent.commands
+    return all(isinstance(command, (Fetch, ContextSwitch)) for command in commands)
 
 
 class BatchWriter:

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
-from zlib import crc32
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest is written down
 import teletape_wire as wire
@@ -23,7 +22,7 @@ from teletape_engine.commands.results import Answer
 from teletape_engine.errors import ResourceExhaustedError, TeletapeError
 from teletape_engine.session.session import Session
 from teletape_server.durable import bases, records
-from teletape_server.durable.batches import BatchWriter, Executed, with_blobs
+from teletape_server.durable.batches import BatchWriter, Executed, only_reads, with_blobs
 from teletape_server.durable.blobs import LEAST, Blobs
 from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import JOURNAL_SYNC
@@ -36,9 +35,9 @@ from teletape_server.ipc.channel import close_files
 from teletape_server.ipc.page import Page
 from teletape_server.worker import recovery
 from teletape_server.worker.gate import Gate
-from teletape_wire.tensors import Buffer
 
 _MARGIN: Final = 64 << 10  # bytes of a record besides the request's body
+_SMALL: Final = 4 << 10  # likewise, if nothing of it is stored but a client's number
 _PART_SECONDS: Final = 1.0  # of a request after which what it has done so far is written
 _SHARE: Final = 4  # a base is written for want of space if the log has that part of what the files may have
 _LEAST_LOG: Final = 64 << 20  # bytes of a log that is not replaced by a base
@@ -147,9 +146,9 @@ class Durability:
             or journal.broken
             or self._page.changes != self._changes
         ):
-            self._prepare(length)
+            self._prepare(method, request, length)
 
-    def _prepare(self, length: int) -> None:
+    def _prepare(self, method: str, request: Request, length: int) -> None:
         """Sees that a request with a body of that many bytes can be written down, and up to where others can."""
         page, journal, self._calm_until = self._page, self._journal, 0
         self._changes = page.changes
@@ -167,7 +166,9 @@ class Durability:
             if self._journal.end + self._blobs.added > self._page.disk_limit // _SHARE:
                 self.checkpoint()
             if not self._has_room(length):
-                self._page.refuses = True
+                page.refuses = True
+                if self._is_let_through(method, request, length):
+                    return
                 raise ResourceExhaustedError(
                     "the files of the session, or those of all sessions of its key, have as many bytes as they may "
                     "(disk_limit and disk_per_key of GET /v1/info): the request was not executed; requests that only "
@@ -178,7 +179,9 @@ class Durability:
             if length >= LEAST:
                 self._blobs.reserve(length)
         except OSError as error:
-            self._page.refuses = True
+            page.refuses = True
+            if self._is_let_through(method, request, length):
+                return
             raise ResourceExhaustedError(
                 f"the session is on a disk that takes nothing more ({error}): the request was not executed; requests "
                 "that only read are answered. Free space in the server's data folder",
@@ -188,6 +191,13 @@ class Durability:
             page.refuses = False
         if length < LEAST:  # else it may bring blobs
             self._note_room()
+
+    def _is_let_through(self, method: str, request: Request, length: int) -> bool:
+        """Whether a request only reads, or joins to do so, and its record fits into what is reserved."""
+        journal = self._journal
+        fits = not journal.broken and journal.end + length + _SMALL <= journal.reserved
+        is_frame = request.content_type == wire.FRAME_TYPE
+        return fits and (method == "attach" or (is_frame and only_reads(request.body, request.structures)))
 
     def _room(self) -> int:
         """The bytes that the log may still get by the limit of the files; negative: they have too many."""
@@ -306,7 +316,7 @@ class Durability:
         except OSError:  # no space: the log goes on
             return False
         length = sum(map(len, buffers))
-        head = self._head(self._journal.number, [length, _checksum(buffers)])
+        head = self._head(self._journal.number, [length, bases.checksum(buffers)])
         try:
             journal = Journal.begin(RealFile(log), head)
         except OSError as error:
@@ -387,10 +397,3 @@ class Durability:
         seconds = time.monotonic() - began
         self.recovered = {"record": last, "cut_bytes": log.cut, "seconds": seconds}
         return journal
-
-
-def _checksum(buffers: Sequence[Buffer]) -> int:
-    checksum = 0
-    for buffer in buffers:
-        checksum = crc32(buffer, checksum)
-    return checksum
