@@ -118,13 +118,18 @@ def quiet(blocks: dict[str, list[float]]) -> dict[str, float]:
 
 
 def small_calls(port: int, folder: Path, seconds: float) -> dict[str, Any]:
-    """One caller of a session at each level, and the disk."""
-    calls: dict[str, Callable[[], float]] = {"fdatasync": Syncs(folder).call}
+    """One caller of a session at each level, and the disk: alone, and each time after a call.
+
+    A program that does something between two syncs, as the session's process does, waits longer for each.
+    """
+    disk = Syncs(folder).call
+    calls: dict[str, Callable[[], float]] = {}
     for level in LEVELS:
         post(port, "/v1/sessions", {"id": f"one-{level}", "durability": level})
         caller = Caller(port, f"one-{level}")
         caller.call(MakeVariable("v", X))
         calls[level] = caller.call
+    calls["fdatasync alone"], calls["fdatasync"] = disk, lambda: (calls["journal"](), disk())[1]
     blocks = in_turn(calls, seconds, 20)
     medians, best = {name: statistics.median(times) for name, times in blocks.items()}, quiet(blocks)
     expected = medians["journal"] + medians["fdatasync"]

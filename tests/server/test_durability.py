@@ -5,6 +5,7 @@ import itertools
 import os
 import random
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,12 @@ class Process:
     def frame(self, *commands: Any, **of: Any) -> Any:
         body = b"".join(wire.encode_batch(Batch(commands, **of)).buffers)
         return self.request("batch", {"accept": wire.FRAME_TYPE}, body, wire.FRAME_TYPE)
+
+    def leave(self, send: Callable[[], None]) -> None:
+        """Sends an answer when it may leave."""
+        assert self.durability.gate is not None
+        self.durability.gate.pass_on(send)
+        self.durability.gate.settle()
 
     def die(self) -> None:
         """Ends without a word: what was written is what there is."""
@@ -672,25 +679,26 @@ def test_what_may_not_be_on_the_disk_is_not_shown(tmp_path: Path, monkeypatch: p
     process = Process(tmp_path / "session", level="journal-sync")
     left = threading.Event()
     process.frame(MakeVariable("w", X))
-    process.durability.answer(left.set)
+    process.leave(left.set)
     assert left.wait(60)
     synced = process.log.synced
     disk = Disk(monkeypatch)
     disk.refuses = False
     process.frame(Assign("w", X, "add"))
-    process.durability.answer(lambda: pytest.fail("an answer left"))
+    process.leave(lambda: pytest.fail("an answer left"))
     until(lambda: bool(process.failures))
     with pytest.raises(OSError, match="has failed"):
         again(process, level="journal-sync")
     process = Process(tmp_path / "session", level="journal-sync", synced=synced)
     assert variable(process) == X.tolist()
-    assert process.durability.may_answer()
+    assert process.durability.gate is not None
+    assert process.durability.gate.is_open
     with pytest.raises(ResourceExhaustedError, match="takes nothing more"):
         process.frame(Assign("w", X, "add"))
     disk.fails = disk.refuses = False
     process.frame(Assign("w", X, "add"))
     left.clear()
-    process.durability.answer(left.set)
+    process.leave(left.set)
     assert left.wait(60)
     assert variable(again(process, level="journal-sync")) == [2.0, 4.0]
 

@@ -17,6 +17,7 @@ from serving import until
 from teletape_engine.commands import Assign, Batch, Fetch, MakeVariable
 from teletape_server.durable.folders import JOURNAL_SYNC, Folder, OpenLog
 from teletape_server.durable.journal import Journal
+from teletape_server.handlers.methods import METHODS, Request, Result
 from teletape_server.hosts.protocols import Start
 from teletape_server.ipc.channel import Channel
 from teletape_server.ipc.control import Watcher, socket_pairs
@@ -25,6 +26,7 @@ from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page
 from teletape_server.ipc.token import Token
 from teletape_server.worker import main
+from teletape_server.worker.gate import Gate
 
 X = np.array([1.0, 2.0], np.float32)
 PARAMS = {"accept": wire.FRAME_TYPE, "encoding": None, "full": True, "now": 1000.0, "terms": (10.0, 2000.0, 0.0)}
@@ -51,10 +53,12 @@ class Disk:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.turns = threading.Event()
         self.syncs, self.fails = 0, False
+        self.threads: list[str] = []
         sync = Journal.sync
 
         def wait_and_sync(journal: Journal) -> None:
             self.syncs += 1
+            self.threads.append(threading.current_thread().name)
             assert self.turns.wait(60)
             if self.fails:
                 raise OSError(5, "the disk has failed")
@@ -71,7 +75,9 @@ class Served:
         self.control, self.channel = ours.control, Channel(ours.requests)
         self.log = OpenLog(folder, {"uid": "u", "epoch": 1, "level": JOURNAL_SYNC, "synced": None})
         self.page, page = Page.new()
-        worker = main.Worker(Channel(theirs.requests, takes_files=True), Watcher(theirs.control), Process())
+        self.worker = worker = main.Worker(
+            Channel(theirs.requests, takes_files=True), Watcher(theirs.control), Process()
+        )
 
         def serve() -> None:
             with theirs.requests, theirs.control, contextlib.suppress(Over):
@@ -147,6 +153,41 @@ def test_requests_run_while_answers_wait_and_share_a_sync(served: Served, disk: 
     served.do("variables-get", {"id": "w", "accept": wire.JSON_TYPE, "if_none_match": None})
     assert served.reply()[1] == 8
     assert disk.syncs == 2
+
+
+def test_a_lone_caller_waits_for_no_other_thread_unless_the_disk_is_slow(served: Served, disk: Disk) -> None:
+    disk.turns.set()
+    for seconds, thread in ((0.0, served.thread.name), (1.0, "gate")):
+        gate = served.worker.answers.gate
+        assert gate is not None
+        served.frame(MakeVariable("w", X))
+        served.reply()
+        until(lambda gate=gate: not gate._is_awake)
+        gate._seconds = seconds
+        served.frame(MakeVariable("w", X))
+        served.reply()
+        assert disk.threads[-1] == thread
+
+
+def test_an_answer_leaves_while_a_long_request_runs(
+    served: Served, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if it had come before the one before it was settled."""
+    disk.turns.set()
+    over = threading.Event()
+
+    def run(session: Any, request: Request) -> Result:
+        assert over.wait(60)
+        return Result(wire.JSON_TYPE, [b"{}"], 2)
+
+    monkeypatch.setitem(METHODS, "long", run)
+    monkeypatch.setattr(Gate, "settle", lambda gate: None)
+    served.frame(MakeVariable("w", X))
+    served.do("long", {"accept": wire.JSON_TYPE})
+    assert served.reply()[:2] == ("reply", 1)
+    monkeypatch.undo()
+    over.set()
+    assert served.reply()[1] == 2
 
 
 def test_a_stored_answer_waits_for_its_record(served: Served, disk: Disk) -> None:

@@ -13,7 +13,7 @@ from teletape_engine.errors import ResourceExhaustedError, TeletapeError
 from teletape_server.handlers.methods import Reporter, Result
 from teletape_server.ipc.channel import INLINE, Channel
 from teletape_server.ipc.shared_memory import MessageBody
-from teletape_server.worker.durability import Durability
+from teletape_server.worker.gate import Gate
 
 _PROGRESS_SECONDS: Final = 0.1
 _MESSAGE_LENGTH: Final = 4000  # characters of an error's message that are sent
@@ -28,25 +28,25 @@ class Answers:
         leave: Ends the session, since the server has gone.
 
     Attributes:
-        durability: Says when an answer may leave; None: at once.
+        gate: Knows when an answer may leave; None: at once.
     """
 
     def __init__(self, channel: Channel, leave: Callable[[], NoReturn]) -> None:
         self._channel, self._leave = channel, leave
-        self.durability: Durability | None = None
+        self.gate: Gate | None = None
 
     def send(self, head: Any, body: MessageBody | None = None) -> None:
         """Sends a message, once all that it may tell of is as safe as the session's level says; in any thread."""
         self._send(self._channel.encode(head, body))
 
     def _send(self, message: tuple[bytes, list[int]]) -> None:
-        if self.durability is None:
+        if self.gate is None:
             try:
                 self._channel.transmit(*message)
             except (BrokenPipeError, ConnectionResetError):
                 self._leave()
         else:
-            self.durability.answer(functools.partial(self._transmit, *message))
+            self.gate.pass_on(functools.partial(self._transmit, *message))
 
     def _transmit(self, data: bytes, files: list[int]) -> None:
         """Sends a message in any thread; that the server has gone is seen by the one that reads."""
@@ -97,12 +97,12 @@ class Answers:
     # ----------------------------------------------------------------------------------------------- lent connections
     def may_leave(self) -> bool:
         """Returns whether the answer to what has run may leave now."""
-        return self.durability is None or self.durability.may_answer()
+        return self.gate is None or self.gate.is_open
 
     def leave_later(self, send: Callable[[], None]) -> None:
         """Calls a function as soon as that is so; in another thread."""
-        assert self.durability is not None
-        self.durability.answer(send)
+        assert self.gate is not None
+        self.gate.pass_on(send)
 
     def pass_on(self, number: int, result: Result) -> None:
         """Gives the result of a request to the server, which answers; a small one in any thread."""

@@ -113,7 +113,7 @@ class Durability:
         page.refuses = bool(self._journal.broken)
         self.gate: Gate | None = None
         if facts["level"] == JOURNAL_SYNC:
-            self.gate = Gate(self._sync, lambda error: failed(f"its disk failed ({error})"), page.synced)
+            self.gate = Gate(self._sync, lambda error: failed(f"its disk failed ({error})"), page)
         session.noted = self._note
 
     def _opened(self, file: RealFile, files: Sequence[int]) -> Journal:
@@ -244,7 +244,7 @@ class Durability:
         if len(executed) > 1 and time.monotonic() - self._written >= _PART_SECONDS:
             self._write([self._writer.row(each) for each in executed], None)
             if self.gate is not None:
-                self.gate.ask()
+                self.gate.hurry()
 
     def _write(self, rows: list[Any], reply: Any, pack: Callable[[Any], bytes] = packed) -> None:
         """Writes the record of what was executed."""
@@ -266,17 +266,6 @@ class Durability:
 
     def _append(self, kind: Kind, payload: bytes) -> None:
         self._page.written = self._journal.append(kind, payload, self._page.synced)
-
-    def may_answer(self) -> bool:
-        """Returns whether an answer would leave at once."""
-        return self.gate is None or self.gate.is_open(self._page.written)
-
-    def answer(self, send: Callable[[], None]) -> None:
-        """Sends an answer as soon as all that it may tell of is as safe as the session's level says."""
-        if self.gate is None:
-            send()
-        else:
-            self.gate.pass_on(self._page.written, send)
 
     def _sync(self) -> int:
         """Brings the log to the disk, while requests run; returns the number of the last record that is there."""

@@ -16,15 +16,12 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import teletape_wire as wire
 from teletape_engine import arrays
-from teletape_engine.errors import (
-    InternalError,
-    ResourceExhaustedError,
-    TeletapeError,
-)
+from teletape_engine.errors import InternalError, ResourceExhaustedError, TeletapeError
 from teletape_engine.plans.native import WHY_NOT
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
@@ -163,6 +160,7 @@ class Worker:
 
     def _received_message(self) -> tuple[Any, memoryview | None] | None:
         """Returns the next message, or None if none came for a while."""
+        self._direct.settle()
         try:
             message = self._channel.receive()
         except BlockingIOError:
@@ -202,8 +200,7 @@ class Worker:
                 self._durability = Durability(
                     self._session, self._once, durable, files, self._page, self.answers.send, self._lose_disk
                 )
-                if self._durability.gate is not None:
-                    self.answers.durability = self._durability
+                self.answers.gate = self._durability.gate
                 self._page.bytes_in_use = self._session.bytes_in_use()
                 name_session(self._session, durable["uid"])
             self._opening = time.thread_time()
@@ -234,7 +231,7 @@ class Worker:
                 raise ResourceExhaustedError("the session's process has too little memory for the request's body")
             content = memoryview(b"") if body is None else body
             limits = TimeLimits(self._time_limit, params, received)
-            with self._process.turn(lambda: self._waits_no_longer(number) or limits.caller_waits_no_longer):
+            with self._turn(number, limits):
                 self._page.request = number
                 if self._process.is_shared:
                     self.answers.send(("began", number))
@@ -299,7 +296,7 @@ class Worker:
         self._sent = received
         try:
             limits = TimeLimits(self._time_limit, params, received)
-            with self._process.turn(lambda: self._waits_no_longer(-number) or limits.caller_waits_no_longer):
+            with self._turn(-number, limits):
                 request = self._request(-number, params, content_type, body, received, limits, prefix)
                 self._begin(method, request)
                 try:
@@ -319,6 +316,12 @@ class Worker:
         """Returns whether a version of a published function is loaded."""
         return self._session is not None and version in versions_of(self._session)
 
+    def _turn(self, number: int, limits: TimeLimits) -> AbstractContextManager[None]:
+        """A block in which a request may compute; it may have to wait for that."""
+        if self.answers.gate is not None:
+            self.answers.gate.begin()
+        return self._process.turn(lambda: self._waits_no_longer(number) or limits.caller_waits_no_longer)
+
     def _begin(self, method: str, request: Request) -> None:
         """Prepares for a request, and shows in the page that it runs."""
         if self._durability is not None:
@@ -337,6 +340,8 @@ class Worker:
                 self._durability.commit(request, is_frame=is_frame)
             except OSError as error:
                 failure = error
+            if self.answers.gate is not None:
+                self.answers.gate.end()
         now = time.monotonic()
         cpu_seconds = time.thread_time() - self._opening
         self._page.end_request(now - began, cpu_seconds, now - request.received, is_frame=is_frame)

@@ -106,6 +106,7 @@ class DirectConnections:
         has_message = False
         pause = 0.0 if self._calls else None  # until calls that wait are looked at again
         while not has_message and time.monotonic() < until:
+            self.settle()
             wait = seconds if pause is None else pause
             events = self._poll.poll(min(wait, _INCOMPLETE) if self._incomplete else wait)
             for file, _ in events:
@@ -120,14 +121,20 @@ class DirectConnections:
                 pause = self._calls.compute()
         return has_message
 
+    def settle(self) -> None:
+        """Lets out the answers that wait for others', if no request has come."""
+        gate = self._answers.gate
+        if gate is not None and not (gate.withholds and self._poll.poll(0)):
+            gate.settle()
+
     def finish_waiting(self) -> None:
         """Answers the calls that wait: before a request of the server, which may be the end of what they need."""
         self._calls.compute_all()
 
     def _serve(self, connection: LentConnection) -> None:
         """Serves a request of a connection from which something can be read."""
-        if connection.is_waiting:  # one request at a time
-            return
+        if connection.is_waiting or (connection.is_withheld and not self._has_left(connection)):
+            return  # one request at a time
         if not connection.token.take():  # the server has reclaimed it
             self._drop(connection)
             return
@@ -226,7 +233,6 @@ class DirectConnections:
         elif self._answers.may_leave():
             self._finish(connection, number, received, result)
         else:
-            self._stop_polling(connection)  # one request at a time
             connection.is_withheld = True
             self._answers.leave_later(functools.partial(self._release, connection, number, received, result))
 
@@ -243,10 +249,17 @@ class DirectConnections:
     def _release(self, connection: LentConnection, number: int, received: float, result: Result) -> None:
         """Answers a request whose answer had to wait, in the thread that knows that it may leave."""
         with self._withheld:
-            connection.is_withheld = False
             self._finish(connection, number, received, result)
-            if connection.sock.fileno() >= 0:
+            connection.is_withheld = False
+            if not connection.is_polled and connection.sock.fileno() >= 0:
                 self._go_on_polling(connection)
+
+    def _has_left(self, connection: LentConnection) -> bool:
+        """Returns whether the answer that was withheld has left; if not, `_release` looks at what has come."""
+        with self._withheld:  # it may be leaving
+            if connection.is_withheld:
+                self._stop_polling(connection)
+            return not connection.is_withheld and connection.sock.fileno() >= 0
 
     def _finish(self, connection: LentConnection, number: int, received: float, result: Result) -> None:
         if connection.is_gone or not connection.token.take():
