@@ -754,6 +754,16 @@ def test_a_long_request_is_written_in_parts(process: Process, monkeypatch: pytes
     assert variable(again(process)) == [5.0, 10.0]
 
 
+def test_files_of_a_log_that_is_closed_are_not_opened_any_more(process: Process) -> None:
+    """They are the next one's, which may have written to them."""
+    process.takes_files = False
+    process.durability.checkpoint()
+    process.die()
+    names = sorted(os.listdir(process.folder.path))
+    assert process.log.advance(2) == []
+    assert sorted(os.listdir(process.folder.path)) == names
+
+
 def test_files_that_cannot_be_opened_do_not_keep_the_log_from_the_next_process(
     process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -768,11 +778,6 @@ def test_files_that_cannot_be_opened_do_not_keep_the_log_from_the_next_process(
 
         with monkeypatch.context() as patch:
             patch.setattr(os, "open", full)
-            log = OpenLog(process.folder, facts)
-            page, file = Page.new()
             with pytest.raises(OSError, match="no space"):
-                log.files(file)
-            log.close()
-            page.close()
-            os.close(file)
+                OpenLog(process.folder, facts)
     assert variable(Process(Path(process.folder.path), epoch=2)) == X.tolist()

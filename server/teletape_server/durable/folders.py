@@ -260,8 +260,9 @@ class OpenLog:
 
     def __init__(self, folder: Folder, facts: Mapping[str, Any]) -> None:
         self._folder = folder
-        self._lock = threading.Lock()
+        self._lock, self._advancing = threading.Lock(), threading.Lock()
         self._number = folder.newest()
+        self._page: Page | None = None
         with contextlib.ExitStack() as opened:
             opened.callback(os.close, log := folder.open_log(self._number, is_new=False))
             if folder.newest() != self._number:  # the process that had it has gone on with another one
@@ -269,11 +270,14 @@ class OpenLog:
             if folder.has_log(self._number):
                 folder.keep_only(self._number)
             self._base = folder.open_base(self._number, is_new=False)
-            self._blobs: int | None = folder.open_blobs()
+            opened.callback(self._close, self._base)
+            opened.callback(os.close, blobs := folder.open_blobs())
+            next_base, next_log = self._next_files(self._number + 1)
             opened.pop_all()
         self._log: int | None = log
-        self._next_log: int | None = None
-        self._page: Page | None = None
+        self._next_base: int | None = next_base
+        self._next_log: int | None = next_log
+        self._blobs: int | None = blobs
         self.why_failed = ""
         self.facts = {**facts, "log": self._number, "base": self._base is not None}
 
@@ -286,42 +290,54 @@ class OpenLog:
         Raises:
             OSError: There are too many open files.
         """
-        assert self._log is not None
-        assert self._blobs is not None
         self._page = Page(page)
+        copies: list[int] = []
         with contextlib.ExitStack() as opened:  # a descriptor that is left open would keep the log from the next host
-            opened.callback(os.close, log := os.dup(self._log))
-            files = [log, *self._next_files(), os.dup(self._blobs)]
+            for file in (self._log, self._next_log, self._blobs):
+                assert file is not None
+                copies.append(os.dup(file))
+                opened.callback(os.close, copies[-1])
             opened.pop_all()
-        if self._base is not None:
-            files.append(self._base)
-            self._base = None
+        log, next_log, blobs = copies
+        files = [file for file in (log, self._next_base, next_log, blobs, self._base) if file is not None]
+        self._next_base = self._base = None
         return files
 
-    def _next_files(self) -> list[int]:
-        number = self._number + 1
+    def _next_files(self, number: int) -> tuple[int, int]:
         base = self._folder.open_base(number, is_new=True)
         assert base is not None
         with contextlib.ExitStack() as opened:
             opened.callback(os.close, base)
-            self._next_log = self._folder.open_log(number, is_new=True)
+            opened.callback(os.close, log := self._folder.open_log(number, is_new=True))
             sync_folder(self._folder.path)
             opened.pop_all()
-        return [base, os.dup(self._next_log)]
+        return base, log
 
     def advance(self, number: int) -> list[int]:
         """Notes that the host goes on with the next log; returns the descriptors of the base and log after that.
 
+        A thread calls it, which the disk may hold up; after `close` there are none.
+
         Raises:
             OSError: They cannot be opened; the host goes on with the log that it has.
         """
-        with self._lock:
-            self._close(self._log)
-            self._log, self._next_log, self._number = self._next_log, None, number
-            if self._page is None or self._page.failed_log != number:
-                self.why_failed = ""
-        self._folder.keep_only(number)
-        return self._next_files()
+        with self._advancing:
+            with self._lock:
+                if self._log is None:
+                    return []
+                self._close(self._log)
+                self._log, self._next_log, self._number = self._next_log, None, number
+                if self._page is None or self._page.failed_log != number:
+                    self.why_failed = ""
+            self._folder.keep_only(number)
+            base, log = self._next_files(number + 1)
+            with contextlib.ExitStack() as opened:
+                opened.callback(os.close, base)
+                opened.callback(os.close, log)
+                files = [base, os.dup(log)]
+                opened.pop_all()
+            self._next_log = log
+            return files
 
     @property
     def trouble(self) -> str:
@@ -370,12 +386,12 @@ class OpenLog:
 
     def close(self) -> None:
         """Closes what is open here."""
-        with self._lock:
-            for file in (self._log, self._base, self._blobs, self._next_log):
+        with self._advancing, self._lock:  # what it opens is the next one's after that
+            for file in (self._log, self._base, self._blobs, self._next_log, self._next_base):
                 self._close(file)
             if self._page is not None:
                 self._page.close()
-            self._log = self._base = self._blobs = self._next_log = self._page = None
+            self._log = self._base = self._blobs = self._next_log = self._next_base = self._page = None
 
     def _close(self, file: int | None) -> None:
         if file is not None:

@@ -22,19 +22,22 @@ class Syncer:
     def __init__(self, failed: Callable[[OpenLog, OSError], None], seconds: float = SYNC_SECONDS) -> None:
         self._failed, self._seconds = failed, seconds
         self._logs: set[OpenLog] = set()
+        self._lock = threading.Lock()  # while that changes: any thread does it
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def add(self, log: OpenLog) -> None:
         """Takes a log."""
-        self._logs = {*self._logs, log}
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="sync", daemon=True)
-            self._thread.start()
+        with self._lock:
+            self._logs = {*self._logs, log}
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="sync", daemon=True)
+                self._thread.start()
 
     def drop(self, log: OpenLog) -> None:
         """Lets go of a log, after the last time."""
-        self._logs = self._logs - {log}
+        with self._lock:
+            self._logs = self._logs - {log}
         self._sync(log)
         log.close()
 

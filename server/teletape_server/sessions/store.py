@@ -8,9 +8,10 @@ import logging
 import os
 import time
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 from teletape_server.durable.disk import sync_folder
@@ -22,6 +23,7 @@ from teletape_server.sessions.lifecycle import LOST, Phase, State
 from teletape_server.sessions.record import SessionLimits, SessionRecord
 
 _GONE: Final = ".gone"
+_THREADS: Final = 4  # that open and close logs: a slow disk holds so many of them up
 _LOCK_SECONDS: Final = 10.0  # that the server before may take to end
 
 log = logging.getLogger("teletape")
@@ -46,7 +48,7 @@ class Store(Protocol):
     def all(self) -> list[SessionRecord]:
         """Returns the records of the sessions that have not ended, oldest first."""
 
-    def open_log(self, record: SessionRecord) -> OpenLog | None:
+    async def open_log(self, record: SessionRecord) -> OpenLog | None:
         """Opens the log of a session, for its next host; None: nothing of the session outlives a host.
 
         Raises:
@@ -87,7 +89,7 @@ class MemoryStore:
         """As `Store.all`."""
         return [*self._records.values()]
 
-    def open_log(self, record: SessionRecord) -> OpenLog | None:
+    async def open_log(self, record: SessionRecord) -> OpenLog | None:
         """There is none."""
         return None
 
@@ -127,6 +129,8 @@ class DiskStore:
         self._lock: int | None = lock
         self._syncer = Syncer(self._failed)
         self._writer = ThreadPoolExecutor(1, "store")
+        self._threads = ThreadPoolExecutor(_THREADS, "logs")
+        self._closing: dict[str, Future[None]] = {}  # by uid
         self._written: dict[str, SessionRecord] = {}  # by uid, as the last one was passed to the thread
         self._unwritten: dict[str, str] = {}  # by uid: why the thread could not write it
         self._synced: dict[str, int | None] = {}  # by uid, of sessions whose hosts have ended: their last sure records
@@ -185,25 +189,44 @@ class DiskStore:
             records.append(_record(manifest, down))
         return sorted(records, key=lambda record: record.created)
 
-    def open_log(self, record: SessionRecord) -> OpenLog | None:
-        """As `Store.open_log`."""
+    async def open_log(self, record: SessionRecord) -> OpenLog | None:
+        """As `Store.open_log`; a thread opens it, and who waits for it may leave."""
         if record.durability == "none":
             return None
-        folder = self._folder(record)
+        opening = asyncio.wrap_future(self._threads.submit(self._opened, record, self._closing.get(record.uid)))
         try:
-            folder.create()
-            facts = {"uid": record.uid, "epoch": record.epoch, "level": record.durability}
-            opened = OpenLog(folder, {**facts, "synced": self._synced.get(record.uid)})
+            return await asyncio.shield(opening)
         except OSError as error:
             raise overloaded(f"the session's files could not be opened ({error})") from error
+        except asyncio.CancelledError:
+            opening.add_done_callback(self._close_unused)
+            raise
+
+    def _opened(self, record: SessionRecord, closing: Future[None] | None) -> OpenLog:
+        if closing is not None:
+            closing.result()
+        folder = self._folder(record)
+        folder.create()
+        facts = {"uid": record.uid, "epoch": record.epoch, "level": record.durability}
+        opened = OpenLog(folder, {**facts, "synced": self._synced.get(record.uid)})
         self._syncer.add(opened)
         return opened
 
+    def _close_unused(self, opening: asyncio.Future[OpenLog]) -> None:
+        if not opening.cancelled() and opening.exception() is None:
+            self.close_log(opening.result())
+
     def close_log(self, opened: OpenLog) -> None:
-        """As `Store.close_log`."""
-        if opened.facts["uid"] in self._written:
-            self._synced[opened.facts["uid"]] = opened.synced
-        self._syncer.drop(opened)
+        """As `Store.close_log`; a thread does it, after which the log can be opened again."""
+        uid = opened.facts["uid"]
+        if uid in self._written:
+            self._synced[uid] = opened.synced
+        self._closing[uid] = closing = self._threads.submit(self._syncer.drop, opened)
+        closing.add_done_callback(partial(self._note_closed, uid))
+
+    def _note_closed(self, uid: str, closing: Future[None]) -> None:
+        if self._closing.get(uid) is closing:
+            del self._closing[uid]
 
     def nbytes(self, record: SessionRecord) -> int:
         """As `Store.nbytes`."""
@@ -211,6 +234,7 @@ class DiskStore:
 
     def close(self) -> None:
         """As `Store.close`."""
+        self._threads.shutdown()
         self._syncer.stop()
         self._writer.shutdown()
         if self._lock is not None:

@@ -337,10 +337,8 @@ class WorkerHost:
             case ("reclaimed", id) if self._loans is not None:
                 self._loans.on_dropped(id)
             case ("checkpointed", number) if self._log is not None:
-                try:
-                    self._outbox.send_files(("files", number + 1), self._log.advance(number))
-                except OSError as error:
-                    log.warning("%s: the files of its next log could not be opened: %s", self.name, error)
+                advanced = self._loop.run_in_executor(None, self._log.advance, number)
+                advanced.add_done_callback(partial(self._send_files, number + 1))
             case ("suspended", is_base):
                 self._suspended.set_result(is_base)
             case ("ready", recovered, last_client):
@@ -349,6 +347,15 @@ class WorkerHost:
                     self._opened.set_result(None)
             case ("failed", code, text, details) if not self._opened.done():
                 self._opened.set_exception(tree().get(code, TeletapeError)(text, **details) if code else OSError(text))
+
+    def _send_files(self, number: int, advanced: asyncio.Future[list[int]]) -> None:
+        """Sends the files of the next base and log, if they could be opened."""
+        if advanced.cancelled():  # the server ends
+            return
+        if (error := advanced.exception()) is None:
+            self._outbox.send_files(("files", number), advanced.result())
+        elif not self._outbox.is_closed:
+            log.warning("%s: the files of its next log could not be opened: %s", self.name, error)
 
     # --------------------------------------------------------------------------------------------------------- ending
     def _log_defect(self, number: int, text: str) -> None:

@@ -74,7 +74,7 @@ class Waking:
                 await asyncio.wait([entry.room])
             give_back = await self._parking.reserve_memory(entry)
             next_host = replace(entry.record, epoch=entry.record.epoch + 1)
-            opened = live.store.open_log(next_host)
+            opened = await live.store.open_log(next_host)
             host, device = await self._starts.host(entry.record, live.devices_in_use, opened)
             if is_new and not entry.record.is_run:
                 await self._settle(replace(next_host, device=device, state=state.then(Phase.LIVE)), host)
