@@ -23,7 +23,7 @@ from teletape_server.sessions.lifecycle import LOST, Phase, State
 from teletape_server.sessions.record import SessionLimits, SessionRecord
 
 _GONE: Final = ".gone"
-_THREADS: Final = 4  # that open and close logs: a slow disk holds so many of them up
+_THREADS: Final = 4  # that open and close logs: a slow disk holds that many of them up
 _LOCK_SECONDS: Final = 10.0  # that the server before may take to end
 
 log = logging.getLogger("teletape")
