@@ -127,6 +127,22 @@ class AccumulatorList(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"accumulators": list_of(AccumulatorState.read)}
 
 
+class AheadOf(Model):
+    """A request that is ahead of another one.
+
+    Attributes:
+        owner: The name of the key whose request it is.
+        session: Its session's id; null: it has none.
+        running_seconds: That it has run; null: it waits too.
+        seconds_left: That it will still run, estimated; null: not known.
+    """
+
+    owner: str
+    session: str | None
+    running_seconds: float | None
+    seconds_left: float | None
+
+
 class SessionProblem(Model):
     """A problem that a session's process has answered.
 
@@ -268,6 +284,104 @@ class BatchFacts(Model):
     size: int
     waited_us: int
     why: Literal["alone", "exact", "together", "different", "unbatchable"]
+
+
+class KeyShare(Model):
+    """A key's use of the server now.
+
+    Attributes:
+        owner: The name of the key.
+        sessions: Its sessions that have a process.
+        bytes_in_use: By its sessions, as of their last answers.
+        computing: Processes that compute for it now.
+        waiting: Its requests that wait.
+        share: The part of the processors that is its own while these compute, from 0 to 1; more is free.
+    """
+
+    owner: str
+    sessions: int
+    bytes_in_use: int
+    computing: int
+    waiting: int
+    share: float
+
+
+class LongestIdle(Model):
+    """The session that is idle for longest: the first one that would make room.
+
+    Attributes:
+        owner: The name of the key whose session it is.
+        session: Its id.
+        idle_seconds: Since its last work.
+        bytes_in_use: By it, as of its last answer.
+    """
+
+    owner: str
+    session: str
+    idle_seconds: float
+    bytes_in_use: int
+
+
+class Place(Model):
+    """A request's place, and why it waits.
+
+    Attributes:
+        position: Requests ahead of it; 0: it runs, or waits for no other request.
+        ahead: The first ten of these.
+        starts_in_seconds: Estimated; 0: it runs; null: not known.
+        reason: One sentence, for people.
+    """
+
+    position: int
+    ahead: list[AheadOf]
+    starts_in_seconds: float | None
+    reason: str
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"ahead": list_of(AheadOf.read)}
+
+
+class Unanswered(Model):
+    """A request of yours that is not answered yet.
+
+    Attributes:
+        session: Its session's id; null: it has none.
+        seconds: Since it came; null: not known.
+        wait: Why it waits.
+    """
+
+    session: str | None
+    seconds: float | None
+    wait: Place
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"wait": Place.read}
+
+
+class BoxUse(Model):
+    """The use of the server by all keys now, and why your requests wait.
+
+    Attributes:
+        owner: The name of your key; local without keys.
+        keys: All keys that have something, those with most first.
+        longest_idle: Null: no session is idle.
+        runs: Requests without a session that run.
+        waiting_runs: Those that wait for a place.
+        places: Requests without a session that may run at a time.
+        requests: The 100 oldest of yours that are not answered.
+    """
+
+    owner: str
+    keys: list[KeyShare]
+    longest_idle: LongestIdle | None
+    runs: int
+    waiting_runs: int
+    places: int
+    requests: list[Unanswered]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "keys": list_of(KeyShare.read),
+        "longest_idle": LongestIdle.read,
+        "requests": list_of(Unanswered.read),
+    }
 
 
 class CheckedEntry(Model):
@@ -1354,6 +1468,32 @@ class Problem(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"details": anything}
 
 
+class Wait(Model):
+    """Why a request waits, and who holds what it waits for.
+
+    Attributes:
+        position: Requests ahead of it; 0: it runs, or waits for no other request.
+        ahead: The first ten of these.
+        starts_in_seconds: Estimated; 0: it runs; null: not known.
+        reason: One sentence, for people.
+        keys: The ten keys that have most of the server now.
+        longest_idle: Null: no session is idle.
+    """
+
+    position: int
+    ahead: list[AheadOf]
+    starts_in_seconds: float | None
+    reason: str
+    keys: list[KeyShare]
+    longest_idle: LongestIdle | None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "ahead": list_of(AheadOf.read),
+        "keys": list_of(KeyShare.read),
+        "longest_idle": LongestIdle.read,
+    }
+
+
 class Progress(Model):
     """The progress of a running request.
 
@@ -1367,6 +1507,7 @@ class Progress(Model):
         loss: Of training: that of the last step of which it is known.
         has_ended: Whether the request has run, and its answer waits for what the session runs now. Default:
             false.
+        wait: Why it waits, or what it shares while it runs.
     """
 
     status: Literal["running"]
@@ -1376,8 +1517,9 @@ class Progress(Model):
     iterations: int
     loss: float | None = None
     has_ended: bool | None = None
+    wait: Wait | None = None
 
-    _readers: ClassVar[Mapping[str, Reader]] = {"loss": number}
+    _readers: ClassVar[Mapping[str, Reader]] = {"loss": number, "wait": Wait.read}
 
 
 class PublishedCheckReport(Model):
@@ -1661,6 +1803,7 @@ class Work(Model):
         total: Commands of the running request; 0: not known yet.
         iteration: Iterations done by the loop that runs now.
         iterations: Iterations of that loop in all; 0: not known.
+        wait: Of one session's GET: why its newest request waits.
     """
 
     requests: int
@@ -1668,6 +1811,9 @@ class Work(Model):
     total: int
     iteration: int
     iterations: int
+    wait: Place | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"wait": Place.read}
 
 
 class Session(Model):

@@ -3553,6 +3553,17 @@ class Server(Resource):
         )
         return answer
 
+    def usage(self) -> models.BoxUse:
+        """See who uses the server, and why you wait.
+
+        Lists what each key has now: sessions, memory, processes that compute, requests that wait, and its share. Your
+        own unanswered requests are listed with what each waits for: who is ahead, when it will start as far as that
+        can be estimated, and the reason in one sentence. Other keys are named, and of their sessions only the one
+        that is idle for longest: its owner may park or end it. All of it is as of half a second ago at most.
+        """
+        answer: models.BoxUse = self._send(Call("GET", f"{self._path}/usage", models.BoxUse.read, is_work=False))
+        return answer
+
 
 class ServerWithRawResponse:
     """The methods of `Server`, which return the response as it came."""
@@ -3568,3 +3579,4 @@ class ServerWithRawResponse:
         self.rotate = raw(resource.rotate)
         self.revoke = raw(resource.revoke)
         self.audit = raw(resource.audit)
+        self.usage = raw(resource.usage)

@@ -54,7 +54,7 @@ from teletape_server.retries import Retries
 from teletape_server.routes import endpoints
 from teletape_server.routes.published import functions as published
 from teletape_server.routes.published import questions as published_questions
-from teletape_server.routes.server import catalogue, expressions, info, keys, metrics
+from teletape_server.routes.server import catalogue, expressions, info, keys, metrics, usage
 from teletape_server.routes.session import batch, requests, run, sessions
 from teletape_server.routes.session.session_events import SessionFeed
 from teletape_server.sessions.ended_sessions import Boot
@@ -63,9 +63,10 @@ from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.sessions.store import DiskStore, MemoryStore, Store
 from teletape_server.settings import Settings
+from teletape_server.waiting.waits import Waits
 
 ROUTERS: Final = (
-    *(module.router for module in (info, catalogue, expressions, run, sessions, requests, keys)),
+    *(module.router for module in (info, catalogue, expressions, run, sessions, requests, keys, usage)),
     *(published.router, published.aliases, published_questions.router),
 )
 PAGES: Final = (playground, published_page, api_page, guide, problem_pages, console)
@@ -145,6 +146,7 @@ def create_app(
             most=settings.published_processes,
         )
         app.state.publisher = Publisher(app.state.catalogue, pool, is_durable=settings.data_dir is not None)
+        app.state.waits = Waits(registry, shares or Shares(None, {}))
         app.state.retries = Retries(settings.idempotency_window, clock)
         app.state.long_requests = LongRequests(settings.idempotency_window, clock)
         app.state.session_feed = SessionFeed(registry)

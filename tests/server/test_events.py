@@ -200,7 +200,7 @@ def test_a_large_answer_is_sent_in_pieces() -> None:
         running = Running(asyncio.get_running_loop().create_future())
         running.reply.set_result(Reply(None, "application/json", memoryview(body), {}))
         request = Request({"type": "http", "headers": []})
-        stream = event_stream(request, running, status=200, session_ended=AssertionError)
+        stream = event_stream(request, running, status=200, session_ended=AssertionError, wait=AssertionError)
         return [bytes(part) async for part in stream.body_iterator]  # type: ignore[arg-type]  # bytes
 
     sent = asyncio.run(parts())

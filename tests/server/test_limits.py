@@ -46,7 +46,7 @@ def test_a_session_is_made_looked_at_listed_and_ended(server: Server, http: http
     facts = ok(http.get("/v1/sessions/demo")).json()
     assert facts == created.json() | {"expires_at": facts["expires_at"]}
     assert (facts["device"], facts["memory_limit"], facts["bytes_in_use"]) == ("cpu", 1 << 20, 0)
-    assert facts["running"] == {"requests": 0, "done": 0, "total": 0, "iteration": 0, "iterations": 0}
+    assert facts["running"] == {"requests": 0, "done": 0, "total": 0, "iteration": 0, "iterations": 0, "wait": None}
     other = ok(http.post("/v1/sessions", json={})).json()
     assert other["id"].startswith("_")
     assert [session["id"] for session in ok(http.get("/v1/sessions")).json()["sessions"]] == ["demo", other["id"]]
@@ -206,6 +206,7 @@ def test_requests_without_a_session_run_in_order_and_keys_one_after_the_other() 
     with pytest.raises(Problem, match="3 of your requests wait for one of the 4 places"):
         queue.enter("ann", "a6")
     assert [queue.enter("bob", f"b{i}") for i in range(3)] == [True, False, False]
+    assert [queue.ahead(name) for name in ("b1", "a3", "a0")] == [[], ["bob"], None]
     assert queue.leave("ann") == ["b1"], "bob has one, ann two"
     assert queue.leave("ann") == ["a3"]
     queue.give_up("a4")

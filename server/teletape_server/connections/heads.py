@@ -38,6 +38,7 @@ from teletape_server.published.store import Catalogue
 from teletape_server.sessions.counted_bodies import MOST_EARLY
 from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
+from teletape_server.waiting.waits import Waits
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 #: The URL of a plain frame: no query, nothing that would have to be decoded.
@@ -117,6 +118,12 @@ class FrameHeads:
         """The requests that have an address."""
         long_requests: LongRequests = self._state.long_requests
         return long_requests
+
+    @property
+    def waits(self) -> Waits:
+        """Why requests wait."""
+        waits: Waits = self._state.waits
+        return waits
 
     @property
     def settings(self) -> Settings:

@@ -51,6 +51,7 @@ class HostFacts(NamedTuple):
         written: The number of the last record in the session's log.
         answered: How long the requests took that the host has read and answered itself, by their labels.
         calls: Those of them that ask published functions.
+        running_seconds: That the request which runs now has run; 0: none runs, or it has only begun.
     """
 
     bytes_in_use: int = 0
@@ -65,6 +66,7 @@ class HostFacts(NamedTuple):
     written: int = 0
     answered: Mapping[Label, Durations] = MappingProxyType({})
     calls: Mapping[Account, Served] = MappingProxyType({})
+    running_seconds: float = 0.0
 
 
 class Beginning(NamedTuple):

@@ -148,6 +148,19 @@ class Shares:
                 with contextlib.suppress(OSError):
                     self._group(self._tree, _name(owner), weight)
 
+    def parts(self, busy: Mapping[str, int]) -> dict[str, float]:
+        """Returns the part of the processors that each key gets if all of its busy processes compute on.
+
+        Args:
+            busy: How many processes of each key compute.
+
+        Returns:
+            The parts, which sum up to 1: by weight, or without groups by the number of processes.
+        """
+        rights = {owner: count if self._tree is None else self._weight(owner) for owner, count in busy.items() if count}
+        whole = sum(rights.values())
+        return {owner: right / whole for owner, right in rights.items()}
+
     def _weight(self, owner: str) -> float:
         return self._weights.get(owner, 1.0)
 

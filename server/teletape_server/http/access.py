@@ -19,6 +19,7 @@ from teletape_server.retries import Retries
 from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
+from teletape_server.waiting.waits import Waits
 
 #: The operations that need no key, by path.
 KEYLESS: Final = ("/v1", "/v1/health", "/v1/ready")
@@ -175,6 +176,12 @@ def starts_of(request: Request) -> Starts:
     """Returns what starts the hosts of sessions."""
     starts: Starts = request.app.state.starts
     return starts
+
+
+def waits_of(request: Request) -> Waits:
+    """Returns what knows why requests wait."""
+    waits: Waits = request.app.state.waits
+    return waits
 
 
 def retries_of(request: Request) -> Retries:

@@ -12,11 +12,12 @@ from starlette.types import Receive, Scope, Send
 
 from teletape_server.handlers.idempotency import REPLAYED, IdempotencyConflictError
 from teletape_server.hosts.protocols import HostGone, Running
-from teletape_server.http.access import long_requests_of, retries_of
+from teletape_server.http.access import long_requests_of, retries_of, waits_of
 from teletape_server.http.events import PIECE, late_events
 from teletape_server.http.negotiation import wants_events
 from teletape_server.http.parameters import Preference
-from teletape_server.http.schemas import Progress
+from teletape_server.http.progress import Progress, wait_of
+from teletape_server.models.waiting import Wait
 from teletape_server.problems import Problem
 from teletape_server.retries import Attempt, Stored
 from teletape_server.sessions.registry import Registry, SessionEntry
@@ -25,16 +26,19 @@ from teletape_server.sessions.registry import Registry, SessionEntry
 ADDRESS: Final = "/v1/requests/{id}"
 
 
-def still_running(running: Running | None, id: str, headers: Mapping[str, str] | None = None) -> Response:
+def still_running(
+    running: Running | None, id: str, headers: Mapping[str, str] | None = None, wait: Wait | None = None
+) -> Response:
     """Returns the response to a request that takes longer than a response waits.
 
     Args:
         running: The request; None: its session starts.
         id: The one in its address.
         headers: Further ones.
+        wait: Why it waits.
     """
     where = {"Retry-After": "1", "Location": ADDRESS.format(id=id), **(headers or {})}
-    return JSONResponse(Progress.of(running).model_dump(), 202, where)
+    return JSONResponse(Progress.of(running, wait).model_dump(), 202, where)
 
 
 def answer(
@@ -98,14 +102,14 @@ async def answer_of_front(
     works = retries_of(request).works
     waiting: asyncio.Task[Stored] = asyncio.ensure_future(attempt.answer(digest))
     if has_events and wants_events(request.headers) and not prefers.is_async:
-        return late_events(request, waiting, lambda: works.get((owner, key)))
+        return late_events(request, waiting, lambda: works.get((owner, key)), lambda: _wait(request, owner, key))
     try:
         await asyncio.wait([waiting], timeout=patience)
         is_other = waiting.done() and isinstance(waiting.exception(), IdempotencyConflictError)
         if attempt.task is not None and (not waiting.done() or (prefers.at_once and not is_other)):
             if not attempt.id:
                 attempt.id = long_requests_of(request).of_front(owner, key, attempt.task)
-            return still_running(works.get((owner, key)), attempt.id, prefers.applied)
+            return still_running(works.get((owner, key)), attempt.id, prefers.applied, _wait(request, owner, key))
         stored = waiting.result()
     finally:
         waiting.cancel()
@@ -114,6 +118,11 @@ async def answer_of_front(
         refusal = stored.refusal
         raise Problem(refusal.code, refusal.detail, headers={**refusal.headers, **replayed}, **refusal.details)
     return LargeResponse(stored.body, stored.status, {**stored.headers, **replayed})
+
+
+def _wait(request: Request, owner: str, key: str) -> Wait:
+    """Returns why a request that the front answers waits."""
+    return wait_of(waits_of(request), owner, retries_of(request).works.get((owner, key)))
 
 
 class LargeResponse(Response):

@@ -11,7 +11,8 @@ from pydantic import BaseModel, WithJsonSchema
 
 import teletape_wire as wire
 from teletape_server.handlers.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
-from teletape_server.http.schemas import Problem, Progress
+from teletape_server.http.progress import Progress
+from teletape_server.http.schemas import Problem
 from teletape_server.models.base import component
 from teletape_server.models.tapes.graphs import DOT_TYPE, SVG_TYPE
 from teletape_server.problems import PROBLEM_TYPE, PROBLEMS

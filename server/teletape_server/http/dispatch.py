@@ -18,13 +18,14 @@ from teletape_server.handlers.bodies import DTYPE_HEADER, RAW_TYPE, SHAPE_HEADER
 from teletape_server.handlers.idempotency import DIGEST, REPLAYED, request_hash
 from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.protocols import Running
-from teletape_server.http.access import long_requests_of, registry_of, settings_of
+from teletape_server.http.access import long_requests_of, registry_of, settings_of, waits_of
 from teletape_server.http.answers import answer, still_running
 from teletape_server.http.bodies import declared_length, hash_body, read_body
 from teletape_server.http.events import event_stream
 from teletape_server.http.frames import FrameBatch, stored_question
 from teletape_server.http.negotiation import answer_type, body_type, wants_events
 from teletape_server.http.parameters import NO_PREFERENCE, Preference, preference, request_key, time_limit
+from teletape_server.http.progress import wait_of
 from teletape_server.sessions.registry import SessionEntry
 from teletape_server.tensor_files.metadata import REQUEST
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
@@ -167,12 +168,14 @@ async def respond(
         Problem: The method refused the request, or the session ended.
     """
     registry, is_replayed = registry_of(request), getattr(request.state, "joins", False)
+    wait = partial(wait_of, waits_of(request), session.owner, running, session)
     if wants_events(request.headers) and not prefers.is_async:
-        events = event_stream(request, running, status=status, session_ended=lambda: registry.live.gone(session))
+        gone = partial(registry.live.gone, session)
+        events = event_stream(request, running, status=status, session_ended=gone, wait=wait)
         events.headers.update(REPLAYED if is_replayed else {})
         return events
     done, _ = await asyncio.wait([running.reply], timeout=patience)
     if prefers.at_once or not done:
         id = long_requests_of(request).of_session(session, running, status)
-        return still_running(running, id, prefers.applied)
+        return still_running(running, id, prefers.applied, wait())
     return answer(registry, session, running, status=status, is_replayed=is_replayed)

@@ -14,7 +14,8 @@ from starlette.responses import StreamingResponse
 
 from teletape_server.hosts.protocols import HostGone, Running
 from teletape_server.http.negotiation import EVENTS_TYPE
-from teletape_server.http.schemas import Progress
+from teletape_server.http.progress import Progress
+from teletape_server.models.waiting import Wait
 from teletape_server.problems import Problem, error_response, problem_response
 from teletape_server.retries import Stored
 
@@ -31,6 +32,7 @@ def event_stream(
     *,
     status: int,
     session_ended: Callable[[], Problem],
+    wait: Callable[[], Wait],
     after: Callable[[], Awaitable[None]] | None = None,
 ) -> StreamingResponse:
     """Returns a response of events: `progress` (a `Progress`) after each change, then one `answer` or `problem`.
@@ -42,13 +44,17 @@ def event_stream(
         running: What was submitted for it.
         status: HTTP status that the answer would have had.
         session_ended: Returns the problem to report if the session's process ends meanwhile.
+        wait: Returns why the request waits.
         after: Called after the last event, or after the client has disconnected.
     """
-    return events_response(_events(request, running, status, session_ended, after))
+    return events_response(_events(request, running, status, session_ended, wait, after))
 
 
 def late_events(
-    request: Request, waiting: asyncio.Task[Stored], running: Callable[[], Running | None]
+    request: Request,
+    waiting: asyncio.Task[Stored],
+    running: Callable[[], Running | None],
+    wait: Callable[[], Wait],
 ) -> StreamingResponse:
     """Returns the events of a request with an Idempotency-Key: also of one whose answer is there.
 
@@ -56,8 +62,9 @@ def late_events(
         request: The request.
         waiting: Waits for the answer; the work itself goes on if the client disconnects.
         running: Returns what runs now, or None.
+        wait: Returns why the request waits.
     """
-    return events_response(_late_events(request, waiting, running))
+    return events_response(_late_events(request, waiting, running, wait))
 
 
 def events_response(events: AsyncIterator[bytes]) -> StreamingResponse:
@@ -65,26 +72,34 @@ def events_response(events: AsyncIterator[bytes]) -> StreamingResponse:
     return StreamingResponse(events, media_type=EVENTS_TYPE, headers=HEADERS)
 
 
-async def _progress(answer: asyncio.Future[Any], running: Callable[[], Running | None]) -> AsyncIterator[bytes]:
-    """Yields the events until an answer is there, and comments in between, which show that the connection is alive."""
+async def _progress(
+    answer: asyncio.Future[Any], running: Callable[[], Running | None], wait: Callable[[], Wait]
+) -> AsyncIterator[bytes]:
+    """Yields the events until an answer is there, and comments in between, which show that the connection is alive.
+
+    A wait is news if its place or its reason changes; its seconds change all the time.
+    """
     clock = asyncio.get_running_loop().time
-    last_progress, last_sent = None, clock()
+    last_news, last_sent = None, clock()
     while not (await asyncio.wait([answer], timeout=_POLL_SECONDS))[0]:
-        progress = Progress.of(running())
-        if progress != last_progress:
-            last_progress, last_sent = progress, clock()
-            yield event("progress", progress.model_dump_json())
+        progress, why = Progress.of(running()), wait()
+        if (news := (progress, why.position, why.reason)) != last_news:
+            last_news, last_sent = news, clock()
+            yield event("progress", progress.model_copy(update={"wait": why}).model_dump_json())
         elif clock() - last_sent >= HEARTBEAT_SECONDS:
             last_sent = clock()
             yield b": still running\n\n"
 
 
 async def _late_events(
-    request: Request, waiting: asyncio.Task[Stored], running: Callable[[], Running | None]
+    request: Request,
+    waiting: asyncio.Task[Stored],
+    running: Callable[[], Running | None],
+    wait: Callable[[], Wait],
 ) -> AsyncIterator[bytes]:
     request_id = str(getattr(request.state, "request_id", "unknown"))
     try:
-        async for part in _progress(waiting, running):
+        async for part in _progress(waiting, running, wait):
             yield part
         error = waiting.exception()
         refusal = error if error is not None else waiting.result().refusal
@@ -104,10 +119,11 @@ async def _events(
     running: Running,
     status: int,
     session_ended: Callable[[], Problem],
+    wait: Callable[[], Wait],
     after: Callable[[], Awaitable[None]] | None,
 ) -> AsyncIterator[bytes]:
     try:
-        async for part in _progress(running.reply, lambda: running):
+        async for part in _progress(running.reply, lambda: running, wait):
             yield part
         for part in _last_event(request, running, status, session_ended):
             yield part

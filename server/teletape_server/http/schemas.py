@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
-from teletape_server.hosts.protocols import Running
 from teletape_server.models.base import Body, FloatDtype, component
+from teletape_server.models.waiting import Place
 from teletape_server.setting_values import DEVICE_PATTERN, DEVICES
 
 
@@ -81,6 +80,7 @@ class Work(BaseModel):
     total: Annotated[int, Field(description="Commands of the running request; 0: not known yet")]
     iteration: Annotated[int, Field(description="Iterations done by the loop that runs now")]
     iterations: Annotated[int, Field(description="Iterations of that loop in all; 0: not known")]
+    wait: Annotated[Place | None, Field(description="Of one session's GET: why its newest request waits")] = None
 
 
 class SessionProblem(BaseModel):
@@ -198,51 +198,12 @@ class Client(BaseModel):
     first_id: Annotated[int, Field(description="The first of the integer ids that belong to it")]
 
 
-class Progress(BaseModel):
-    """The progress of a running request. After status 202, GET at the address in Location goes on waiting."""
-
-    status: Literal["running"]
-    done: Annotated[int, Field(description="Commands done")]
-    total: Annotated[int, Field(description="Commands in all; 0: not known yet")]
-    iteration: Annotated[int, Field(description="Iterations done by the loop that runs now; of training: steps")]
-    iterations: Annotated[int, Field(description="Iterations of that loop in all; 0: not known")]
-    loss: Annotated[
-        float | Literal["NaN", "Infinity", "-Infinity"] | None,
-        Field(description="Of training: that of the last step of which it is known"),
-    ] = None
-    has_ended: Annotated[
-        bool, Field(description="Whether the request has run, and its answer waits for what the session runs now")
-    ] = False
-
-    @classmethod
-    def of(cls, running: Running | None) -> Progress:
-        """Returns the progress of that request; None: its session starts."""
-        if running is None:
-            return cls(status="running", done=0, total=0, iteration=0, iterations=0)
-        return cls(
-            status="running",
-            done=running.done,
-            total=running.total,
-            iteration=running.iteration,
-            iterations=running.iterations,
-            loss=_number(running.loss),
-            has_ended=running.has_ended,
-        )
-
-
 class Index(BaseModel):
     """Where everything is on this server."""
 
     name: Literal["teletape"]
     api_version: Annotated[Literal["v1"], Field(description="The first part of every path of the API")]
     links: Annotated[dict[str, str], Field(description="Paths by relation")]
-
-
-def _number(loss: float | None) -> float | Literal["NaN", "Infinity", "-Infinity"] | None:
-    """Returns a number as JSON has it: NaN and infinities are strings."""
-    if loss is None or math.isfinite(loss):
-        return loss
-    return "NaN" if math.isnan(loss) else "Infinity" if loss > 0 else "-Infinity"
 
 
 class Health(BaseModel):

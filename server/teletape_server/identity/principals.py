@@ -16,6 +16,7 @@ _SCOPES_OF_PATHS: Final[tuple[tuple[str, Scope], ...]] = (
     ("/v1/sessions", "sessions"),
     ("/v1/run", "sessions"),
     ("/v1/requests", "sessions"),
+    ("/v1/usage", "sessions"),
     ("/v1/expressions", "sessions"),
     ("/v1/published", "call"),
     ("/v1/admin", "keys"),

@@ -246,6 +246,11 @@ class SessionEntry:
         return not facts.running and not facts.waiting
 
     @property
+    def takes_turns(self) -> bool:
+        """Whether its requests wait for those of other sessions: they share the process of a GPU."""
+        return self.device != "cpu" and not self.record.limits.dedicated
+
+    @property
     def device(self) -> str:
         """Where it computes."""
         return self.record.device

@@ -5,7 +5,7 @@ And the order in which requests without a session run.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
@@ -214,6 +214,36 @@ class RunQueue(Generic[Request]):
     def waiting(self) -> int:
         """How many wait."""
         return sum(map(len, self._waiting.values()))
+
+    @property
+    def waiting_owners(self) -> list[str]:
+        """The owner of each that waits."""
+        return [owner for owner, mine in self._waiting.items() for _ in mine]
+
+    def of_owner(self, owner: str) -> list[Request]:
+        """Returns an owner's requests that wait, in order of arrival."""
+        return [*self._waiting.get(owner, ())]
+
+    def ahead(self, request: Request) -> list[str] | None:
+        """Returns the owners whose requests get a place before this one, in that order; None: it does not wait.
+
+        As if none came meanwhile, and each free place had been that of the owner with the most.
+        """
+        if not any(request in mine for mine in self._waiting.values()):
+            return None
+        running = self._running.copy()
+        waiting = {owner: deque(mine.items()) for owner, mine in self._waiting.items()}
+        owners: list[str] = []
+        while True:
+            for most in running.most_common(1):
+                running[most[0]] -= 1
+            owner = min(waiting, key=lambda each: (running[each], waiting[each][0][1]))
+            if waiting[owner].popleft()[0] == request:
+                return owners
+            owners.append(owner)
+            running[owner] += 1
+            if not waiting[owner]:
+                del waiting[owner]
 
     def enter(self, owner: str, request: Request | None = None) -> bool:
         """Returns whether a request may run now; otherwise it waits until `leave` returns it, unless it is None.

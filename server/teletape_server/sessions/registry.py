@@ -52,6 +52,7 @@ class Registry:
         parking: Parks them.
         ends: Ends them.
         bodies: The request bodies that are under way.
+        runs: The requests without a session.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Registry:
         self.parking = Parking(live, self._places, self.ends)
         self._waking = Waking(live, starts, self.parking, self.ends)
         live.by_key |= {record.key: SessionEntry(record, self._waking.start, clock) for record in live.store.all()}
-        self._runs = Runs(quota, run_wait)
+        self.runs = Runs(quota, run_wait)
         self.bodies = Bodies(quota)
 
     # ------------------------------------------------------------------------------------------------------- creating
@@ -122,23 +123,25 @@ class Registry:
             entry.record.check_is(device, SessionLimits(limit, dtype))
         return entry, is_new
 
-    async def begin_run(self, owner: str, *, device: str) -> SessionEntry:
+    async def begin_run(self, owner: str, *, device: str, turn: asyncio.Future[Any] | None = None) -> SessionEntry:
         """Returns a session that has nothing, for one request, as soon as the request's turn has come.
 
         Args:
             owner: Whose request it is.
             device: As in `create`.
+            turn: See `Runs.begin`.
 
         Raises:
             Problem: overloaded, unknown_device, shutting_down.
         """
         self.live.check_running()
         key, limits = (owner, GENERATED + secrets.token_hex(8)), SessionLimits(self._quota.memory(None))
-        entry = await self._runs.begin(
+        entry = await self.runs.begin(
             owner,
             device,
             lambda: self._new(key, device, limits, is_run=True),
             lambda waiting: self.ends.end_soon(waiting, Reason.ROOM, "a request without a session needs its place"),
+            turn,
         )
         entry.lease.begin(self.clock())  # also while the body comes
         return entry
@@ -148,14 +151,14 @@ class Registry:
 
         Its place is needed for that, and given back as soon as another request waits for one.
         """
-        if self.live.stopping or not self._runs.lend(entry):
+        if self.live.stopping or not self.runs.lend(entry):
             return False
         entry.lease.begin(self.clock())
         return True
 
     def note_run(self) -> None:
         """Notes that a request has begun that the process of a session of `lend_run` has read."""
-        self._runs.begun += 1
+        self.runs.begun += 1
 
     def end_run_soon(self, entry: SessionEntry) -> None:
         """Ends the use of a session in the background; see `end_run`."""
@@ -166,7 +169,7 @@ class Registry:
         entry.lease.end(now := self.clock())
         is_free = self.live.by_key.get(entry.record.key) is entry and not entry.running
         keep = is_free and not self.live.stopping and now < entry.lease.terms.ends - self._max_age / 2
-        self._runs.end(entry, keep=keep)
+        self.runs.end(entry, keep=keep)
         if not keep:
             await self.ends.end(entry, Reason.DELETED, "it was created for one request")
 
@@ -185,7 +188,7 @@ class Registry:
 
     def usage(self) -> Usage:
         """Returns what is in use now, and what was counted."""
-        return self.live.usage(runs=self._runs.counts, begun=self._runs.begun, body_bytes=self.bodies.counts[None])
+        return self.live.usage(runs=self.runs.counts, begun=self.runs.begun, body_bytes=self.bodies.counts[None])
 
     def _new(
         self,
@@ -295,7 +298,7 @@ class Registry:
                 self._end_if_expired(key)
                 self._waking.recover_soon(entry)
             self.parking.relieve()
-            self.ends.soon(self._runs.recall(before=self.clock() + self._max_age / 2))
+            self.ends.soon(self.runs.recall(before=self.clock() + self._max_age / 2))
 
     async def drain(self, grace: float) -> None:
         """Takes no more work, lets running requests finish for `grace` seconds, and ends all.
@@ -324,7 +327,7 @@ class Registry:
         self.live.stopping = True
         for entry in (*self.live.starting.values(), *self.live.by_key.values()):
             entry.stop_waking(shutting_down())
-        self._runs.stop()
+        self.runs.stop()
 
     async def close(self) -> None:
         """Parks the sessions that outlive the server, and ends the others: it shuts down."""

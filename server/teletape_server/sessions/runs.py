@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from teletape_server.hosts.placement import is_of
+from teletape_server.ipc.durations import Durations
 from teletape_server.problems import overloaded, shutting_down
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.lifecycle import Phase
@@ -30,14 +31,18 @@ class Runs:
 
     Attributes:
         begun: How many have begun since the start.
+        durations: How long those that have ended had their places; without those whose connections were lent.
     """
 
     def __init__(self, quota: Quota, wait: float) -> None:
         self._quota, self._wait = quota, wait
-        self._queue: RunQueue[asyncio.Future[None]] = RunQueue(quota)
+        self._queue: RunQueue[asyncio.Future[Any]] = RunQueue(quota)
         self.begun = 0
         self._idle: list[SessionEntry] = []  # what has waited longest comes first
         self._lent: list[SessionEntry] = []  # to which a connection is lent
+        self._begun_at: dict[SessionEntry, float] = {}  # those that have a place, on the loop's clock
+        self._came_at: dict[asyncio.Future[Any], float] = {}  # those that wait, likewise
+        self.durations = Durations()
         self._waited = -math.inf  # when a request had to wait, on the loop's clock
 
     @property
@@ -46,8 +51,41 @@ class Runs:
         without = sum(not entry.note_facts().running for entry in self._lent)
         return self._queue.running - without, self._queue.waiting
 
+    @property
+    def places(self) -> int:
+        """How many may run at a time."""
+        return self._quota.runs
+
+    @property
+    def waiting_owners(self) -> list[str]:
+        """The owner of each that waits."""
+        return self._queue.waiting_owners
+
+    @property
+    def typical_seconds(self) -> float | None:
+        """Seconds for which they have their places on average; None: none has ended yet."""
+        return self.durations.seconds / total if (total := self.durations.total) else None
+
+    def ahead(self, turn: asyncio.Future[Any]) -> list[str] | None:
+        """Returns the owners whose requests get a place before this one; see `RunQueue.ahead`."""
+        return self._queue.ahead(turn)
+
+    def waiting(self, owner: str) -> list[tuple[asyncio.Future[Any], float]]:
+        """Returns the turns of an owner's requests that wait, and when they came, on the loop's clock."""
+        return [(turn, self._came_at[turn]) for turn in self._queue.of_owner(owner)]
+
+    def begun_for(self) -> list[tuple[str, float]]:
+        """Returns the owner of each that has a place, and for how many seconds it has had it."""
+        now = asyncio.get_running_loop().time()
+        return [(entry.owner, now - began) for entry, began in self._begun_at.items()]
+
     async def begin(
-        self, owner: str, device: str, new: Callable[[], SessionEntry], end: Callable[[SessionEntry], None]
+        self,
+        owner: str,
+        device: str,
+        new: Callable[[], SessionEntry],
+        end: Callable[[SessionEntry], None],
+        turn: asyncio.Future[Any] | None = None,
     ) -> SessionEntry:
         """Returns a session that has nothing, for one request, as soon as the request's turn has come.
 
@@ -56,24 +94,28 @@ class Runs:
             device: Where it may compute: cpu, gpu:N, gpu or auto.
             new: Returns a session that is to be woken.
             end: Ends a session that waits for requests: there are as many processes as requests may run.
+            turn: Resolves when the request's turn has come, if it has to wait; it is known by it in `ahead`.
 
         Raises:
             Problem: overloaded, unknown_device, shutting_down.
         """
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        turn = turn or asyncio.get_running_loop().create_future()
         if not self._queue.enter(owner, turn):
             await self._wait_for(turn, owner)
         self.begun += 1
         entry = self._waiting_session(owner, device)
         if entry is not None:
+            self._begun_at[entry] = asyncio.get_running_loop().time()
             return entry
         for _ in range(len(self._idle) + self._queue.running - self._quota.runs):
             end(self._idle.pop(0))
         entry = new()
+        self._begun_at[entry] = asyncio.get_running_loop().time()
         try:
             await entry.wake()
         except BaseException:
             entry.stop_waking(shutting_down())
+            del self._begun_at[entry]
             self._leave(owner)
             raise
         return entry
@@ -85,6 +127,7 @@ class Runs:
             return False
         self._idle.remove(entry)
         self._lent.append(entry)
+        self._begun_at[entry] = asyncio.get_running_loop().time()
         return True
 
     async def recall(self, *, before: float = math.inf) -> None:
@@ -92,8 +135,8 @@ class Runs:
         hosts = [entry.host for entry in self._lent if entry.lease.terms.ends < before]
         await asyncio.gather(*[host.recall() for host in hosts if host is not None])
 
-    async def _wait_for(self, turn: asyncio.Future[None], owner: str) -> None:
-        self._waited = asyncio.get_running_loop().time()
+    async def _wait_for(self, turn: asyncio.Future[Any], owner: str) -> None:
+        self._waited = self._came_at[turn] = asyncio.get_running_loop().time()
         try:
             if self._lent:
                 await self.recall()
@@ -110,6 +153,7 @@ class Runs:
             raise
         finally:
             self._queue.give_up(turn)
+            del self._came_at[turn]
 
     def _waiting_session(self, owner: str, device: str) -> SessionEntry | None:
         """Returns a session of an owner's that waits for a request, and waits no longer; None: there is none."""
@@ -127,8 +171,11 @@ class Runs:
             entry: The session that it had.
             keep: Whether the session waits for another request.
         """
+        began = self._begun_at.pop(entry)
         if entry in self._lent:
             self._lent.remove(entry)
+        else:
+            self.durations.note(asyncio.get_running_loop().time() - began)
         if keep:
             self._idle.append(entry)
         self._leave(entry.owner)

@@ -32,9 +32,15 @@ class Terminal(io.StringIO):
             "[..............................] 0 of 1 commands, iteration 1,234,567, 4 s",
         ),
         ({}, "[..............................] waiting, 4 s"),
+        ({"wait": {"reason": "it runs", "starts_in_seconds": 0.0}}, "waiting, 4 s"),
+        (
+            {"wait": {"reason": "ann's request came before it", "starts_in_seconds": 12.4}},
+            "] waiting, 4 s; ann's request came before it (starts in about 12 s)",
+        ),
+        ({"wait": {"reason": "it runs, and shares", "starts_in_seconds": 0.0}}, "waiting, 4 s; it runs, and shares"),
     ],
 )
-def test_the_line(far: dict[str, int], shown: str) -> None:
+def test_the_line(far: dict[str, Any], shown: str) -> None:
     assert shown in progress.line(far, 4.2)
 
 

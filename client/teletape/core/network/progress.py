@@ -7,6 +7,7 @@ shows it, 0 never. A server that does not answer is always shown, in a log file 
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -44,7 +45,7 @@ class TerminalLine:
     def show(self, text: str) -> None:
         """Shows a text now."""
         self._drawn = True
-        _write(self._stream, _CLEAR + text)
+        _write(self._stream, _CLEAR + text[: _columns(self._stream)])
 
     def draw(self, text: str, share: float | None) -> None:
         """Shows the progress now. The text includes a bar; `share` is for a notebook."""
@@ -157,9 +158,20 @@ def _watch(
 
 
 def line(progress: Mapping[str, Any], seconds: float) -> str:
-    """Returns the line: a bar of the running loop if its length is known, else of the commands; then the time."""
+    """Returns the line: a bar of the running loop if its length is known, else of the commands; the time; the wait."""
     filled = round(_WIDTH * (_share(progress) or 0.0))
-    return f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {how_far(progress)}, {seconds:.0f} s"
+    text = f"teletape [{'#' * filled}{'.' * (_WIDTH - filled)}] {how_far(progress)}, {seconds:.0f} s"
+    why = why_waiting(progress)
+    return f"{text}; {why}" if why else text
+
+
+def why_waiting(progress: Mapping[str, Any]) -> str:
+    """Returns why the work waits, or what it shares, and when it may start; empty: it runs, or that is not known."""
+    wait = progress.get("wait")
+    if not isinstance(wait, Mapping) or wait.get("reason") in (None, "it runs"):
+        return ""
+    begins = wait.get("starts_in_seconds")
+    return f"{wait['reason']} (starts in about {begins:.0f} s)" if begins else str(wait["reason"])
 
 
 def how_far(progress: Mapping[str, Any]) -> str:
@@ -187,6 +199,14 @@ def _is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:  # it is closed
         return False
+
+
+def _columns(stream: TextIO | None) -> int | None:
+    """Returns how many characters a line of a terminal shows: one that is broken cannot be cleared; None: any."""
+    try:
+        return None if stream is None else os.get_terminal_size(stream.fileno()).columns - 1
+    except (OSError, ValueError):  # it is no terminal
+        return None
 
 
 def _write(stream: TextIO | None, text: str) -> None:

@@ -24,6 +24,7 @@ from teletape_server.hosts.running import REQUEST_ID, Joinable
 from teletape_server.http.answers import answer, still_running
 from teletape_server.http.frames import FrameBatch
 from teletape_server.http.plain_requests import PlainRequest
+from teletape_server.http.progress import wait_of
 from teletape_server.middleware.compression import INLINE, compressed
 from teletape_server.problems import error_response
 from teletape_server.sessions.counted_bodies import CountedBody, EarlyBody
@@ -212,7 +213,9 @@ class FrameExchange:
         assert running is not None
         running.reply.remove_done_callback(self._on_reply)
         id = self._heads.long_requests.of_session(self.session, running, 200)
-        self._answer(still_running(running, id))
+        self._answer(
+            still_running(running, id, wait=wait_of(self._heads.waits, self.head.owner, running, self.session))
+        )
 
     def _on_reply(self, _: asyncio.Future[Any]) -> None:
         if self._running is None:  # the caller has left after the reply came

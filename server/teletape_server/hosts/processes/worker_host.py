@@ -171,11 +171,13 @@ class WorkerHost:
         if self._loans is None or self.ended.done():
             return self._facts
         page, unanswered = self._loans.page, len(self._requests)
-        is_running = page.is_running
+        is_running, began = page.is_running, self._watchdog.began
+        ran = self._loop.time() - began if is_running and began is not None else 0.0
         self._facts = HostFacts(
             *(page.bytes_in_use, self._loans.worked, page.cpu_seconds, page.compute_seconds),
             *(int(is_running), max(unanswered - is_running, 0), page.frames, len(self._loans)),
             *(page.durations, page.written, self._loans.answered, self._loans.calls),
+            running_seconds=ran,
         )
         return self._facts
 

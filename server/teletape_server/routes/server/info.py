@@ -28,6 +28,7 @@ _LINKS: Final = {
     "service-desc-yaml": "/openapi.yaml",
     "service-doc": "/docs",
     "guide": "/guide",
+    "usage": "/v1/usage",
     "metrics": "/metrics",
 }
 

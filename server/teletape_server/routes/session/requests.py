@@ -18,11 +18,13 @@ from teletape_server.http.access import (
     registry_of,
     retries_of,
     settings_of,
+    waits_of,
 )
 from teletape_server.http.answers import answer_of_front, still_running
 from teletape_server.http.declarations import STILL_RUNNING, refusals
 from teletape_server.http.dispatch import respond
 from teletape_server.http.parameters import Prefer, preference
+from teletape_server.http.progress import wait_of
 from teletape_server.identity.principals import Principal
 from teletape_server.long_requests import LongRequest
 from teletape_server.problems import refusal_of
@@ -89,7 +91,7 @@ async def delete(request: Request, principal: Authenticated, id: RequestId) -> R
     running = retries_of(request).works.get((long.owner, long.key)) if long.session is None else long.running
     if running is not None:
         running.cancel()
-    return still_running(running, id)
+    return still_running(running, id, wait=wait_of(waits_of(request), long.owner, running))
 
 
 def _find(request: Request, principal: Principal, id: str) -> LongRequest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from teletape_server.handlers.endpoints import WORK
 from teletape_server.handlers.idempotency import request_hash
 from teletape_server.hosts.protocols import Running
 from teletape_server.http import parameters
-from teletape_server.http.access import Authenticated, registry_of, retries_of, settings_of
+from teletape_server.http.access import Authenticated, registry_of, retries_of, settings_of, waits_of
 from teletape_server.http.answers import answer, answer_of_front
 from teletape_server.http.bodies import declared_length, hash_body, read_body, read_early_body
 from teletape_server.http.declarations import BODY, STILL_RUNNING, answers, takes
@@ -26,6 +26,7 @@ from teletape_server.http.dispatch import fields_outside, respond
 from teletape_server.http.events import event_stream
 from teletape_server.http.negotiation import answer_type, answer_types, body_type, body_types, wants_events
 from teletape_server.http.parameters import Full, IdempotencyKey, Prefer, TimeLimit, preference, request_key
+from teletape_server.http.progress import wait_of
 from teletape_server.http.schemas import Device
 from teletape_server.models.session.batches import Run, RunAnswer
 from teletape_server.problems import Problem
@@ -133,10 +134,10 @@ class _Work:
             if not self.is_streaming:
                 await self.end(session)
 
-    async def open(self) -> SessionEntry:
-        """Returns the session, as soon as there is a place for it."""
+    async def open(self, turn: asyncio.Future[Any] | None = None) -> SessionEntry:
+        """Returns the session, as soon as there is a place for it; `turn`: see `Runs.begin`."""
         registry = registry_of(self.request)
-        return await registry.begin_run(self.owner, device=self.device)
+        return await registry.begin_run(self.owner, device=self.device, turn=turn)
 
     async def end(self, session: SessionEntry) -> None:
         """Ends the use of the session."""
@@ -155,6 +156,7 @@ class _Work:
             running,
             status=200,
             session_ended=lambda: registry_of(self.request).live.gone(session),
+            wait=partial(wait_of, waits_of(self.request), self.owner, running, session),
             after=partial(self.end, session),
         )
 
@@ -179,7 +181,9 @@ async def _run_once(work: _Work, key: str, length: int) -> Response:
     )
 
 
-async def _received(work: _Work, length: int, hasher: hashlib.blake2b) -> Callable[[], Awaitable[_Begun]]:
+async def _received(
+    work: _Work, length: int, hasher: hashlib.blake2b
+) -> Callable[[asyncio.Future[Any]], Coroutine[Any, Any, _Begun]]:
     """Receives the body, and returns what gives the batch its session.
 
     A large body waits for the session, in whose memory it is received; a small one is received at once.
@@ -187,9 +191,9 @@ async def _received(work: _Work, length: int, hasher: hashlib.blake2b) -> Callab
     if 0 < length <= MOST_EARLY:
         early = await read_early_body(work.request, work.owner, length, hasher)
 
-        async def begin() -> _Begun:
+        async def begin(turn: asyncio.Future[Any]) -> _Begun:
             try:
-                session = await work.open()
+                session = await work.open(turn)
             finally:
                 early.discard()
             try:
@@ -208,21 +212,25 @@ async def _received(work: _Work, length: int, hasher: hashlib.blake2b) -> Callab
         await work.end(session)
         raise
 
-    async def begun() -> _Begun:
+    async def begun(_: asyncio.Future[Any]) -> _Begun:
         return session, body
 
     return begun
 
 
-async def _answer_once(work: _Work, key: str, begin: Callable[[], Awaitable[_Begun]]) -> Stored:
+async def _answer_once(
+    work: _Work, key: str, begin: Callable[[asyncio.Future[Any]], Coroutine[Any, Any, _Begun]]
+) -> Stored:
     """Runs the batch of a request with a key, and ends its session."""
     works = retries_of(work.request).works
-    turn = asyncio.ensure_future(begin())
+    placeholder = Running(asyncio.get_running_loop().create_future())
+    turn = asyncio.ensure_future(begin(placeholder.reply))
 
     def cancel() -> None:
         turn.cancel()
 
-    works[work.owner, key] = Running(asyncio.get_running_loop().create_future(), cancel=cancel)
+    placeholder.cancel = cancel
+    works[work.owner, key] = placeholder
     try:
         await asyncio.wait([turn])
     finally:

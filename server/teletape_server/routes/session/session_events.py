@@ -27,6 +27,7 @@ from teletape_server.http.schemas import (
     Sessions,
     Work,
 )
+from teletape_server.models.waiting import Place
 from teletape_server.problems import Problem
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.record import Key
@@ -39,8 +40,15 @@ MOST_PER_KEY: Final = 32  #: Streams of one key.
 MOST: Final = 512  #: Streams of all keys.
 
 
-def described(entry: SessionEntry, now: float, disk_limit: int) -> Session:
-    """Returns a session as answers have it, at a time in Unix seconds; `disk_limit`: bytes that its files may take."""
+def described(entry: SessionEntry, now: float, disk_limit: int, wait: Place | None = None) -> Session:
+    """Returns a session as answers have it.
+
+    Args:
+        entry: The session.
+        now: Unix seconds.
+        disk_limit: Bytes that its files may take.
+        wait: Why its newest request waits; None: that is not said.
+    """
     unanswered, facts = entry.running, entry.note_facts()
     current = min(unanswered, key=lambda running: running.total == 0, default=None)
     return Session(
@@ -65,6 +73,7 @@ def described(entry: SessionEntry, now: float, disk_limit: int) -> Session:
             total=current.total if current else 0,
             iteration=current.iteration if current else 0,
             iterations=current.iterations if current else 0,
+            wait=wait,
         ),
         answered=Answered(
             requests=entry.answers(facts),

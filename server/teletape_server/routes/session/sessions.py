@@ -19,6 +19,7 @@ from teletape_server.http.access import (
     identity_of,
     registry_of,
     settings_of,
+    waits_of,
 )
 from teletape_server.http.answers import answer
 from teletape_server.http.bodies import SmallBodyRoute
@@ -26,6 +27,7 @@ from teletape_server.http.declarations import BODY, SESSION, STILL_RUNNING, refu
 from teletape_server.http.events import HEADERS
 from teletape_server.http.negotiation import EVENTS_TYPE, wants_events
 from teletape_server.http.parameters import IdempotencyKey, Prefer
+from teletape_server.http.progress import place_of
 from teletape_server.http.schemas import Client, Extension, NewSession, Session, SessionList
 from teletape_server.identity.principals import Principal
 from teletape_server.ipc.leases import Reason
@@ -42,10 +44,12 @@ _ATTACH_SECONDS: Final = 0.25  # for the session's process to refuse a client; o
 router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyRoute)
 
 
-def _described(request: Request, entry: SessionEntry) -> Session:
+def _described(request: Request, entry: SessionEntry, *, is_one: bool = True) -> Session:
     registry = registry_of(request)
     registry.live.measure(entry)
-    return described(entry, registry.clock(), registry.disk_limit)
+    newest = max(entry.running, key=lambda running: running.began, default=None) if is_one else None
+    wait = None if newest is None else place_of(waits_of(request), entry.owner, newest, entry)
+    return described(entry, registry.clock(), registry.disk_limit, wait)
 
 
 @router.post(
@@ -147,7 +151,7 @@ async def list_(request: Request, response: Response, principal: Authenticated, 
         selection = {"limit": limit, "prefix": prefix}
         response.headers["Link"] = next_link(request.url.path, selection, following)
     return SessionList(
-        sessions=[_described(request, entry) for entry in entries], owner=principal.owner, next=following
+        sessions=[_described(request, entry, is_one=False) for entry in entries], owner=principal.owner, next=following
     )
 
 
