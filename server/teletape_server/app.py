@@ -146,6 +146,7 @@ def create_app(
             most=settings.published_processes,
         )
         app.state.publisher = Publisher(app.state.catalogue, pool, is_durable=settings.data_dir is not None)
+        app.state.device_looks = metrics.DeviceLooks()
         app.state.waits = Waits(registry, shares or Shares(None, {}))
         app.state.retries = Retries(settings.idempotency_window, clock)
         app.state.long_requests = LongRequests(settings.idempotency_window, clock)

@@ -85,6 +85,7 @@ class SessionEntry:
         last_problem: The last of these problems.
         last_request: The request that has ended last, in this run of the server.
         receiving: Number of requests whose body is being received.
+        body_bytes, answer_bytes: Of its requests and answers, without those that its host has read itself.
         client_numbers: The numbers of clients that join: even, so that they are not the session's own, and rising.
         under_way: Its requests that run and that a retry joins.
     """
@@ -115,6 +116,7 @@ class SessionEntry:
         self.last_problem: LastProblem | None = None
         self.last_request: LastRequest | None = None
         self.receiving = 0
+        self.body_bytes = self.answer_bytes = 0
         self.client_numbers = itertools.count(2, 2)
         self.under_way = UnderWay()
 
@@ -309,6 +311,7 @@ class SessionEntry:
         """
         host = self.awake_host
         buffer = None if body is None else body.for_host(host)
+        self.body_bytes += 0 if buffer is None else len(buffer.view)
         content = None if buffer is None or self.log is None else buffer.view[:]  # it stays when that has been sent
         running = self._submit(host, _Sent(method, params, content_type, content), buffer)
         self.note_running(running)
@@ -336,6 +339,7 @@ class SessionEntry:
             return
         reply = future.result()
         self._answers += 1
+        self.answer_bytes += len(reply.body)
         self.last_request = LastRequest(now, time.monotonic() - began, reply.code)
         if reply.code is not None:
             self.problems += 1

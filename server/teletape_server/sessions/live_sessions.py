@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from teletape_server.hosts.protocols import Host
+from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.leases import Reason
 from teletape_server.problems import Problem, shutting_down
 from teletape_server.sessions.ended_sessions import Boot, Ended, EndedSessions, damaged, recovering, session_ended
@@ -40,6 +41,8 @@ class LiveSessions:
         ended: The last ones that have ended.
         created: How many were created since the start of the server, without those of single requests.
         on_end: Called with each session that ends, why, and the same for people; not with those of single requests.
+        starts: How long the starts of hosts took, by what they were for: `created`, `run`, `woken`, `recovered`.
+        failed_starts, parked: How often a host could not be started, and sessions were parked.
         stopping: Whether the server is about to end: no session and no request is taken.
     """
 
@@ -49,6 +52,8 @@ class LiveSessions:
         self.starting: dict[Key, SessionEntry] = {}
         self.ended = EndedSessions(boot)
         self.created, self.stopping = 0, False
+        self.starts: defaultdict[str, Durations] = defaultdict(Durations)
+        self.failed_starts = self.parked = 0
         self.on_end: Callable[[SessionEntry, Reason, str], None] = lambda *_: None
         self._spent: defaultdict[str, Spent] = defaultdict(Spent)  # by owner, of hosts that have ended
 
@@ -138,6 +143,7 @@ class LiveSessions:
         if self.by_key.get(key) is not entry:
             return
         del self.by_key[key]
+        self._spent[entry.owner].add_bodies(entry)
         self.ended.reasons[reason] += not entry.record.is_run or reason in FAULTS
         if entry.host is not None:
             self._spent[entry.owner].add(entry.host.facts())

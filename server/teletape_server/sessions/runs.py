@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ class Runs:
     Attributes:
         begun: How many have begun since the start.
         durations: How long those that have ended had their places; without those whose connections were lent.
+        waited: How long they have waited for a place, by owner.
     """
 
     def __init__(self, quota: Quota, wait: float) -> None:
@@ -43,6 +45,7 @@ class Runs:
         self._begun_at: dict[SessionEntry, float] = {}  # those that have a place, on the loop's clock
         self._came_at: dict[asyncio.Future[Any], float] = {}  # those that wait, likewise
         self.durations = Durations()
+        self.waited: defaultdict[str, Durations] = defaultdict(Durations)
         self._waited = -math.inf  # when a request had to wait, on the loop's clock
 
     @property
@@ -100,8 +103,10 @@ class Runs:
             Problem: overloaded, unknown_device, shutting_down.
         """
         turn = turn or asyncio.get_running_loop().create_future()
+        came = asyncio.get_running_loop().time()
         if not self._queue.enter(owner, turn):
             await self._wait_for(turn, owner)
+        self.waited[owner].note(asyncio.get_running_loop().time() - came)
         self.begun += 1
         entry = self._waiting_session(owner, device)
         if entry is not None:

@@ -22,11 +22,13 @@ class Spent:
         bytes: That these use, as of their last answers.
         disk_bytes: Of the files of these.
         compute_seconds, cpu_seconds: Of all, those that have ended too; see `HostFacts`.
-        answered: The same.
+        body_bytes, answer_bytes: Of requests and answers that passed the server's process, the same.
+        durations, answered: The same.
     """
 
     def __init__(self) -> None:
-        self.sessions = self.bytes = self.disk_bytes = 0
+        self.sessions = self.bytes = self.disk_bytes = self.body_bytes = self.answer_bytes = 0
+        self.durations = Durations()
         self.compute_seconds = self.cpu_seconds = 0.0
         self.answered: defaultdict[Label, Durations] = defaultdict(Durations)
 
@@ -34,8 +36,19 @@ class Spent:
         """Adds what a session has used, and no session."""
         self.compute_seconds += facts.compute_seconds
         self.cpu_seconds += facts.cpu_seconds
+        self.durations += facts.durations
         for label, durations in facts.answered.items():
             self.answered[label] += durations
+
+    def add_bodies(self, entry: SessionEntry) -> None:
+        """Adds the bytes of a session's requests and answers."""
+        self.body_bytes += entry.body_bytes
+        self.answer_bytes += entry.answer_bytes
+
+    @property
+    def queue_seconds(self) -> float:
+        """Seconds that the requests have waited in sessions' processes."""
+        return max(self.durations.seconds - self.compute_seconds, 0.0)
 
     @property
     def lent_frames(self) -> int:
@@ -123,11 +136,13 @@ class Usage(NamedTuple):
         by_owner: defaultdict[str, Spent] = defaultdict(Spent)
         for owner, before in spent.items():
             by_owner[owner].add(before)
+            by_owner[owner].body_bytes, by_owner[owner].answer_bytes = before.body_bytes, before.answer_bytes
         lent, states = 0, Counter(dict.fromkeys(Phase, 0))
         for entry in entries:
             facts, mine = entry.note_facts(), by_owner[entry.owner]
             mine.add(facts)
             mine.bytes += facts.bytes_in_use
+            mine.add_bodies(entry)
             if not entry.record.is_run:
                 mine.sessions += 1
                 mine.disk_bytes += entry.disk_bytes

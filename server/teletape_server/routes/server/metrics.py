@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -11,13 +12,17 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from starlette.datastructures import State
 
+from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server.http.access import Authenticated
 from teletape_server.http.plain_requests import RUN
 from teletape_server.ipc.durations import SIZES, Durations
 from teletape_server.ipc.heads import FRAME
 from teletape_server.middleware.metrics import Metrics, counter, gauge, histogram
 from teletape_server.published.pool import Pool
+from teletape_server.sessions.hosting.starts import Starts
+from teletape_server.sessions.live_sessions import LiveSessions
 from teletape_server.sessions.usage import Spent, Usage
+from teletape_server.waiting.keys import KeyUse
 
 #: A metric by key: the end of its name, its text, and its value for a key.
 _OfKey: TypeAlias = tuple[str, str, Callable[[str], float]]
@@ -35,8 +40,16 @@ async def metrics(request: Request, principal: Authenticated) -> Response:
     for account, served in state.pool.lent.served().items():
         spent.setdefault(account.owner, Spent()).answered[account.label] += served.durations
     usage = usage._replace(spent=spent)
-    owners = {*counts.requests_of, *counts.frames_by(0), *usage.spent} if principal.is_admin else {principal.owner}
-    families = [*_of_all(state, counts, usage), *_of_keys(sorted(owners), counts, usage)]
+    keys = state.waits.box().keys
+    known = {*counts.requests_of, *counts.frames_by(0), *usage.spent, *keys, *state.registry.runs.waited}
+    owners = sorted(known if principal.is_admin else {principal.owner})
+    families = [
+        *_of_all(state, counts, usage),
+        *_of_sessions(state.registry.live),
+        *_of_devices(state.device_looks.latest(state.starts), state.registry.live.devices_in_use()),
+        *_of_keys(owners, counts, usage),
+        *_of_waits(owners, keys, state.registry.runs.waited),
+    ]
     text, content_type = counts.text(request.headers.get("accept", ""), families)
     return Response(text, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
 
@@ -82,6 +95,65 @@ def _of_all(state: State, counts: Metrics, usage: Usage) -> Iterator[Metric]:
     yield counter("teletape_runs_begun", "Requests without a session that have begun", (), [((), begun)])
 
 
+class DeviceLooks:
+    """What is known of the devices without a wait: a process of its own looks at GPUs, which takes a second."""
+
+    def __init__(self) -> None:
+        self._known: list[DeviceFacts] = []
+        self._look: asyncio.Task[list[DeviceFacts]] | None = None
+
+    def latest(self, starts: Starts) -> list[DeviceFacts]:
+        """Returns what the look before found, and begins another one."""
+        if self._look is None or self._look.done():
+            if self._look is not None and not self._look.cancelled() and self._look.exception() is None:
+                self._known = self._look.result()
+            self._look = asyncio.get_running_loop().create_task(starts.devices())
+        return self._known
+
+
+def _of_sessions(live: LiveSessions) -> Iterator[Metric]:
+    """Yields what is counted of the processes of sessions."""
+    about = "Time until a session had a process: created, woken, recovered, or run for requests without one"
+    yield histogram("teletape_session_start_seconds", about, "cause", live.starts.items())
+    yield counter(
+        "teletape_session_starts_failed", "Processes that could not be started", (), [((), live.failed_starts)]
+    )
+    yield counter("teletape_sessions_parked", "Sessions that were parked", (), [((), live.parked)])
+
+
+def _of_devices(devices: Collection[DeviceFacts], sessions: Mapping[str, int]) -> Iterator[Metric]:
+    """Yields the memory of each GPU, and how many sessions each device has."""
+    gpus = [facts for facts in devices if facts.device != "cpu" and not facts.unusable]
+    for name, about, pairs in (
+        ("memory_bytes", "Memory of a GPU", [(facts.device, facts.memory_bytes) for facts in gpus]),
+        ("free_bytes", "Of it that no program uses", [(facts.device, facts.free_bytes) for facts in gpus]),
+        ("sessions", "Sessions that compute on a device", [*sessions.items()]),
+    ):
+        family = GaugeMetricFamily(f"teletape_device_{name}", about, labels=["device"])
+        for device, value in pairs:
+            if value is not None:
+                family.add_metric([device], value)
+        yield family
+
+
+def _of_waits(owners: Collection[str], keys: Mapping[str, KeyUse], waited: Mapping[str, Durations]) -> Iterator[Metric]:
+    """Yields what the requests of each of these keys wait for."""
+    present: tuple[tuple[str, str, Callable[[KeyUse], float]], ...] = (
+        ("computing", "Processes that compute for a key", lambda key: key.computing),
+        ("waiting", "Requests of a key that wait", lambda key: key.waiting),
+        ("share", "The part of the processors that is a key's own while it computes", lambda key: key.share),
+    )
+    for name, about, value in present:
+        family = GaugeMetricFamily(f"teletape_key_{name}", about, labels=["key"])
+        for owner in owners:
+            family.add_metric([owner], value(keys.get(owner, KeyUse(owner))))
+        yield family
+    pairs = [(owner, waited[owner]) for owner in owners if owner in waited]
+    yield histogram(
+        "teletape_key_run_wait_seconds", "Time that requests without a session wait for a place", "key", pairs
+    )
+
+
 def _free(folder: str) -> int:
     facts = os.statvfs(folder)
     return facts.f_bavail * facts.f_frsize
@@ -125,9 +197,16 @@ def _of_keys(owners: Collection[str], counts: Metrics, usage: Usage) -> Iterator
         ("frames", "Frames of a key", lambda owner: frames[owner] + spent[owner].lent_frames),
         ("compute_seconds", "That the requests of a key have run", lambda owner: spent[owner].compute_seconds),
         ("cpu_seconds", "Of the threads that compute for a key", lambda owner: spent[owner].cpu_seconds),
+        ("queue_seconds", "That they have waited in sessions' processes", lambda owner: spent[owner].queue_seconds),
+        ("body_bytes", "Of bodies that sessions' processes were sent", lambda owner: spent[owner].body_bytes),
+        ("answer_bytes", "Of their answers to these", lambda owner: spent[owner].answer_bytes),
     )
     for name, about, value in totals:
         yield counter(f"teletape_key_{name}", about, "key", [(owner, value(owner)) for owner in owners])
+    about = "Time from a request's arrival in its session's process to its end"
+    yield histogram(
+        "teletape_key_session_request_seconds", about, "key", [(key, spent[key].durations) for key in owners]
+    )
     present: tuple[_OfKey, ...] = (
         ("sessions", "Live sessions of a key", lambda owner: spent[owner].sessions),
         ("session_bytes", "Bytes in use by these, as of their last answers", lambda owner: spent[owner].bytes),

@@ -90,6 +90,7 @@ class Parking:
     def _begin(self, entry: SessionEntry, why: str) -> asyncio.Task[None]:
         """Begins to park a session that has a host and a log: from now on its requests wait for another host."""
         host, entry.host = entry.host, None
+        self._live.parked += 1
         assert host is not None, "the caller looks"
         log.info("session %s of %s is parked: %s", entry.id, entry.owner, why, extra=entry.log_facts)
         self._live.change(entry, state=entry.record.state.then(Phase.PARKING))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
@@ -53,7 +54,7 @@ class Waking:
         Raises:
             Problem: overloaded, unknown_device, internal, shutting_down, session_damaged.
         """
-        live = self._live
+        live, began = self._live, time.monotonic()
         if entry.parking is not None:
             await asyncio.wait([entry.parking])
         state = entry.record.state
@@ -79,6 +80,7 @@ class Waking:
             if is_new and not entry.record.is_run:
                 await self._settle(replace(next_host, device=device, state=state.then(Phase.LIVE)), host)
         except BaseException as error:
+            live.failed_starts += 1
             entry.give_up(str(error))
             if opened is not None:
                 live.store.close_log(opened)
@@ -99,6 +101,7 @@ class Waking:
         entry.go_on()
         host.name, host.log_facts = f"session {entry.id} of {entry.owner}", entry.log_facts
         how = "created" if is_new else "recovered" if state.phase is Phase.RECOVERING else "woken"
+        live.starts["run" if entry.record.is_run else how].note(time.monotonic() - began)
         log.info("%s %s on %s by request %s", host.name, how, device, REQUEST_ID.get(), extra=entry.log_facts)
         entry.lease.work(live.clock())
         live.measure(entry)
