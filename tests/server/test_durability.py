@@ -42,8 +42,9 @@ from teletape_server import (
 )
 from teletape_server.durable.batches import Executed
 from teletape_server.durable.disk import RealFile
-from teletape_server.durable.folders import Folder, OpenLog
+from teletape_server.durable.folders import Folder
 from teletape_server.durable.journal import Journal
+from teletape_server.durable.open_logs import OpenLog
 from teletape_server.durable.records import DamagedError, SessionDamagedError
 from teletape_server.durable.rescue import rescue
 from teletape_server.handlers.idempotency import Once, Refusal
@@ -65,6 +66,8 @@ class Process:
         self.folder.create()
         self.log = OpenLog(self.folder, {"uid": "u", "epoch": epoch, "level": level, "synced": synced})
         self.page, page = Page.new()
+        for file in self.log.files(page):  # of a process that dies before it begins
+            os.close(file)
         self.files = files = self.log.files(page)
         os.close(page)
         self.session, self.once = Session(memory_limit=16 << 20, max_iterations=1000), Once(100.0)
@@ -84,6 +87,7 @@ class Process:
         except (SessionDamagedError, OSError):
             self.log.close()
             raise
+        self.log.note_begun()
 
     def request(self, method: str, params: dict[str, Any], body: bytes = b"", content_type: str = "") -> Any:
         """Runs a request as the process does; returns its result or its refusal."""

@@ -15,8 +15,9 @@ import pytest
 import teletape_wire as wire
 from serving import until
 from teletape_engine.commands import Assign, Batch, Fetch, MakeVariable
-from teletape_server.durable.folders import JOURNAL_SYNC, Folder, OpenLog
+from teletape_server.durable.folders import JOURNAL_SYNC, Folder
 from teletape_server.durable.journal import Journal
+from teletape_server.durable.open_logs import OpenLog
 from teletape_server.handlers.methods import METHODS, Request, Result
 from teletape_server.hosts.protocols import Start
 from teletape_server.ipc.channel import Channel

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from teletape_server.durable.folders import OpenLog
+from teletape_server.durable.open_logs import OpenLog
 
 SYNC_SECONDS: Final = 0.05  #: Between two times that logs are brought to the disk.
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from teletape_engine.arrays.cpu import DeviceFacts
-from teletape_server.durable.folders import OpenLog
+from teletape_server.durable.open_logs import OpenLog
 from teletape_server.hosts.loans import Account, Lender, LendingSession, Loan
 from teletape_server.hosts.running import HostGone as HostGone
 from teletape_server.hosts.running import Reply as Reply

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from teletape_server.durable.folders import OpenLog
+from teletape_server.durable.open_logs import OpenLog
 from teletape_server.handlers.methods import WAITED
 from teletape_server.hosts.loans import Lender, Loan
 from teletape_server.hosts.protocols import Beginning, BodyBuffer, Host, HostFacts, HostGone, Reply, Running

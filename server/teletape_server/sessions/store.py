@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from teletape_server.durable.disk import sync_folder
-from teletape_server.durable.folders import FOLDER, LOCK, Folder, OpenLog
+from teletape_server.durable.folders import FOLDER, LOCK, Folder
+from teletape_server.durable.open_logs import OpenLog
 from teletape_server.durable.syncer import Syncer
 from teletape_server.ipc.leases import NEVER, Terms
 from teletape_server.problems import overloaded

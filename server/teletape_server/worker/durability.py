@@ -244,7 +244,7 @@ class Durability:
         if len(executed) > 1 and time.monotonic() - self._written >= _PART_SECONDS:
             self._write([self._writer.row(each) for each in executed], None)
             if self.gate is not None:
-                self.gate.hurry()
+                self.gate.ask()
 
     def _write(self, rows: list[Any], reply: Any, pack: Callable[[Any], bytes] = packed) -> None:
         """Writes the record of what was executed."""

@@ -39,7 +39,7 @@ class Gate:
         self._withheld: deque[tuple[int, Callable[[], None]]] = deque()
         self._seconds = float("inf")  # that the last sync took
         self._runs = self._is_idle = False  # whether a request runs; whether none is there to run
-        self._is_awake = self._is_hurried = self._is_closed = False  # the thread
+        self._is_awake = self._is_hurried = self._is_asked = self._is_closed = False  # the thread
         self._signal = threading.Lock()  # released by the one thread, acquired by the other: both never wait for long
         self._signal.acquire()
         self._leaving = threading.Lock()  # held while answers leave
@@ -90,15 +90,15 @@ class Gate:
         if not self._withheld:
             return
         if self._is_awake or self._seconds > _SHORT:
-            self.hurry()
+            self._hurry()
         else:
             self._bring()
             self._release()
 
-    def hurry(self) -> None:
+    def ask(self) -> None:
         """Has the log synced, although nothing may wait for it."""
-        self._is_hurried = True
-        self._wake(now=True)
+        self._is_asked = True
+        self._hurry()
 
     def note_durable(self, record: int) -> None:
         """Notes that a record is on the disk, with all before it."""
@@ -111,6 +111,10 @@ class Gate:
         self._wake(now=True)
         self._thread.join()
 
+    def _hurry(self) -> None:
+        self._is_hurried = True
+        self._wake(now=True)
+
     def _wake(self, *, now: bool = False) -> None:
         if (now or not self._is_awake) and self._signal.locked():
             self._signal.release()
@@ -118,7 +122,7 @@ class Gate:
     def _run(self) -> None:
         while self._signal.acquire() and not self._is_closed:
             self._is_awake = True
-            while (self._withheld or self._is_hurried) and not self._is_closed:
+            while (self._withheld or self._is_asked) and not self._is_closed:
                 if not self._is_hurried:
                     self._signal.acquire(timeout=_PATIENCE)
                 self._is_hurried = False
@@ -131,9 +135,10 @@ class Gate:
                 self._wake()
 
     def _bring(self) -> None:
-        """Brings the log to the disk, unless what waits next is there."""
-        if self._withheld and self._withheld[0][0] <= self._durable:
+        """Brings the log to the disk, if what waits next is not there."""
+        if not self._is_asked and (not self._withheld or self._withheld[0][0] <= self._durable):
             return
+        self._is_asked = False
         began = time.monotonic()
         try:
             self._durable = max(self._sync(), self._durable)

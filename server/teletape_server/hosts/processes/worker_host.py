@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from teletape_engine.errors import TeletapeError, tree
-from teletape_server.durable.folders import OpenLog
+from teletape_server.durable.open_logs import OpenLog
 from teletape_server.hosts.loans import Lender, LendingSession, Loan, Loans
 from teletape_server.hosts.processes.outbox import Outbox
 from teletape_server.hosts.processes.reaper import ProcessOfHost, Reaper
@@ -112,6 +112,8 @@ class WorkerHost:
             raise
         self._outbox.send_files(("open", start.facts()), [file, *files])
         await self._opened
+        if start.log is not None:
+            start.log.note_begun()
 
     def body_buffer(self, length: int) -> MessageBody:
         """Returns shared memory for a body; see `Host`."""

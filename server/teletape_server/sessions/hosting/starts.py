@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from teletape_engine.arrays.cpu import DeviceFacts
-from teletape_server.durable.folders import OpenLog
+from teletape_server.durable.open_logs import OpenLog
 from teletape_server.hosts.placement import placed
 from teletape_server.hosts.protocols import Host, HostGone, Hosts, Start
 from teletape_server.problems import Problem, overloaded

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from teletape_engine.errors import TeletapeError
-from teletape_server.durable.folders import OpenLog
+from teletape_server.durable.open_logs import OpenLog
 from teletape_server.durable.records import SessionDamagedError
 from teletape_server.hosts.protocols import Ending, Host, HostGone
 from teletape_server.hosts.running import REQUEST_ID
