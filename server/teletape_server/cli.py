@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
 _LATE_STATUS: Final = 70
-_ADMINISTRATION: Final = ("sessions", "keys", "backup", "restore", "upgrade")
+_ADMINISTRATION: Final = ("sessions", "keys", "backup", "restore", "upgrade", "doctor")
 _USAGE = (
     "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
     "       teletape sessions list|show|park|rescue|end [SESSION] [--data-dir PATH | --url URL] [--out PATH]\n"
@@ -34,6 +34,7 @@ _USAGE = (
     "       teletape backup DIR [--data-dir PATH]\n"
     "       teletape restore DIR [SESSION ...] [--data-dir PATH]\n"
     "       teletape upgrade --check DIR\n"
+    "       teletape doctor --server [--pid PID] [the settings of serve]\n"
 )
 
 

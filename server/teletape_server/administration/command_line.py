@@ -1,4 +1,4 @@
-"""The command line of the operator's commands: sessions, keys, backup, restore, upgrade."""
+"""The command line of the operator's commands: sessions, keys, backup, restore, upgrade, doctor."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         environment: Has TELETAPE_DATA_DIR, TELETAPE_API_KEY and TELETAPE_KEY_DATABASE, for what no argument names.
     """
     command = arguments[0]
+    if command == "doctor":
+        from teletape_server.administration import doctor  # it looks at GPUs
+
+        return doctor.main(arguments[1:], environment)
     parser = argparse.ArgumentParser(f"teletape {command}", description=_ABOUT[command])
     data_dir = environment.get("TELETAPE_DATA_DIR") or None
     if command == "upgrade":

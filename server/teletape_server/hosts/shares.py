@@ -208,7 +208,7 @@ def opened(choice: str, weights: Mapping[str, float]) -> Shares:
         return Shares(None, weights)
     try:
         tree = own_tree()
-        if choice == "auto" and not (tree.is_second and _is_delegated(tree.folder)):
+        if choice == "auto" and not (tree.is_second and is_delegated(tree.folder)):
             raise SharesError("systemd has not given the server control groups (Delegate=cpu)")
         if not tree.is_second:
             for left in tree.folder.parent.glob("teletape-*"):  # of servers that were killed
@@ -225,7 +225,8 @@ def _name(owner: str) -> str:
     return f"key-{quote(owner, safe='')}"
 
 
-def _is_delegated(folder: Path) -> bool:
+def is_delegated(folder: Path) -> bool:
+    """Returns whether systemd has given a group to the unit itself."""
     try:
         return os.getxattr(folder, _DELEGATED) == b"1"
     except OSError:
