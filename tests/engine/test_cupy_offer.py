@@ -36,6 +36,11 @@ def test_the_record_has_every_name_and_argument_that_the_engine_uses() -> None:
     assert computed == COMPUTED
 
 
+def test_pinned_memory_stays_in_the_pool_that_the_next_session_takes_it_from() -> None:
+    """To pin memory anew is what makes waking slow: it is taken from CuPy's pool, and nothing empties that."""
+    assert {use.path for use in uses() if "pinned_memory" in use.path} == {"cupy.cuda.alloc_pinned_memory"}
+
+
 def test_uses_are_found_under_whatever_name_cupy_is_held() -> None:
     source = """
 from cupyx.scipy.linalg import lu_factor
