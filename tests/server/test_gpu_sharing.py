@@ -8,10 +8,12 @@ import signal
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -28,8 +30,9 @@ from teletape_server.hosts.processes.gpu_processes import GpuProcesses
 from teletape_server.hosts.processes.gpu_seats import Seat
 from teletape_server.ipc.control import Sockets
 from teletape_server.ipc.processes import ProcessKind
+from teletape_server.worker import turns as turns_module
 from teletape_server.worker.gpu_process import SessionOver
-from teletape_server.worker.turns import Turns
+from teletape_server.worker.turns import Account, Turns
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 BREAKING_GPU = Path(__file__).with_name("breaking_gpu")
@@ -104,16 +107,15 @@ def test_sessions_share_one_process_unless_they_ask_for_their_own(gpu: httpx.Cli
         ok(gpu.delete(session))
 
 
-def test_a_request_waits_for_its_turn_and_a_cancel_ends_what_runs(gpu: httpx.Client) -> None:
+def test_a_long_request_lets_others_compute_and_a_cancel_ends_it(gpu: httpx.Client) -> None:
     busy, other = created(gpu, "busy"), created(gpu, "other")
     running = in_background(lambda: gpu.post(f"{busy}/batch", json=ENDLESS))
     until(lambda: ok(gpu.get(busy)).json()["running"]["iteration"] > 0)
-    waiting = in_background(lambda: gpu.post(f"{other}/run", json=SQUARES))
-    time.sleep(0.3)
-    assert ok(gpu.get(other)).json()["running"]["requests"] == 1
+    squares(gpu, other)
+    iteration = ok(gpu.get(busy)).json()["running"]["iteration"]
+    until(lambda: ok(gpu.get(busy)).json()["running"]["iteration"] > iteration)
     ok(gpu.post(f"{busy}/cancel"))
     assert ok(running()).json()["failure"]["code"] == "cancelled"
-    assert ok(waiting()).json()["values"]["dx"]["data"] == [3.0, -4.0]
     squares(gpu, busy)
 
 
@@ -176,7 +178,7 @@ def test_turns_come_in_the_order_of_asking_and_a_cancelled_request_is_the_next()
         return False
 
     def ask(name: str, hold: threading.Event | None = None) -> None:
-        with turns.turn(lambda: is_cancelled(name)), contextlib.ExitStack() as stack:
+        with turns.turn(Account(), lambda: is_cancelled(name)), contextlib.ExitStack() as stack:
             order.append(name if running.acquire(blocking=False) else f"{name} with another")
             stack.callback(running.release)
             if hold is not None:
@@ -201,11 +203,69 @@ def test_turns_come_in_the_order_of_asking_and_a_cancelled_request_is_the_next()
     assert len(turns) == 0
 
 
+class Keys:
+    """Requests of keys on a clock that only they move, while a first request computes until all of them wait."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.turns, self.order = Turns(), list[str]()
+        monkeypatch.setattr(turns_module, "time", SimpleNamespace(monotonic=lambda: self.now))
+        self._threads: list[threading.Thread] = []
+
+    def asks(self, account: Account, seconds: float, requests: int = 1, steps: int = 1) -> None:
+        """A session of a key sends requests one after the other, each of so many steps between which it gives way."""
+
+        def compute() -> None:
+            for _ in range(requests):
+                with self.turns.turn(account, lambda: False):
+                    for _ in range(steps):
+                        self.turns.give_way()
+                        self.order.append(account.owner)
+                        self.now += seconds
+
+        self._threads.append(threading.Thread(target=compute))
+        self._threads[-1].start()
+
+    def run(self, ask: Callable[[], None]) -> None:
+        with self.turns.turn(Account("first"), lambda: False):
+            ask()
+            until(lambda: len(self.turns) == 1 + len(self._threads))
+        for thread in self._threads:
+            thread.join(60)
+
+
+def test_keys_share_a_gpu_by_time_and_weight_however_many_sessions_they_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = Keys(monkeypatch)
+
+    def ask() -> None:
+        for _ in range(10):
+            keys.asks(Account("flood"), 0.5, requests=4)
+        keys.asks(Account("large", 2.0), 0.25, requests=40)
+        keys.asks(Account("small"), 0.125, requests=40)
+
+    keys.run(ask)
+    half = Counter(keys.order[: len(keys.order) // 2])
+    assert half["small"] * 0.125 == pytest.approx(half["flood"] * 0.5, abs=0.5)
+    assert half["large"] * 0.25 == pytest.approx(2 * half["flood"] * 0.5, abs=1.0)
+
+
+def test_a_long_request_gives_way_and_who_comes_back_gets_no_more_than_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = Keys(monkeypatch)
+
+    def ask() -> None:
+        keys.asks(Account("trains"), 1.0, steps=100)
+        keys.asks(Account("asks"), 1.0, requests=10)
+
+    keys.run(ask)
+    assert Counter(keys.order[:20]) == {"trains": 10, "asks": 10}
+    assert keys.order[20:] == ["trains"] * 90
+
+
 def test_a_request_whose_session_has_ended_leaves_the_queue_while_another_computes() -> None:
     turns, inside, release, left = Turns(), threading.Event(), threading.Event(), list[bool]()
 
     def hold() -> None:
-        with turns.turn(lambda: False):
+        with turns.turn(Account(), lambda: False):
             inside.set()
             release.wait(10)
 
@@ -214,7 +274,7 @@ def test_a_request_whose_session_has_ended_leaves_the_queue_while_another_comput
 
     def wait() -> None:
         try:
-            with turns.turn(leave):
+            with turns.turn(Account(), leave):
                 left.append(False)
         except Exception:  # as the engine does around each command
             left.append(False)

@@ -221,6 +221,7 @@ class Start:
         resets: Whether nothing of a request is there for the next one.
         log: What the session's requests are written to; None: nothing of it outlives the host.
         owner: Whose it is.
+        weight: The part of a GPU that its owner gets, relative to those of others.
     """
 
     device: str
@@ -233,6 +234,7 @@ class Start:
     resets: bool = False
     log: OpenLog | None = None
     owner: str = ""
+    weight: float = 1.0
 
     def facts(self) -> dict[str, Any]:
         """Returns what the process gets of this."""

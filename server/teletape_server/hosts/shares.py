@@ -123,7 +123,7 @@ class Shares:
             return
         self._members[owner] += 1
         try:
-            self._written[owner] = weight = self._weight(owner)
+            self._written[owner] = weight = self.weight(owner)
             group = self._group(self._tree, _name(owner), weight)
             (group / _MEMBERS).write_text(str(pid))
         except OSError as error:
@@ -139,9 +139,9 @@ class Shares:
             return
         self._busy.append(busy)
         most = {owner: max(look.get(owner, 0) for look in self._busy) for owner in self._written}
-        cores = len(os.sched_getaffinity(0)) / (sum(self._weight(owner) for owner in most if most[owner]) or 1.0)
+        cores = len(os.sched_getaffinity(0)) / (sum(self.weight(owner) for owner in most if most[owner]) or 1.0)
         for owner, count in most.items():
-            own = self._weight(owner)
+            own = self.weight(owner)
             weight = min(own * _FIRST, _LARGEST) if count <= cores * own else own
             if weight != self._written[owner]:
                 self._written[owner] = weight
@@ -157,11 +157,12 @@ class Shares:
         Returns:
             The parts, which sum up to 1: by weight, or without groups by the number of processes.
         """
-        rights = {owner: count if self._tree is None else self._weight(owner) for owner, count in busy.items() if count}
+        rights = {owner: count if self._tree is None else self.weight(owner) for owner, count in busy.items() if count}
         whole = sum(rights.values())
         return {owner: right / whole for owner, right in rights.items()}
 
-    def _weight(self, owner: str) -> float:
+    def weight(self, owner: str) -> float:
+        """The part that a key gets, relative to those of others."""
         return self._weights.get(owner, 1.0)
 
     def leave(self, owner: str) -> None:

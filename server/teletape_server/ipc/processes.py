@@ -12,7 +12,7 @@ class ProcessKind(StrEnum):
 
     SESSION = "teletape_server.worker.main:main"  #: The process of a session.
     GPU = "teletape_server.worker.gpu_process:main"  #: The process that the sessions of a GPU share.
-    DEVICES = "teletape_server.worker.main:devices"  #: A process that finds this machine's devices, and ends.
+    DEVICES = "teletape_server.worker.gpu_process:devices"  #: A process that finds this machine's devices, and ends.
 
     @property
     def module(self) -> str:

@@ -1,4 +1,4 @@
-"""The process of a GPU: takes sessions from the server, and runs each in a thread of its own.
+"""The process of a GPU: takes sessions from the server, and runs each in a thread of its own; and what finds GPUs.
 
 An error after which CUDA refuses everything ends the process; before that each session says to the server why.
 """
@@ -15,13 +15,23 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Final, NoReturn
 
+from teletape_engine import arrays
+from teletape_engine.plans.native import WHY_NOT
 from teletape_server.ipc.channel import Channel
-from teletape_server.ipc.confinement import User, confine
+from teletape_server.ipc.confinement import User, confine, name_kernel_folder
 from teletape_server.ipc.control import Sockets, Watcher, end_process
 from teletape_server.worker.main import Worker
-from teletape_server.worker.turns import BROKEN_STATUS, Process, Turns
+from teletape_server.worker.turns import BROKEN_STATUS, Account, Process, Turns
 
 SEAT_FILES: Final = 3  #: What a session brings: its two sockets, and a pipe that is closed when it has ended.
+
+
+def devices(sockets: Sockets) -> None:
+    """Sends this machine's devices, and ends: only this short-lived process loads a GPU's driver."""
+    name_kernel_folder()
+    channel = Channel(sockets.requests)
+    cpu, *others = arrays.devices()
+    channel.transmit(*channel.encode([cpu._replace(interpreted=WHY_NOT), *others]))
 
 
 class SessionOver(BaseException):
@@ -79,9 +89,13 @@ class SharedProcess(Process):
             gc.collect()
             os.close(pipe)
 
-    def turn(self, cancelled: Callable[[], bool]) -> AbstractContextManager[None]:
+    def turn(self, account: Account, cancelled: Callable[[], bool]) -> AbstractContextManager[None]:
         """As `Process.turn`: one session computes at a time."""
-        return self.turns.turn(cancelled)
+        return self.turns.turn(account, cancelled)
+
+    def give_way(self) -> float:
+        """As `Process.give_way`."""
+        return self.turns.give_way()
 
     def leave(self) -> NoReturn:
         """As `Process.leave`: the others go on."""

@@ -20,9 +20,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import teletape_wire as wire
-from teletape_engine import arrays
 from teletape_engine.errors import InternalError, ResourceExhaustedError, TeletapeError
-from teletape_engine.plans.native import WHY_NOT
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server import handlers  # noqa: F401  # it registers the methods
@@ -40,7 +38,7 @@ from teletape_server.worker.answers import Answers
 from teletape_server.worker.durability import Durability
 from teletape_server.worker.lent.connections import DirectConnections
 from teletape_server.worker.time_limits import TimeLimits
-from teletape_server.worker.turns import Process
+from teletape_server.worker.turns import Account, Process
 from teletape_wire import Structures
 
 _VIEW_FROM: Final = 64 << 10  # bytes from which a tensor may stay in the body's memory
@@ -76,14 +74,6 @@ def main(sockets: Sockets, user: User | None = None) -> None:
     Worker(Channel(sockets.requests, takes_files=True), watcher).serve()
 
 
-def devices(sockets: Sockets) -> None:
-    """Sends this machine's devices, and ends: only this short-lived process loads a GPU's driver."""
-    name_kernel_folder()
-    channel = Channel(sockets.requests)
-    cpu, *others = arrays.devices()
-    channel.transmit(*channel.encode([cpu._replace(interpreted=WHY_NOT), *others]))
-
-
 class Worker:
     """The loop over requests, and the state between them.
 
@@ -104,6 +94,7 @@ class Worker:
         self._session: Session | None = None
         self._renews = False  # whether each request has a session that has nothing
         self._time_limit = float("inf")
+        self._account = Account()
         self._budgets: Callable[[float, float], TimeBudget] | None = None  # from limit and deadline; None: on a GPU
         self._once = Once(0.0)  # `_open` sets the window
         self._structures = Structures()
@@ -190,6 +181,7 @@ class Worker:
             )
             self._renews = start["resets"]
             self._time_limit = start["time_limit"]
+            self._account = Account(start["owner"], start["weight"])
             if start["device"] == "cpu":  # how long a GPU takes is not estimated
                 # Imported here: the server imports this module, and must measure nothing.
                 from teletape_server.worker.speed import Budget
@@ -264,13 +256,14 @@ class Worker:
         prefix: wire.Prefix | None = None,
     ) -> Request:
         limit, end = limits.begin()
+        others = functools.partial(self._give_way, number) if self._process.is_shared else None
         return Request(
             params,
             content_type,
             content,
             # A small tensor must not keep a large body alive.
             sys.maxsize if len(content) <= INLINE else max(_VIEW_FROM, len(content) // 8),
-            limits.canceller(self._watcher, number, end),
+            limits.canceller(self._watcher, number, end, others),
             self.answers.reporter(number),
             received,
             None if self._budgets is None else self._budgets(limit, end),
@@ -320,7 +313,13 @@ class Worker:
         """A block in which a request may compute; it may have to wait for that."""
         if self.answers.gate is not None:
             self.answers.gate.begin()
-        return self._process.turn(lambda: self._waits_no_longer(number) or limits.caller_waits_no_longer)
+        return self._process.turn(self._account, lambda: self._waits_no_longer(number) or limits.caller_waits_no_longer)
+
+    def _give_way(self, number: int) -> float:
+        """Lets others compute whose turn it is; returns the seconds that they took."""
+        if seconds := self._process.give_way():
+            self.answers.send(("began", number))
+        return seconds
 
     def _begin(self, method: str, request: Request) -> None:
         """Prepares for a request, and shows in the page that it runs."""

@@ -64,7 +64,9 @@ class TimeLimits:
                 limit=self._servers,
             )
 
-    def canceller(self, watcher: Watcher, number: int, end: float) -> Callable[[], bool]:
+    def canceller(
+        self, watcher: Watcher, number: int, end: float, others: Callable[[], float] | None = None
+    ) -> Callable[[], bool]:
         """Returns what a request calls between its steps: it returns whether the request is cancelled.
 
         It raises DeadlineExceededError if its time is over, and CancelledError if it is cancelled since the server
@@ -74,9 +76,12 @@ class TimeLimits:
             watcher: Knows what the server has cancelled.
             number: The request's; see `Watcher.is_cancelled`.
             end: When its time is over; see `begin`.
+            others: Lets others compute whose turn it is, and returns the seconds that they took; None: there are none.
         """
 
         def cancelled() -> bool:
+            if others is not None:
+                self._servers_end += others()
             if time.monotonic() > end:
                 self.check()
             is_cancelled = watcher.has_cancelled and watcher.is_cancelled(number)

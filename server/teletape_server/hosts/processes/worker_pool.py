@@ -13,6 +13,7 @@ import contextlib
 import functools
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
@@ -131,7 +132,7 @@ class WorkerPool:
         """Opens a session in the process of its GPU."""
         seat, sockets = await self._gpus.seat(start.device)
         host = self._watched(WorkerHost(seat, sockets, self._watchdog(), self._idle_memory, is_shared=True))
-        await self._open(host, start)
+        await self._open(host, replace(start, weight=self._shares.weight(start.owner)))
         return host
 
     async def _open(self, host: WorkerHost, start: Start) -> None:
