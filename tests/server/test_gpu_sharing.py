@@ -213,7 +213,7 @@ class Keys:
         self._threads: list[threading.Thread] = []
 
     def asks(self, account: Account, seconds: float, requests: int = 1, steps: int = 1) -> None:
-        """A session of a key sends requests one after the other, each of so many steps between which it gives way."""
+        """A session of a key sends requests one after the other, each of some steps, and gives way before each."""
 
         def compute() -> None:
             for _ in range(requests):
