@@ -8,6 +8,7 @@ other or a long one runs. Answers leave in their order.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -116,8 +117,9 @@ class Gate:
         self._wake(now=True)
 
     def _wake(self, *, now: bool = False) -> None:
-        if (now or not self._is_awake) and self._signal.locked():
-            self._signal.release()
+        if now or not self._is_awake:
+            with contextlib.suppress(RuntimeError):  # it is released: both threads do so
+                self._signal.release()
 
     def _run(self) -> None:
         while self._signal.acquire() and not self._is_closed:
