@@ -1171,6 +1171,7 @@ class Limits(Model):
     time_limit: float
     grace: float
     stuck_after: float
+    slow_log: float
     shutdown_grace: float
     idempotency_window: float
     max_iterations: int

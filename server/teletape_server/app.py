@@ -114,6 +114,7 @@ def create_app(
             max_iterations=settings.max_iterations,
             time_limit=settings.time_limit,
             idempotency_window=settings.idempotency_window,
+            slow_after=settings.slow_log,
         )
         app.state.registry = registry = Registry(
             app.state.starts,

@@ -61,10 +61,7 @@ class Settings:
     unix: str | None = field(
         default=None, metadata=_setting(values.path, "Unix socket to listen on, in place of address and port", "PATH")
     )
-    unix_mode: int = field(
-        default=0o600,
-        metadata=_setting(values.mode, "permissions of its file: who can write to it can connect", "MODE"),
-    )
+    unix_mode: int = field(default=0o600, metadata=_setting(values.mode, "permissions of the socket's file", "MODE"))
     tls_certificate: str | None = field(
         default=None, metadata=_setting(values.path, "file of a certificate in PEM: connections are encrypted", "PATH")
     )
@@ -227,6 +224,9 @@ class Settings:
     log_format: str = field(
         default="text",
         metadata=_setting(values.choice("text", "json"), "lines of the log: text, or json, an object each", "FORMAT"),
+    )
+    slow_log: float = field(
+        default=60.0, metadata=_setting(values.seconds, "a request that runs longer gets a line in the log", "TIME")
     )
     access_log: str = field(
         default="auto",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -16,6 +17,7 @@ from teletape_engine.spec import DIFFERENTIABLE, dtype_of
 from teletape_server.handlers.methods import Request
 from teletape_server.models.faults import located
 
+_MOST_OPS: Final = 16  # that a line of the log names
 #: The REST collection of each kind of thing that an id can name.
 COLLECTIONS: Final = {
     "tensor": "tensors",
@@ -85,6 +87,7 @@ def execute(
 
 def executed(session: Session, request: Request, batch: Batch | Repetition) -> Answer:
     """Returns the answer to a batch, or its failure, under the request's time limit and cancel."""
+    request.batch = batch
     return session.execute(
         batch, cancelled=request.cancelled, progress=request.progress, budget=request.budget, explain=True
     )
@@ -95,7 +98,16 @@ def computed(session: Session, request: Request, batch: Repetition) -> Answer | 
 
     See `Session.values`.
     """
+    request.batch = batch
     return session.values(batch, cancelled=request.cancelled, progress=request.progress, budget=request.budget)
+
+
+def ops_of(batch: Batch | Repetition | None) -> dict[str, int]:
+    """Returns how often a batch names each op, and each other command by its verb: the most frequent ones first."""
+    if batch is None:
+        return {}
+    commands = batch.structure.commands if isinstance(batch, Repetition) else batch.commands
+    return dict(Counter(item.op if isinstance(item, Call) else item.verb for item in commands).most_common(_MOST_OPS))
 
 
 def error_of(

@@ -15,6 +15,7 @@ import numpy as np
 import teletape_wire as wire
 from teletape_engine.commands import Batch, Id
 from teletape_engine.commands.results import Answer
+from teletape_engine.commands.structure import Repetition
 from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.records import record
 from teletape_engine.session.session import Session
@@ -74,7 +75,7 @@ class Noting(Protocol):
 
 @dataclass(slots=True, eq=False)  # not frozen: that takes longer than all else that makes one
 class Request:
-    """What a method gets; it does not change.
+    """What a method gets; it does not change, but for `batch`.
 
     Attributes:
         params: Small JSON-able values that the front made from path, query and headers.
@@ -89,6 +90,7 @@ class Request:
         structures: Those of batches that the process keeps.
         noting: Takes note of what it asks, for requests that differ from it in their numbers alone; None: of no use.
         prefix: Of a frame, if it is known already.
+        batch: The batch that it has run, for the log; None: it has run none yet.
     """
 
     params: Mapping[str, Any]
@@ -103,6 +105,7 @@ class Request:
     structures: wire.Structures = field(default_factory=wire.Structures)
     noting: Noting | None = None
     prefix: wire.Prefix | None = None
+    batch: Batch | Repetition | None = None
 
     def json(self) -> Any:
         """Returns the body as JSON; {} if there is no body.

@@ -216,6 +216,7 @@ class Start:
         max_body: Bytes of the largest request.
         max_iterations: Iterations that the loops of one command may take; None: no limit.
         time_limit: Seconds that a request may compute.
+        slow_after: Seconds from which on one that has run is written into the log.
         idempotency_window: Seconds for which an Idempotency-Key is known.
         dedicated: Whether it gets a process of its own on a GPU; on the CPU it has one.
         resets: Whether nothing of a request is there for the next one.
@@ -229,6 +230,7 @@ class Start:
     max_body: int
     max_iterations: int | None = None
     time_limit: float = float("inf")
+    slow_after: float = float("inf")
     idempotency_window: float = 3600.0
     dedicated: bool = False
     resets: bool = False

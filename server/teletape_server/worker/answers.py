@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from teletape_engine.errors import ResourceExhaustedError, TeletapeError
-from teletape_server.handlers.methods import Reporter, Result
+from teletape_server.handlers.execution import ops_of
+from teletape_server.handlers.methods import Reporter, Request, Result
 from teletape_server.ipc.channel import INLINE, Channel
 from teletape_server.ipc.shared_memory import MessageBody
 from teletape_server.worker.gate import Gate
@@ -124,6 +125,12 @@ class Answers:
     def say_defect(self, number: int) -> None:
         """Sends the traceback of the exception that is handled: the server logs it with the session and the request."""
         self.send(("defect", number, traceback.format_exc()[-_TRACEBACK_LENGTH:]))
+
+    def say_slow(self, number: int, method: str, request: Request, seconds: float) -> None:
+        """Says that a request ran for some seconds, and what its batch names, for the server's log."""
+        waited = max(request.started - request.received, 0.0)
+        facts = {"method": method, "compute_seconds": round(seconds, 3), "queue_seconds": round(waited, 3)}
+        self.send(("slow", number, facts | {"ops": ops_of(request.batch)}))
 
     def say_broken(self, why: str, *, may_be_by_request: bool = True) -> None:
         """Says why the process is about to end, and whether a request may be the cause; in any thread."""

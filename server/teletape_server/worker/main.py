@@ -59,8 +59,8 @@ def main(sockets: Sockets, user: User | None = None) -> None:
         with those of the session's next base and log; ("suspend",).
     Messages out: ("ready", recovered, last client) or ("failed", code, text, details), of an OSError without a code;
         ("progress", number, …); ("reply", number, …); ("trimmed",), ("defect", number, traceback),
-        ("returned", id, unsent), ("reclaimed", id); ("checkpointed", number) when the session has a new base,
-        ("suspended", whether it has). The numbers of requests that the process has read itself are negative.
+        ("slow", number, facts), ("returned", id, unsent), ("reclaimed", id); ("checkpointed", number) when the session
+        has a new base, ("suspended", whether it has). Of requests that the process has read the numbers are negative.
     """
     # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -93,7 +93,7 @@ class Worker:
         self.answers = Answers(channel, self._process.leave)
         self._session: Session | None = None
         self._renews = False  # whether each request has a session that has nothing
-        self._time_limit = float("inf")
+        self._time_limit = self._slow_after = float("inf")
         self._account = Account()
         self._budgets: Callable[[float, float], TimeBudget] | None = None  # from limit and deadline; None: on a GPU
         self._once = Once(0.0)  # `_open` sets the window
@@ -180,7 +180,7 @@ class Worker:
                 host_memory=self._channel.array,
             )
             self._renews = start["resets"]
-            self._time_limit = start["time_limit"]
+            self._time_limit, self._slow_after = start["time_limit"], start["slow_after"]
             self._account = Account(start["owner"], start["weight"])
             if start["device"] == "cpu":  # how long a GPU takes is not estimated
                 # Imported here: the server imports this module, and must measure nothing.
@@ -234,7 +234,7 @@ class Worker:
                         params.get("idempotency_key"), method, request, functools.partial(self._run, number)
                     )
                 finally:
-                    self._note_end(request, request.started)
+                    self._note_end(number, method, request, request.started)
             if isinstance(reply, Refusal):
                 headers = None if STORED in params else REPLAYED
                 self.answers.refuse(number, reply.cls(reply.message, **reply.details), headers=headers)
@@ -295,7 +295,7 @@ class Worker:
                 try:
                     result = self._run(-number, method, request)
                 finally:
-                    self._note_end(request, received)
+                    self._note_end(-number, method, request, received)
         finally:
             if self._renews and self._session is not None:
                 self._session.renew()
@@ -327,7 +327,7 @@ class Worker:
             self._durability.begin(method, request)
         self._page.begin_request()
 
-    def _note_end(self, request: Request, began: float) -> None:
+    def _note_end(self, number: int, method: str, request: Request, began: float) -> None:
         """Writes down what a request did, and shows in the page that it has run.
 
         If it cannot be written, the process ends, and the next one knows nothing of it.
@@ -344,6 +344,8 @@ class Worker:
         now = time.monotonic()
         cpu_seconds = time.thread_time() - self._opening
         self._page.end_request(now - began, cpu_seconds, now - request.received, is_frame=is_frame)
+        if now - began >= self._slow_after:
+            self.answers.say_slow(number, method, request, now - began)
         if failure is not None:  # the request has ended: it is not what ends the process
             self._lose_disk(f"its disk failed ({failure})")
             self._process.leave()

@@ -47,6 +47,7 @@ def batch(session: Session, request: Request) -> Result:
         sent = wire.batch_from_json(request.json())
     replayed = answer is not None and STORED not in request.params
     if answer is None:
+        request.batch = sent
         answer = session.execute(
             sent,
             cancelled=request.cancelled,

@@ -13,6 +13,7 @@ from typing import Any, Final
 from teletape_engine.errors import TeletapeError, tree
 from teletape_server.durable.open_logs import OpenLog
 from teletape_server.hosts.loans import Lender, LendingSession, Loan, Loans
+from teletape_server.hosts.processes.notices import Notices
 from teletape_server.hosts.processes.outbox import Outbox
 from teletape_server.hosts.processes.reaper import ProcessOfHost, Reaper
 from teletape_server.hosts.processes.watchdog import Watchdog, died
@@ -28,7 +29,6 @@ from teletape_server.ipc.shared_memory import IdleMemory, MessageBody
 _GRACE: Final = 2.0  # seconds that a process may take to end by itself
 _SHARED_GRACE: Final = 30.0  # likewise, of a session that shares its process: the others end with it
 _MESSAGES_AT_ONCE: Final = 16  # read before other tasks get their turn
-_DEFECT: Final = "%s: request %s met a defect of the server\n%s"
 
 log = logging.getLogger("teletape")
 
@@ -78,7 +78,7 @@ class WorkerHost:
         self.ended: asyncio.Future[Ending] = self._loop.create_future()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._requests: dict[int, Running] = {}
-        self._defects: dict[int, str] = {}  # of requests that the process has read itself, until their replies
+        self._notices = Notices(self)
         self._last_number = 0
         self._sent_at = 0.0  # when the last unanswered request was sent, on the monotonic clock
         self._loans: Loans | None = None  # from `open` on
@@ -318,8 +318,7 @@ class WorkerHost:
             case ("reply", number, code, content_type, facts):
                 if number < 0 and number not in self._requests and self._loans is not None:
                     self._loans.on_reply(-number)
-                if (text := self._defects.pop(number, None)) is not None:
-                    self._log_defect(number, text)
+                self._notices.on_reply(number, self._requests.get(number))
                 if number < 0 and number not in self._requests:  # its caller has left
                     return
                 running = self._requests.pop(number)
@@ -330,10 +329,10 @@ class WorkerHost:
                     running.reply.set_result(Reply(code, content_type, body or memoryview(b""), facts))
             case ("began", _):  # its turn has come
                 self._watchdog.begin(self._loop.time())
-            case ("defect", number, text) if number < 0 and number not in self._requests:
-                self._defects[number] = text  # its request is known with its reply
             case ("defect", number, text):
-                self._log_defect(number, text)
+                self._notices.defect(number, text, self._requests.get(number))
+            case ("slow", number, facts):
+                self._notices.slow(self._requests.get(number), facts)
             case ("broken", why, may_be_by_request):
                 self._announced = Ending(Reason.WORKER_DIED, why, may_be_by_request)
             case ("returned", id, unsent) if self._loans is not None:
@@ -362,10 +361,6 @@ class WorkerHost:
             log.warning("%s: the files of its next log could not be opened: %s", self.name, error)
 
     # --------------------------------------------------------------------------------------------------------- ending
-    def _log_defect(self, number: int, text: str) -> None:
-        facts = {**self.log_facts, "request_id": getattr(self._requests.get(number), "request_id", "-")}
-        log.error(_DEFECT, self.name, facts["request_id"], text.rstrip(), extra=facts)
-
     def _close(self) -> None:
         if self._outbox.is_closed:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from teletape_engine.arrays.cpu import DeviceFacts
@@ -21,14 +22,23 @@ class Starts:
         max_iterations: Iterations that the loops of one command may take.
         time_limit: Seconds that a request may compute.
         idempotency_window: Seconds for which a session knows an Idempotency-Key.
+        slow_after: See `Start`.
     """
 
     def __init__(
-        self, hosts: Hosts, *, max_body: int, max_iterations: int, time_limit: float, idempotency_window: float
+        self,
+        hosts: Hosts,
+        *,
+        max_body: int,
+        max_iterations: int,
+        time_limit: float,
+        idempotency_window: float,
+        slow_after: float = math.inf,
     ) -> None:
         self._hosts = hosts
         self._max_body, self._max_iterations = max_body, max_iterations
         self._time_limit, self._idempotency_window = time_limit, idempotency_window
+        self._slow_after = slow_after
 
     async def host(
         self, record: SessionRecord, in_use: Callable[[], Mapping[str, int]], log: OpenLog | None = None
@@ -53,6 +63,7 @@ class Starts:
                 self._max_body,
                 max_iterations=self._max_iterations,
                 time_limit=self._time_limit,
+                slow_after=self._slow_after,
                 idempotency_window=self._idempotency_window,
                 dedicated=record.limits.dedicated,
                 resets=record.is_run,
