@@ -17,7 +17,8 @@ from teletape_server.hosts.shares import Shares, Tree
 from teletape_server.ipc.durations import Durations
 from teletape_server.settings import Settings
 from teletape_server.waiting.estimates import seconds_left, seconds_until, seconds_until_place, total_seconds
-from teletape_server.waiting.reasons import Ahead, of_run
+from teletape_server.waiting.keys import Box
+from teletape_server.waiting.reasons import Ahead, Waiting, of_request, of_run
 
 ASYNC = {"Prefer": "respond-async"}
 RUN = {"commands": [{"do": "op", "op": "exp", "inputs": [0.5], "outputs": ["x"]}], "fetch": ["x"]}
@@ -162,6 +163,37 @@ def test_a_sentence_names_few_owners() -> None:
     assert waiting.reason == "all 5 places of POST /v1/run are taken, by ann, bob, cid and 2 more: it is the next"
     assert (waiting.position, waiting.starts_in) == (1, None)
     assert len(of_run(["ann"] * 40, running, 5, 1.0).ahead) == 10
+
+
+class OnGpu:
+    """A session on a GPU that others share, with one request."""
+
+    takes_turns, device, host = True, "gpu:0", object()
+
+    def __init__(self, owner: str, running: Running, facts: HostFacts) -> None:
+        self.owner, self.id, self.running, self.known = owner, f"of {owner}", {running}, facts
+
+    def note_facts(self) -> HostFacts:
+        return self.known
+
+
+def test_sessions_wait_for_each_other_on_a_gpu() -> None:
+    loop = asyncio.new_event_loop()
+    owners = ("ann", "bob", "cid", "dan")
+    requests = [Running(loop.create_future(), began=float(number)) for number in range(4)]
+    earlier = Durations([2, *[0] * 18])
+    idle, busy = (HostFacts(compute_seconds=6.0, durations=earlier, waiting=1 - now, running=now) for now in (0, 1))
+    facts = [idle, busy._replace(running_seconds=1.0), idle, idle]
+    sessions: Any = [OnGpu(*each) for each in zip(owners, requests, facts, strict=True)]
+    box = Box({}, None, dict(zip(sessions, facts, strict=True)))
+    waiting = of_request(sessions[2], requests[2], box)
+    assert waiting.reason == "sessions take turns on gpu:0, and 2 requests of bob and ann came before it"
+    assert (waiting.position, waiting.starts_in) == (2, 5.0)  # 2 s of bob's are left, and ann's takes 3 s
+    assert of_request(sessions[1], requests[1], box) == Waiting(0, (), 0.0, "it runs")
+    assert of_request(sessions[0], requests[0], box).reason == (
+        "sessions take turns on gpu:0, and one request of bob came before it"
+    )
+    loop.close()
 
 
 def test_parts_of_the_processors_follow_weights_or_processes(tmp_path: Any) -> None:

@@ -125,7 +125,10 @@ def _in_session(entry: SessionEntry, before: Sequence[Running], facts: HostFacts
 
 
 def _on_gpu(entry: SessionEntry, running: Running, box: Box) -> Waiting:
-    """Returns why the oldest request of a session waits for its turn on a GPU that sessions share."""
+    """Returns why the oldest request of a session waits for its turn on a GPU that sessions share.
+
+    The order is that of arrival: one of a key that has had less of the GPU gets its turn earlier.
+    """
     ahead: list[Ahead] = []
     for other, facts in box.facts.items():
         if other is entry or other.device != entry.device or not other.takes_turns:
@@ -138,7 +141,8 @@ def _on_gpu(entry: SessionEntry, running: Running, box: Box) -> Waiting:
     if not ahead:
         return Waiting(0, (), 0.0, "it runs")
     holders = _names([item.owner for item in ahead])
-    text = f"sessions take turns on {entry.device}, and {len(ahead)} requests are before it, of {holders}"
+    count = "one request" if len(ahead) == 1 else f"{len(ahead)} requests"
+    text = f"sessions take turns on {entry.device}, and {count} of {holders} came before it"
     return Waiting(len(ahead), ahead[:MOST_SHOWN], total_seconds([item.seconds_left for item in ahead]), text)
 
 
