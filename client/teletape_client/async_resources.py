@@ -2440,12 +2440,17 @@ class AsyncSession(AsyncContext[models.Session]):
         )
         return answer
 
-    async def get(self) -> models.Session:
+    async def get(self, *, client: int | None = None) -> models.Session:
         """Get a session.
 
         Returns the session's device, memory, end and running work. This request does not keep an idle session alive.
+
+        Args:
+            client: Whose newest batch `running.wait` is about.
         """
-        answer: models.Session = await self._send(Call("GET", self._path, models.Session.read, is_work=False))
+        answer: models.Session = await self._send(
+            Call("GET", self._path, models.Session.read, query={"client": client}, is_work=False)
+        )
         return answer
 
     async def delete(self) -> None:

@@ -1804,7 +1804,7 @@ class Work(Model):
         total: Commands of the running request; 0: not known yet.
         iteration: Iterations done by the loop that runs now.
         iterations: Iterations of that loop in all; 0: not known.
-        wait: Of one session's GET: why its newest request waits.
+        wait: Of one session: why its newest request waits.
     """
 
     requests: int

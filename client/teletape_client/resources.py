@@ -2433,12 +2433,17 @@ class Session(Context[models.Session]):
         )
         return answer
 
-    def get(self) -> models.Session:
+    def get(self, *, client: int | None = None) -> models.Session:
         """Get a session.
 
         Returns the session's device, memory, end and running work. This request does not keep an idle session alive.
+
+        Args:
+            client: Whose newest batch `running.wait` is about.
         """
-        answer: models.Session = self._send(Call("GET", self._path, models.Session.read, is_work=False))
+        answer: models.Session = self._send(
+            Call("GET", self._path, models.Session.read, query={"client": client}, is_work=False)
+        )
         return answer
 
     def delete(self) -> None:

@@ -73,7 +73,7 @@ PAGES: Final = (playground, published_page, api_page, guide, problem_pages, cons
 FACES: Final = (kserve, tesseract, um_bridge)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
-    *("repeated-batches", "strands"),
+    *("repeated-batches", "strands", "waits"),
 )
 
 

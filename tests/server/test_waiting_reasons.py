@@ -5,13 +5,17 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 
-from serving import KEYS, Server, ok, until
+from serving import KEYS, Program, Server, ok, until
+from teletape_engine.commands import Call
+from teletape_engine.recording.values import Literal
 from teletape_server.hosts.protocols import HostFacts, Running
 from teletape_server.hosts.shares import Shares, Tree
 from teletape_server.ipc.durations import Durations
@@ -163,6 +167,31 @@ def test_a_sentence_names_few_owners() -> None:
     assert waiting.reason == "all 5 places of POST /v1/run are taken, by ann, bob, cid and 2 more: it is the next"
     assert (waiting.position, waiting.starts_in) == (1, None)
     assert len(of_run(["ann"] * 40, running, 5, 1.0).ahead) == 10
+
+
+def test_each_program_learns_why_its_own_batch_waits(server: Server) -> None:
+    with server.client("ann") as ann, ThreadPoolExecutor(2) as threads:
+        ok(ann.post("/v1/sessions", json={"id": "both"}))
+        programs = [Program(ann, "both", nonces=nonces) for nonces in (b"1", b"2")]
+        with stopped(server, "both"):
+            answers = []
+            for place, program in enumerate(programs):
+                answers.append(threads.submit(program.run, Call("exp", (Literal(0.5),), (f"x{place}",))))
+                path = f"/v1/sessions/both?client={program.client}"
+                until(partial(waits, ann, path))
+                assert ok(ann.get(path)).json()["running"]["wait"]["position"] == place
+            first = ok(ann.get(f"/v1/sessions/both?client={programs[0].client}")).json()["running"]["wait"]
+            assert (first["position"], ok(ann.get("/v1/sessions/both?client=999")).json()["running"]["wait"]) == (
+                0,
+                None,
+            )
+        assert [answer.result().failure for answer in answers] == [None, None]
+        ok(ann.delete("/v1/sessions/both"))
+
+
+def waits(http: httpx.Client, path: str) -> bool:
+    """Whether a session has a batch of a client that is not answered."""
+    return ok(http.get(path)).json()["running"]["wait"] is not None
 
 
 class OnGpu:

@@ -152,6 +152,15 @@ class UnderWay:
                 return joinable.running
         return None
 
+    def of_client(self, client: int) -> Running | None:
+        """Returns the newest unanswered batch of a client; None: there is none."""
+        batches = [
+            joinable.running
+            for identity, joinable in self._running.items()
+            if isinstance(identity, tuple) and identity[0] == client
+        ]
+        return max(batches, key=lambda running: running.began, default=None)
+
     def join_or_begin(
         self,
         identity: Hashable,

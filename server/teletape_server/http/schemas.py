@@ -80,7 +80,7 @@ class Work(BaseModel):
     total: Annotated[int, Field(description="Commands of the running request; 0: not known yet")]
     iteration: Annotated[int, Field(description="Iterations done by the loop that runs now")]
     iterations: Annotated[int, Field(description="Iterations of that loop in all; 0: not known")]
-    wait: Annotated[Place | None, Field(description="Of one session's GET: why its newest request waits")] = None
+    wait: Annotated[Place | None, Field(description="Of one session: why its newest request waits")] = None
 
 
 class SessionProblem(BaseModel):

@@ -44,10 +44,14 @@ _ATTACH_SECONDS: Final = 0.25  # for the session's process to refuse a client; o
 router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyRoute)
 
 
-def _described(request: Request, entry: SessionEntry, *, is_one: bool = True) -> Session:
-    registry = registry_of(request)
+def _described(request: Request, entry: SessionEntry, *, is_one: bool = True, client: int | None = None) -> Session:
+    """Returns a session's description; of one session with why its newest request waits, or a client's newest batch."""
+    registry, newest = registry_of(request), None
     registry.live.measure(entry)
-    newest = max(entry.running, key=lambda running: running.began, default=None) if is_one else None
+    if client is not None:
+        newest = entry.under_way.of_client(client)
+    elif is_one:
+        newest = max(entry.running, key=lambda running: running.began, default=None)
     wait = None if newest is None else place_of(waits_of(request), entry.owner, newest, entry)
     return described(entry, registry.clock(), registry.disk_limit, wait)
 
@@ -179,9 +183,13 @@ async def delete_several(
 
 
 @router.get("/{session}", summary="Get a session", responses=refusals(*SESSION[:-1]))
-async def get(request: Request, session: KnownSession) -> Session:
+async def get(
+    request: Request,
+    session: KnownSession,
+    client: Annotated[int | None, Query(description="Whose newest batch `running.wait` is about")] = None,
+) -> Session:
     """Returns the session's device, memory, end and running work. This request does not keep an idle session alive."""
-    return _described(request, session)
+    return _described(request, session, client=client)
 
 
 @router.post("/{session}/extend", summary="Extend a session", responses=refusals(*SESSION[:-1], *BODY) | STILL_RUNNING)

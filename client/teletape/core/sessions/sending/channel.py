@@ -47,6 +47,7 @@ from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.commands import Call, Command, Id, Input
 from teletape_engine.commands.results import Result
 
+_WAITS: Final = "waits"  # the feature of servers that say why one client's batch waits
 _MOST_COMMANDS: Final = 8192  #: The number of commands at which a buffer is sent at once.
 _MOST_BYTES: Final = 64 << 20  #: Or one with this many bytes of tensors.
 _CLIENT_BITS: Final = 40  #: The bits of an integer id that a client counts; its own number is above them.
@@ -112,6 +113,7 @@ class Channel:
             self.strands = Strands(self.next_id)
             features = info.get("features", ())
             by_strand = wire.STRANDS in features
+            self._names_waits = _WAITS in features
             self.buffer = BatchBuffer(self.client, attached["seq"], self.strands.ended, by_strand=by_strand)
             self.call_sites = environment.call_sites()
             self._record = self.buffer.recordings.append
@@ -368,7 +370,8 @@ class Channel:
 
     def progress(self) -> Mapping[str, Any] | None:
         """Returns the progress of the running batch, or None if that is not known."""
-        facts = self.http.try_json(self._path)
+        path = f"{self._path}?client={self.client}" if self._names_waits else self._path
+        facts = self.http.try_json(path)
         return None if facts is None else facts.get("running")
 
     def answers(self) -> bool:
