@@ -115,9 +115,9 @@ class SessionEndedError(ServiceError):
 
 
 class ResourceExhaustedError(ServiceError):
-    """Too much memory, too many sessions, or a body that is too large: free some, or send less."""
+    """Too much memory, too many sessions, a budget that is used, or too large a body: free some, wait, or send less."""
 
-    codes = frozenset("resource_exhausted too_many_sessions body_too_large frame_too_large".split())
+    codes = frozenset("resource_exhausted too_many_sessions over_budget body_too_large frame_too_large".split())
 
 
 class RequestCancelledError(ServiceError):

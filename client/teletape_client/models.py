@@ -72,6 +72,53 @@ Reason: TypeAlias = Literal[
 ]
 
 
+class LimitState(Model):
+    """How much of a limit is used.
+
+    Attributes:
+        account: Whose limit it is: OWNER, OWNER:KEY, or a group's, @NAME.
+        name: Of the limit.
+        used: Null: that is not counted up, as with requests a second.
+        frees_at: RFC 3339: when less than the limit will be used; null: it is less, or unknown.
+    """
+
+    account: str
+    name: str
+    limit: float
+    used: float | None = None
+    frees_at: str | None = None
+
+
+class AccountState(Model):
+    """Limits of an account, and what it uses.
+
+    Attributes:
+        account: OWNER; OWNER:KEY, of a key with limits of its own; or a group's, @NAME.
+        group: The account of its group; empty: it is in none.
+        sessions: That have a place.
+        memory_bytes: Of their arrays.
+        disk_bytes: Of their files.
+        limits: Those that hold for it, its group's too.
+    """
+
+    account: str
+    group: str
+    sessions: int
+    memory_bytes: int
+    disk_bytes: int
+    limits: list[LimitState]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"limits": list_of(LimitState.read)}
+
+
+class Accounts(Model):
+    """All accounts."""
+
+    accounts: list[AccountState]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"accounts": list_of(AccountState.read)}
+
+
 class Accumulated(Model):
     """An accumulator after a question.
 
@@ -205,6 +252,7 @@ class ApiKey(Model):
         group: A name for several owners; empty: none.
         scopes: What it is for. sessions: sessions and runs; call: published functions; publish: to publish and
             withdraw them; keys: to see, create, rotate and revoke keys.
+        account: Which it counts for: OWNER, or OWNER:KEY with limits of its own.
         source: Environment: only the server's start reads it, so it cannot be rotated or revoked here.
         created_at: RFC 3339; null: it is of the environment.
         expires_at: RFC 3339; null: never.
@@ -218,6 +266,7 @@ class ApiKey(Model):
     role: Literal["user", "admin"]
     group: str
     scopes: list[Literal["sessions", "call", "publish", "keys"]]
+    account: str
     source: Literal["store", "environment"]
     state: Literal["valid", "expired", "revoked"]
     created_at: str | None = None
@@ -244,13 +293,21 @@ class AuditEntry(Model):
         owner: Who did it; empty: the server itself.
         key: The id of the key; empty: there was none.
         address: From where; empty: over a Unix socket, or by the server itself.
-        subject: OWNER:ID of a session, or the id of a key.
+        subject: OWNER:ID of a session, the id of a key, or an account.
         detail: How, or why.
     """
 
     number: int
     at: str
-    action: Literal["session.created", "session.ended", "session.seen", "key.created", "key.rotated", "key.revoked"]
+    action: Literal[
+        "session.created",
+        "session.ended",
+        "session.seen",
+        "key.created",
+        "key.rotated",
+        "key.revoked",
+        "limits.changed",
+    ]
     owner: str
     key: str
     address: str
@@ -1201,6 +1258,57 @@ class Info(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"limits": Limits.read}
 
 
+class UseOfTime(Model):
+    """Use in an hour or a day.
+
+    Attributes:
+        at: RFC 3339: when it began.
+        compute_seconds: CPU seconds; on a GPU, seconds for which requests ran.
+        gib_hours: GiB of memory times hours.
+        requests: That have run.
+    """
+
+    at: str
+    compute_seconds: float
+    gib_hours: float
+    requests: int
+
+
+class Me(Model):
+    """Identity of the caller, with the limits of its key and what was used.
+
+    Attributes:
+        key: The id of the key; empty: the server requires none.
+        name: Of the key, for people.
+        owner: Whose sessions and published functions it sees; several keys may have the same.
+        group: A name for several owners; empty: none.
+        scopes: What it is for. sessions: sessions and runs; call: published functions; publish: to publish and
+            withdraw them; keys: to see, create, rotate and revoke keys.
+        expires_at: RFC 3339; null: never.
+        warning: About a limit of which 80 % or more is used; empty: there is none.
+        hours: The last two days by hours, without those of no use.
+        days: The last 30 days, likewise.
+    """
+
+    key: str
+    name: str
+    owner: str
+    role: Literal["user", "admin"]
+    group: str
+    scopes: list[Literal["sessions", "call", "publish", "keys"]]
+    expires_at: str | None
+    use: AccountState
+    warning: str
+    hours: list[UseOfTime]
+    days: list[UseOfTime]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "use": AccountState.read,
+        "hours": list_of(UseOfTime.read),
+        "days": list_of(UseOfTime.read),
+    }
+
+
 class NewApiKey(Model):
     """A new API key.
 
@@ -1213,6 +1321,7 @@ class NewApiKey(Model):
         group: A name for several owners; empty: none.
         scopes: What it is for. sessions: sessions and runs; call: published functions; publish: to publish and
             withdraw them; keys: to see, create, rotate and revoke keys.
+        account: Which it counts for: OWNER, or OWNER:KEY with limits of its own.
         source: Environment: only the server's start reads it, so it cannot be rotated or revoked here.
         created_at: RFC 3339; null: it is of the environment.
         expires_at: RFC 3339; null: never.
@@ -1227,6 +1336,7 @@ class NewApiKey(Model):
     role: Literal["user", "admin"]
     group: str
     scopes: list[Literal["sessions", "call", "publish", "keys"]]
+    account: str
     source: Literal["store", "environment"]
     state: Literal["valid", "expired", "revoked"]
     created_at: str | None = None

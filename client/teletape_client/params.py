@@ -529,6 +529,21 @@ class JvpCommand(TypedDict, total=False):
     predicted: Sequence[str] | None
 
 
+class LimitsBody(TypedDict, total=False):
+    """The limits that an account has of its own."""
+
+    sessions: int | None
+    memory_bytes: int | None
+    disk_bytes: int | None
+    requests_per_second: float | None
+    compute_seconds_1d: float | None
+    compute_seconds_7d: float | None
+    compute_seconds_30d: float | None
+    gib_hours_1d: float | None
+    gib_hours_7d: float | None
+    gib_hours_30d: float | None
+
+
 class MapCommand(TypedDict, total=False):
     """Calls a function for each entry along axis 0 of the inputs that `mapped` marks; the others go with every entry.
 

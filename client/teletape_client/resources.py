@@ -3456,11 +3456,13 @@ class Server(Resource):
         group: str | None = None,
         scopes: Sequence[Literal["sessions", "call", "publish", "keys"]] | None = None,
         expires_in: float | None = None,
+        limits: params.LimitsBody | None = None,
     ) -> models.NewApiKey:
         """Create an API key.
 
         Creates a key, and shows it: nothing shows it again. It allows at most what the key of the request does. An
-        admin creates keys for any owner. Others create further ones of their own.
+        admin creates keys for any owner, and gives them limits. Others create further ones of their own, which count
+        with the key of the request.
 
         Args:
             name: For people: where the key is used.
@@ -3470,6 +3472,7 @@ class Server(Resource):
             scopes: What it is for. sessions: sessions and runs; call: published functions; publish: to publish and
                 withdraw them; keys: to see, create, rotate and revoke keys.
             expires_in: Seconds after which it ends by itself; without it never.
+            limits: Its own, which an admin sets: it counts by itself then, else with the others of its owner.
         """
         answer: models.NewApiKey = self._send(
             Call(
@@ -3483,6 +3486,7 @@ class Server(Resource):
                     "group": group,
                     "scopes": scopes,
                     "expires_in": expires_in,
+                    "limits": limits,
                 },
             )
         )
@@ -3533,7 +3537,15 @@ class Server(Resource):
         limit: int | None = None,
         after: int | None = None,
         subject: str | None = None,
-        action: Literal["session.created", "session.ended", "session.seen", "key.created", "key.rotated", "key.revoked"]
+        action: Literal[
+            "session.created",
+            "session.ended",
+            "session.seen",
+            "key.created",
+            "key.rotated",
+            "key.revoked",
+            "limits.changed",
+        ]
         | None = None,
     ) -> models.Audit:
         """List what was done.
@@ -3544,7 +3556,7 @@ class Server(Resource):
         Args:
             limit: Most entries.
             after: Continue after this one: `next` of the page before.
-            subject: Those of one subject alone: OWNER:ID, or the id of a key.
+            subject: Those of one subject alone: OWNER:ID, the id of a key, an account.
             action: Those of one action alone.
         """
         answer: models.Audit = self._send(
@@ -3569,6 +3581,80 @@ class Server(Resource):
         answer: models.BoxUse = self._send(Call("GET", f"{self._path}/usage", models.BoxUse.read, is_work=False))
         return answer
 
+    def me(self) -> models.Me:
+        """Get who you are, and what you may use.
+
+        Returns your key's owner, role, group and scopes, its limits, what is used of them, and what was used when.
+        Memory, disk and sessions are those of now. What is added up over days counts by hours: an hour counts until
+        all of it is older than that.
+        """
+        answer: models.Me = self._send(Call("GET", f"{self._path}/me", models.Me.read, is_work=False))
+        return answer
+
+    def accounts(self) -> models.Accounts:
+        """List what all accounts may use, and use.
+
+        Lists the accounts of owners, of keys with limits of their own, and of groups. It needs the key of an admin.
+        """
+        answer: models.Accounts = self._send(
+            Call("GET", f"{self._path}/admin/limits", models.Accounts.read, is_work=False)
+        )
+        return answer
+
+    def limit(
+        self,
+        account: str,
+        *,
+        sessions: int | None = None,
+        memory_bytes: int | None = None,
+        disk_bytes: int | None = None,
+        requests_per_second: float | None = None,
+        compute_seconds_1d: float | None = None,
+        compute_seconds_7d: float | None = None,
+        compute_seconds_30d: float | None = None,
+        gib_hours_1d: float | None = None,
+        gib_hours_7d: float | None = None,
+        gib_hours_30d: float | None = None,
+    ) -> models.AccountState:
+        """Replace the limits of an account.
+
+        Replaces all limits that an account has of its own, at once; what is not named is again the server's default.
+        The limits of a group have no defaults. It needs the key of an admin.
+
+        Args:
+            account: OWNER; OWNER:KEY, of a key with limits of its own; or @GROUP.
+            sessions: With a place at a time.
+            memory_bytes: Of the arrays of all its sessions.
+            disk_bytes: Of the files of all its sessions.
+            requests_per_second: As many may come at once; its connections are not handed to processes.
+            compute_seconds_1d: That its sessions compute in a day.
+            compute_seconds_7d: The same in 7 days.
+            compute_seconds_30d: The same in 30 days.
+            gib_hours_1d: GiB of memory times hours, in a day.
+            gib_hours_7d: The same in 7 days.
+            gib_hours_30d: The same in 30 days.
+        """
+        answer: models.AccountState = self._send(
+            Call(
+                "PUT",
+                f"{self._path}/admin/limits/{quoted(account)}",
+                models.AccountState.read,
+                fields={
+                    "sessions": sessions,
+                    "memory_bytes": memory_bytes,
+                    "disk_bytes": disk_bytes,
+                    "requests_per_second": requests_per_second,
+                    "compute_seconds_1d": compute_seconds_1d,
+                    "compute_seconds_7d": compute_seconds_7d,
+                    "compute_seconds_30d": compute_seconds_30d,
+                    "gib_hours_1d": gib_hours_1d,
+                    "gib_hours_7d": gib_hours_7d,
+                    "gib_hours_30d": gib_hours_30d,
+                },
+            )
+        )
+        return answer
+
 
 class ServerWithRawResponse:
     """The methods of `Server`, which return the response as it came."""
@@ -3585,3 +3671,6 @@ class ServerWithRawResponse:
         self.revoke = raw(resource.revoke)
         self.audit = raw(resource.audit)
         self.usage = raw(resource.usage)
+        self.me = raw(resource.me)
+        self.accounts = raw(resource.accounts)
+        self.limit = raw(resource.limit)

@@ -54,7 +54,7 @@ from teletape_server.retries import Retries
 from teletape_server.routes import endpoints
 from teletape_server.routes.published import functions as published
 from teletape_server.routes.published import questions as published_questions
-from teletape_server.routes.server import catalogue, expressions, info, keys, metrics, usage
+from teletape_server.routes.server import budgets, catalogue, expressions, info, keys, metrics, usage
 from teletape_server.routes.session import batch, requests, run, sessions
 from teletape_server.routes.session.session_events import SessionFeed
 from teletape_server.sessions.ended_sessions import Boot
@@ -66,7 +66,7 @@ from teletape_server.settings import Settings
 from teletape_server.waiting.waits import Waits
 
 ROUTERS: Final = (
-    *(module.router for module in (info, catalogue, expressions, run, sessions, requests, keys, usage)),
+    *(module.router for module in (info, catalogue, expressions, run, sessions, requests, keys, usage, budgets)),
     *(published.router, published.aliases, published_questions.router),
 )
 PAGES: Final = (playground, published_page, api_page, guide, problem_pages, console)
@@ -119,7 +119,6 @@ def create_app(
         app.state.registry = registry = Registry(
             app.state.starts,
             Quota(
-                settings.sessions_per_key,
                 settings.sessions,
                 settings.memory_limit,
                 settings.bodies_per_key,
@@ -128,7 +127,6 @@ def create_app(
                 lasting_per_key=settings.lasting_per_key,
                 runs=settings.runs,
                 disk_limit=settings.disk_limit,
-                disk_per_key=settings.disk_per_key,
             ),
             boot=boot,
             idle=settings.idle_limit,
@@ -136,6 +134,7 @@ def create_app(
             run_wait=settings.patience,
             clock=clock,
             store=store or session_store(settings, clock()),
+            budgets=identity.budgets,
         )
         registry.live.on_end = partial(_note_end, identity)
         app.state.catalogue = Catalogue(published_store)
@@ -146,6 +145,7 @@ def create_app(
             memory_limit=settings.memory_limit,
             most=settings.published_processes,
         )
+        pool.lent.budgets = identity.budgets
         app.state.publisher = Publisher(app.state.catalogue, pool, is_durable=settings.data_dir is not None)
         app.state.device_looks = metrics.DeviceLooks()
         app.state.waits = Waits(registry, shares or Shares(None, {}))
@@ -235,6 +235,7 @@ def identity_of(settings: Settings, clock: Callable[[], float] = time.time) -> I
         data_dir=settings.data_dir,
         database=settings.key_database,
         clock=clock,
+        defaults=settings.default_limits,
     )
 
 

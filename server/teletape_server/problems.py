@@ -89,6 +89,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "idempotency_conflict": Kind(422, "Idempotency key used for another request"),
     "incomplete_body": Kind(400, "Incomplete body"),
     "busy": Kind(429, "Busy"),
+    "over_budget": Kind(429, "Over budget"),
     "headers_too_large": Kind(431, "Headers too large"),
     "overloaded": Kind(503, "Server overloaded"),
     "recovering": Kind(503, "Session recovering"),

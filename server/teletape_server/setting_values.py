@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from teletape_server.budgets.limits import Limits
 from teletape_server.identity.addresses import Network
 from teletape_server.ipc.confinement import User
 
@@ -125,6 +126,36 @@ def weights(text: str) -> dict[str, float]:
     if not weights:
         raise ValueError(expected)
     return weights
+
+
+def limits(text: str) -> Limits:
+    """Reads limits of an account, by name; an empty text has none."""
+    limits: dict[str, float] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = (part.strip() for part in entry.partition("="))
+        if name not in Limits._fields or name in limits:
+            raise ValueError(f"limits once each, as name=value,…, with names of {', '.join(Limits._fields)}")
+        try:
+            limits[name] = _limit_reader(name)(value)
+        except ValueError as error:
+            raise ValueError(f"limits, where {name} is {error}") from None
+    return Limits.of(limits)
+
+
+def _limit_reader(name: str) -> Callable[[str], float]:
+    if name == "sessions":
+        return whole(0, 100_000)
+    if name.endswith("_bytes"):
+        return size
+    return seconds if name.startswith("compute_seconds") else _positive
+
+
+def _positive(text: str) -> float:
+    expected = "a number above 0"
+    value = _measure(text, "", {"": 1}, expected)
+    if value <= 0:
+        raise ValueError(expected)
+    return value
 
 
 def keys(text: str) -> dict[str, str]:

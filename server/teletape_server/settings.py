@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from teletape_engine.suggestions import with_nearest
 from teletape_server import setting_values as values
+from teletape_server.budgets.limits import NO_LIMITS, Limits
 from teletape_server.identity.addresses import Network, is_loopback
 from teletape_server.ipc.confinement import User
 from teletape_server.sessions.record import Durability
@@ -136,6 +137,14 @@ class Settings:
     lasting_per_key: int = field(
         default=1000,
         metadata=_setting(values.whole(1, 100_000), "sessions of one key that have files, live or parked"),
+    )
+    key_limits: Limits = field(
+        default=NO_LIMITS,
+        metadata=_setting(
+            values.limits,
+            "further limits of keys that have none of their own: compute_seconds_1d=2h,memory_bytes=8GiB,…",
+            "LIMITS",
+        ),
     )
     runs: int = field(
         default=8,
@@ -274,6 +283,11 @@ class Settings:
             )
 
     @property
+    def default_limits(self) -> Limits:
+        """The limits of keys that have none of their own."""
+        return self.key_limits.or_else(Limits(sessions=self.sessions_per_key, disk_bytes=self.disk_per_key))
+
+    @property
     def has_key_store(self) -> bool:
         """Whether there is a place for keys besides the environment."""
         return self.data_dir is not None or self.key_database is not None
@@ -369,6 +383,8 @@ def _variable(name: str) -> str:
 
 
 def _shown(setting: dataclasses.Field[Any]) -> str:
+    if setting.default == NO_LIMITS:
+        return "none"
     if isinstance(setting.default, tuple):
         return ",".join(map(str, setting.default))
     if setting.metadata["read"] is values.size:

@@ -30,6 +30,7 @@ NOT_LIMITS = {
     "admins",
     "shares",
     "weights",
+    "key_limits",
     "allow_origins",
     "host",
     "port",

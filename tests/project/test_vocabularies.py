@@ -25,7 +25,7 @@ WITHOUT_EXAMPLE = {
     *("length_required", "unimplemented", "deadline_exceeded", "layout_failed", "layout_unavailable"),
     *("sequence_conflict", "unknown_structure", "cancelled", "answer_dropped", "too_many_sessions"),
     *("unauthenticated", "forbidden", "busy", "overloaded", "shutting_down", "request_timeout", "internal"),
-    *("recovering", "session_damaged"),
+    *("recovering", "session_damaged", "over_budget"),
 }
 
 

@@ -123,7 +123,7 @@ def test_small_bodies_count_too(limited: Server, ann: httpx.Client) -> None:
 
 
 def test_one_body_is_always_admitted() -> None:
-    quota = Quota(1, 1, 1, bodies_per_key=10, bodies=10)
+    quota = Quota(1, 1, bodies_per_key=10, bodies=10)
     quota.body(100, 0, 0)
     for mine, all_bytes, code in ((1, 1, "busy"), (0, 1, "resource_exhausted")):
         with pytest.raises(Problem) as caught:

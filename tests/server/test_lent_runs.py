@@ -132,7 +132,7 @@ def test_nothing_is_lent_for_a_while_after_a_request_has_waited(
     monkeypatch.setattr(runs, "_CALM_SECONDS", calm_seconds)
 
     async def lent() -> tuple[bool, bool]:
-        places = runs.Runs(Quota(1, 1, 1, 1, 1, keys=lambda: 2, runs=1), wait=60.0)
+        places = runs.Runs(Quota(1, 1, 1, 1, keys=lambda: 2, runs=1), wait=60.0)
 
         async def start(entry: SessionEntry) -> HostHere:
             return HostHere(Session("cpu"))
@@ -142,12 +142,12 @@ def test_nothing_is_lent_for_a_while_after_a_request_has_waited(
             record = SessionRecord(new_uid(), owner, "run", "cpu", limits, 0.0, Terms(1.0, NEVER), state=live)
             return SessionEntry(record, start, lambda: 0.0)
 
-        first = await places.begin("ann", "cpu", lambda: entry("ann"), lambda _: None)
+        first = await places.begin("ann", "ann", "cpu", lambda: entry("ann"), lambda _: None)
         places.end(first, keep=True)
         before = places.lend(first)
         places.end(first, keep=True)
-        first = await places.begin("ann", "cpu", lambda: entry("ann"), lambda _: None)
-        waiting = asyncio.create_task(places.begin("bob", "cpu", lambda: entry("bob"), lambda _: None))
+        first = await places.begin("ann", "ann", "cpu", lambda: entry("ann"), lambda _: None)
+        waiting = asyncio.create_task(places.begin("bob", "bob", "cpu", lambda: entry("bob"), lambda _: None))
         await asyncio.sleep(0)
         assert places.counts == (1, 1)
         places.end(first, keep=False)

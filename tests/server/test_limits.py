@@ -131,7 +131,8 @@ def test_sessions_are_counted(http: httpx.Client, server: Server) -> None:
     for _ in range(3):
         ok(http.post("/v1/sessions", json={}))
     refusal = problem(http.post("/v1/sessions", json={}), 409, "too_many_sessions")
-    assert refusal["details"] == {"found": 3, "limit": 3}
+    expected = {"account": "ann", "name": "sessions", "used": 3, "asked": 1, "limit": 3}
+    assert refusal["details"] == expected
     with server.client("bob") as bob:
         for _ in range(2):
             ok(bob.post("/v1/sessions", json={}))
@@ -169,10 +170,11 @@ def test_a_key_without_a_session_finds_a_place_and_the_longest_idle_session_make
 @pytest.mark.parametrize(
     ("mine", "all_sessions", "owners", "left"),
     [
-        (0, 0, 0, 4),
-        (1, 1, 1, 3),  # three keys have none
-        (3, 3, 1, 1),
-        (4, 4, 1, 0),
+        (0, 0, 0, 5),
+        (1, 1, 1, 4),  # three keys have none
+        (3, 3, 1, 2),
+        (4, 4, 1, 1),
+        (5, 5, 1, 0),
         (3, 6, 2, 0),
         (2, 6, 3, 1),
         (0, 7, 3, 1),  # its first one
@@ -181,12 +183,12 @@ def test_a_key_without_a_session_finds_a_place_and_the_longest_idle_session_make
     ],
 )
 def test_places_are_kept_for_keys_without_a_session(mine: int, all_sessions: int, owners: int, left: int) -> None:
-    quota = Quota(4, 8, 1, 1, 1, keys=lambda: 4)
+    quota = Quota(8, 1, 1, 1, keys=lambda: 4)
     assert quota.sessions_left(mine, all_sessions, owners) == left
 
 
 def test_at_most_half_of_the_places_are_kept() -> None:
-    quota = Quota(16, 8, 1, 1, 1, keys=lambda: 100)
+    quota = Quota(8, 1, 1, 1, keys=lambda: 100)
     assert quota.sessions_left(1, 1, 1) == 3
     assert quota.sessions_left(4, 4, 1) == 0
     assert quota.sessions_left(0, 7, 4) == 1
@@ -197,11 +199,11 @@ def test_at_most_half_of_the_places_are_kept() -> None:
     [(0, 300, 1, True), (0, 299, 9, False), (1, 300, 3, True), (1, 300, 2, False), (2, 900, 3, False)],
 )
 def test_a_session_ends_for_a_key_that_has_fewer(mine: int, idle: float, sessions: int, makes_room: bool) -> None:
-    assert Quota(16, 8, 1, 1, 1).makes_room(mine, idle, sessions) is makes_room
+    assert Quota(8, 1, 1, 1).makes_room(mine, idle, sessions) is makes_room
 
 
 def test_requests_without_a_session_run_in_order_and_keys_one_after_the_other() -> None:
-    queue: RunQueue[str] = RunQueue(Quota(1, 1, 1, 1, 1, keys=lambda: 2, runs=4, waiting_runs=3))
+    queue: RunQueue[str] = RunQueue(Quota(1, 1, 1, 1, keys=lambda: 2, runs=4, waiting_runs=3))
     assert [queue.enter("ann", f"a{i}") for i in range(6)] == [True, True, True, False, False, False]
     with pytest.raises(Problem, match="3 of your requests wait for one of the 4 places"):
         queue.enter("ann", "a6")
@@ -220,7 +222,7 @@ def test_requests_without_a_session_run_in_order_and_keys_one_after_the_other() 
 
 
 def test_one_key_alone_has_all_places() -> None:
-    queue: RunQueue[str] = RunQueue(Quota(1, 1, 1, 1, 1, runs=4))
+    queue: RunQueue[str] = RunQueue(Quota(1, 1, 1, 1, runs=4))
     assert [queue.enter("local", f"r{i}") for i in range(5)] == [True, True, True, True, False]
     assert queue.give_up_all() == ["r4"]
     assert queue.leave("local") == []

@@ -1,4 +1,4 @@
-"""`teletape keys`: creates, lists, rotates and revokes API keys.
+"""`teletape keys`: creates, lists, rotates, revokes and limits API keys.
 
 On a running server, which the command finds by the folder for data, or by its address; without one, on the store alone:
 so the first key of a server comes before its first start.
@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from teletape_server import setting_values as values
 from teletape_server.administration.running_server import CommandError, RunningServer, address_of_server
+from teletape_server.budgets.limits import NO_LIMITS, Limits
 from teletape_server.identity.identity import Identity
 from teletape_server.identity.keys import Key, StoreError
 from teletape_server.identity.principals import SCOPES, Principal
@@ -24,13 +25,20 @@ from teletape_server.models.faults import described_faults, text_of
 from teletape_server.models.keys import NewKey, described, described_new
 from teletape_server.problems import Problem
 
-VERBS: Final = ("create", "list", "rotate", "revoke")
+_MISSING: Final = {"create": "name an owner", "limit": "name an account: OWNER, OWNER:ID of a key, or @GROUP"}
+VERBS: Final = ("create", "list", "rotate", "revoke", "limit")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's own arguments; it has `data_dir`, `api_key` and `url` too."""
     parser.add_argument("verb", choices=VERBS)
-    parser.add_argument("key", nargs="?", metavar="OWNER|ID", help="create: whose it is; rotate, revoke: the key's id")
+    parser.add_argument(
+        "key",
+        nargs="?",
+        metavar="OWNER|ID",
+        help="create: whose it is; rotate, revoke: the key's id; "
+        "limit: an account: OWNER, OWNER:ID of a key with limits of its own, or @GROUP",
+    )
     parser.add_argument("--name", default="", help="of create: where it is used, for people")
     parser.add_argument(
         "--role", choices=("user", "admin"), default="user", help="of create: an admin sees all owners'"
@@ -41,6 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--expires", type=_seconds, metavar="TIME", help="of create: when it ends by itself, such as 90d"
     )
     parser.add_argument(
+        "--limits",
+        type=_limits,
+        default=NO_LIMITS,
+        metavar="LIMITS",
+        help="of create, limit: what it may use, such as sessions=4,compute_seconds_7d=10h; limit without it: no own",
+    )
+    parser.add_argument(
         "--overlap", type=_seconds, default=0.0, metavar="TIME", help="of rotate: both are valid so long"
     )
 
@@ -48,6 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _seconds(text: str) -> float:
     try:
         return values.seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _limits(text: str) -> Limits:
+    try:
+        return values.limits(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -64,7 +86,7 @@ def run(options: argparse.Namespace, database: str | None) -> int:
         OSError: The folder cannot be read.
     """
     if options.verb != "list" and options.key is None:
-        raise CommandError("name an owner" if options.verb == "create" else "name the id of a key: `list` shows them")
+        raise CommandError(_MISSING.get(options.verb, "name the id of a key: `list` shows them"))
     address = options.url or (None if options.data_dir is None else address_of_server(options.data_dir))
     if address is None:
         return asyncio.run(_on_store(options, database))
@@ -78,7 +100,7 @@ def _body(options: argparse.Namespace) -> dict[str, Any]:
     """Returns the body of a request that creates the key."""
     scopes = [scope.strip() for scope in options.scopes.split(",") if scope.strip()]
     body = {"owner": options.key, "name": options.name, "role": options.role, "group": options.group}
-    return body | {"scopes": scopes, "expires_in": options.expires}
+    return body | {"scopes": scopes, "expires_in": options.expires, "limits": options.limits.named or None}
 
 
 def _on_server(options: argparse.Namespace, server: RunningServer) -> int:
@@ -88,6 +110,8 @@ def _on_server(options: argparse.Namespace, server: RunningServer) -> int:
         _show(server.create_key(_body(options)))
     elif options.verb == "rotate":
         _show(server.rotate_key(options.key, options.overlap))
+    elif options.verb == "limit":
+        server.set_limits(options.key, options.limits.named)
     else:
         server.revoke_key(options.key)
     return 0
@@ -120,9 +144,9 @@ async def _changed(identity: Identity, by: Principal, options: argparse.Namespac
             raise CommandError(text_of(faults)) from None
         expires = None if body.expires_in is None else time.time() + body.expires_in
         scopes = frozenset(body.scopes)
-        owner, group = body.owner or "", body.group or ""
+        owner, group, limits = body.owner or "", body.group or "", options.limits
         created = await identity.create(
-            by, name=body.name, owner=owner, role=body.role, group=group, scopes=scopes, expires=expires
+            by, name=body.name, owner=owner, role=body.role, group=group, scopes=scopes, expires=expires, limits=limits
         )
         _show(described_new(*created).model_dump())
     elif options.verb == "rotate":
@@ -130,6 +154,8 @@ async def _changed(identity: Identity, by: Principal, options: argparse.Namespac
         if not former.is_valid(time.time()):
             raise CommandError(f"the key {former.id} has ended already: create a new one")
         _show(described_new(*await identity.rotate(by, former, overlap=options.overlap)).model_dump())
+    elif options.verb == "limit":
+        await identity.set_limits(by, options.key, options.limits)
     else:
         await identity.revoke(by, _chosen(identity, options.key))
 

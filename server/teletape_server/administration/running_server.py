@@ -127,6 +127,14 @@ class RunningServer:
         """
         self._request("DELETE", f"{_KEYS}/{quote(id)}")
 
+    def set_limits(self, account: str, limits: Mapping[str, float]) -> None:
+        """Replaces the limits that an account has of its own.
+
+        Raises:
+            CommandError: As in `sessions`.
+        """
+        self._request("PUT", f"/v1/admin/limits/{quote(account)}", limits)
+
     def close(self) -> None:
         """Closes the connection."""
         self._http.close()

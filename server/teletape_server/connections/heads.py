@@ -30,7 +30,7 @@ from teletape_server.ipc.heads import HeadBytes
 from teletape_server.long_requests import LongRequests
 from teletape_server.middleware.compression import SMALLEST, accepts_gzip
 from teletape_server.middleware.metrics import Metrics
-from teletape_server.middleware.rate_limits import add_rate_limits
+from teletape_server.middleware.rate_limits import add_rate_limits, add_warning
 from teletape_server.models.published.contract import Name, Published
 from teletape_server.problems import Problem
 from teletape_server.published.pool import Pool
@@ -80,6 +80,11 @@ class FrameHead:
     def owner(self) -> str:
         """Whose request it is; empty: whoever asks gets the same."""
         return "" if self.principal is None else self.principal.owner
+
+    @property
+    def account(self) -> str:
+        """Which account it counts for; empty: none."""
+        return "" if self.principal is None else self.principal.account
 
     @property
     def is_run(self) -> bool:
@@ -249,6 +254,7 @@ class FrameHeads:
             state = {"principal": head.principal, "session": None if head.is_run else session}
             add_rate_limits(headers, self.registry, head.path, state, is_alone=is_alone)
             headers.add_vary_header("Accept-Encoding")
+        add_warning(headers, self.registry.budgets, head.account)
 
     def can_receive(self, head: FrameHead, length: int) -> bool:
         """Returns whether a body of `length` bytes can be received now; if not, the framework has to answer."""
@@ -256,6 +262,10 @@ class FrameHeads:
             return False
         if head.plain is HEALTH:
             return True
+        if self.registry.budgets.is_limited(head.account):
+            return False
+        if head.published and head.account != head.owner:  # what processes count themselves is by owner
+            return False
         if length < (wire.PREFIX_LENGTH if head.plain is None else 1):
             return False
         if (head.is_run or head.published) and length > MOST_EARLY:
@@ -280,7 +290,7 @@ class FrameHeads:
             session = self.registry.find(head.owner, head.session)
         except Problem:
             return None
-        if session.host is None:  # the framework wakes it
+        if session.host is None or session.account in self.registry.budgets.over:  # the framework wakes or refuses it
             return None
         session.host.reclaim()
         return session

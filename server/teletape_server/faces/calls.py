@@ -78,6 +78,7 @@ class Caller:
         call = Call(
             self.principal.owner, name.name, published, question, params, SAFETENSORS_TYPE, content, None, reply
         )
+        call.account = self.principal.account
         part = await answer_to(self.request, call)
         if part is None:
             raise ClientGone

@@ -52,6 +52,7 @@ class HostFacts(NamedTuple):
         answered: How long the requests took that the host has read and answered itself, by their labels.
         calls: Those of them that ask published functions.
         running_seconds: That the request which runs now has run; 0: none runs, or it has only begun.
+        kernel_seconds: CPU time of its own process since it was open, as the kernel counts it; 0: not known.
     """
 
     bytes_in_use: int = 0
@@ -67,6 +68,7 @@ class HostFacts(NamedTuple):
     answered: Mapping[Label, Durations] = MappingProxyType({})
     calls: Mapping[Account, Served] = MappingProxyType({})
     running_seconds: float = 0.0
+    kernel_seconds: float = 0.0
 
 
 class Beginning(NamedTuple):

@@ -23,6 +23,7 @@ from teletape_server.waiting.waits import Waits
 
 #: The operations that need no key, by path.
 KEYLESS: Final = ("/v1", "/v1/health", "/v1/ready")
+_WITHOUT_WORK: Final = ("GET", "HEAD", "DELETE")  # what an account may send that has computed too much
 
 
 def principal_of(headers: Headers, keys: Keys, method: str, path: str) -> Principal:
@@ -71,6 +72,7 @@ def _checked(request: Request) -> Principal:
                 raise _too_many(address, seconds) from None
             wrong_keys.note_wrong(address)
         raise
+    identity.budgets.take_request(principal.account)
     if principal.key:
         if seconds and not wrong_keys.is_known(address, principal.key):
             raise _too_many(address, seconds)
@@ -140,12 +142,14 @@ async def known_session(request: Request, session: SessionId, principal: Authent
 KnownSession = Annotated[SessionEntry, Depends(known_session)]
 
 
-async def live_session(session: KnownSession) -> SessionEntry:
+async def live_session(request: Request, session: KnownSession) -> SessionEntry:
     """Returns the session that the path names, with a host: one without waits until its host has started.
 
     Raises:
-        Problem: As `known_session`, and overloaded.
+        Problem: As `known_session`, and overloaded; over_budget: its account has computed too much for more.
     """
+    if request.method not in _WITHOUT_WORK:
+        registry_of(request).budgets.check_work(session.account)
     if session.host is None:
         await session.wake()
     return session

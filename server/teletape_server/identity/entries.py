@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Action: TypeAlias = Literal[
-    "session.created", "session.ended", "session.seen", "key.created", "key.rotated", "key.revoked"
+    "session.created", "session.ended", "session.seen", "key.created", "key.rotated", "key.revoked", "limits.changed"
 ]
 ACTIONS: Final[tuple[Action, ...]] = (
     *("session.created", "session.ended", "session.seen"),
-    *("key.created", "key.rotated", "key.revoked"),
+    *("key.created", "key.rotated", "key.revoked", "limits.changed"),
 )
 
 
@@ -21,7 +21,7 @@ class Entry(NamedTuple):
         action: What was done. `session.seen`: an admin has looked into another owner's session.
         owner, key: Who did it, and the id of the key; empty: the server itself, or whoever uses one without keys.
         address: From where; empty: over a Unix socket, or by the server itself.
-        subject: Of what: OWNER:ID of a session, or the id of a key.
+        subject: Of what: OWNER:ID of a session, the id of a key, or an account.
         detail: How, or why.
         number: Its place, from 1 on; 0: it has none yet.
     """

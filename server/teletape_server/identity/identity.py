@@ -1,4 +1,4 @@
-"""The keys of a server and what is noted of their use, as its requests and its operator change them."""
+"""The keys and limits of a server, and what is noted of their use, as its requests and its operator change them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from teletape_server.budgets.budgets import Budgets
+from teletape_server.budgets.history import hour_of
+from teletape_server.budgets.limits import DAYS, NO_LIMITS, Limits, Use
 from teletape_server.identity.entries import Action, Entry
 from teletape_server.identity.key_texts import digest, new_text
 from teletape_server.identity.keys import ENVIRONMENT, Key, Keys, environment_keys
@@ -22,8 +25,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_HOURS: Final = 24 * DAYS  # of the longest window
 _LOOK_SECONDS: Final = 0.25  # between two looks at keys that end, and at what is to be written
 _USE_SECONDS: Final = 30.0  # between two notes of which keys were used
+_BUDGET_SECONDS: Final = 10.0  # between two times that what accounts have used is written
 
 log = logging.getLogger("teletape")
 
@@ -35,20 +40,33 @@ class Identity:
         fixed: The keys of the environment.
         store: Has all others, and the audit; None: there are none, and nothing is noted.
         clock: Returns Unix seconds.
+        defaults: Limits of accounts that have none of their own.
 
     Attributes:
         keys: Those that are valid.
         wrong_keys: How often an address has sent others.
+        budgets: What the keys may use, and have used.
     """
 
-    def __init__(self, fixed: Sequence[Key], store: Store | None, clock: Callable[[], float] = time.time) -> None:
-        self.keys, self.wrong_keys = Keys(fixed, clock), WrongKeys()
+    def __init__(
+        self,
+        fixed: Sequence[Key],
+        store: Store | None,
+        clock: Callable[[], float] = time.time,
+        defaults: Limits = NO_LIMITS,
+    ) -> None:
+        self.keys, self.wrong_keys, self.budgets = Keys(fixed, clock), WrongKeys(), Budgets(defaults, clock)
         self._store, self._clock = store, clock
         self._unwritten: list[Entry] = []
         self._writing = asyncio.Lock()
         self._used = clock()  # when it was noted last which keys were used
+        self._budgeted = clock()  # when use was written last
+        self.keys.on_change(lambda: self.budgets.set_groups(self.keys.groups))
+        self.budgets.set_groups(self.keys.groups)
         if store is not None:
             self.keys.replace(store.keys())
+            self.budgets.set_limits(store.limits())
+            self.budgets.load(store.use(hour_of(clock()) - _HOURS))
 
     @classmethod
     def open(
@@ -59,6 +77,7 @@ class Identity:
         data_dir: str | None,
         database: str | None,
         clock: Callable[[], float] = time.time,
+        defaults: Limits = NO_LIMITS,
     ) -> Identity:
         """Returns that of a server with these settings.
 
@@ -68,6 +87,7 @@ class Identity:
             data_dir: The folder for data, which has the others; None: there is none.
             database: The URL of a database that has them instead.
             clock: Returns Unix seconds.
+            defaults: Limits of accounts that have none of their own.
 
         Raises:
             StoreError: The store cannot be opened.
@@ -78,7 +98,7 @@ class Identity:
             from teletape_server.identity.store import Store
 
             store = Store(database) if database is not None else Store.in_folder(data_dir or "")
-        return cls(environment_keys(environment, admins), store, clock)
+        return cls(environment_keys(environment, admins), store, clock, defaults)
 
     # ----------------------------------------------------------------------------------------------------------- keys
     async def create(
@@ -91,6 +111,7 @@ class Identity:
         group: str = "",
         scopes: frozenset[Scope] = ALL,
         expires: float | None = None,
+        limits: Limits = NO_LIMITS,
         address: str = "",
     ) -> tuple[Key, str]:
         """Returns a new key and its text, which nothing shows again.
@@ -103,14 +124,25 @@ class Identity:
             group: Likewise.
             scopes: Likewise.
             expires: When it ends by itself, in Unix seconds; None: never.
+            limits: Its own: then it counts by itself. Without any it counts with the others of its owner, or, if it is
+                the owner who creates it, with the key of the request.
             address: Where `by` is.
 
         Raises:
             Problem: invalid_request: there is no place for keys.
         """
         id, text = new_text()
-        key = Key(id, digest(text), name, owner, role, group, scopes, self._clock(), expires)
-        await self._changed(lambda store: store.add(key), by, "key.created", key, address)
+        account = by.account if by.owner == owner and not by.is_admin else ""
+        if not limits.is_empty:
+            account = f"{owner}:{id}"
+        key = Key(id, digest(text), name, owner, role, group, scopes, self._clock(), expires, own_account=account)
+
+        def change(store: Store) -> None:
+            store.add(key)
+            if not limits.is_empty:
+                store.set_limits(account, limits)
+
+        await self._changed(change, by, "key.created", key, address)
         return key, text
 
     async def rotate(self, by: Principal, key: Key, *, overlap: float, address: str = "") -> tuple[Key, str]:
@@ -165,12 +197,33 @@ class Identity:
         detail = ", ".join(filter(None, (f"{key.name} of {key.owner}", key.role, more)))
         entry = Entry(self._clock(), action, by.owner, by.key, address, key.id, detail)
 
-        def work(store: Store) -> list[Key]:
+        def work(store: Store) -> tuple[list[Key], dict[str, Limits]]:
             change(store)
             store.append([entry])
-            return store.keys()
+            return store.keys(), store.limits()
 
-        self.keys.replace(await self._stored(work))
+        self._take(*await self._stored(work))
+
+    def _take(self, keys: list[Key], limits: dict[str, Limits]) -> None:
+        self.budgets.set_limits(limits)
+        self.keys.replace(keys)
+        self.budgets.set_groups(self.keys.groups)
+
+    async def set_limits(self, by: Principal, account: str, limits: Limits, *, address: str = "") -> None:
+        """Replaces the limits that an account has of its own; see `Budgets`.
+
+        Raises:
+            Problem: invalid_request: there is no place for them.
+        """
+        detail = ", ".join(f"{name}={value:g}" for name, value in limits.named.items()) or "none"
+        entry = Entry(self._clock(), "limits.changed", by.owner, by.key, address, account, detail)
+
+        def work(store: Store) -> dict[str, Limits]:
+            store.set_limits(account, limits)
+            store.append([entry])
+            return store.limits()
+
+        self.budgets.set_limits(await self._stored(work))
 
     async def _stored(self, work: Callable[[Store], T]) -> T:
         """Does something with the store in a thread: the event loop does not wait for a disk."""
@@ -224,6 +277,26 @@ class Identity:
             self._unwritten = entries + self._unwritten
             raise
 
+    async def _write_use(self) -> None:
+        """Writes what accounts have used, and reads what other servers have written of the last hours."""
+        now, budgets, store = self._clock(), self.budgets, self._store
+        if store is None or now - self._budgeted < _BUDGET_SECONDS:
+            return
+        self._budgeted, hour = now, hour_of(now)
+        written, budgets.unwritten = budgets.unwritten, {}
+
+        def work(store: Store) -> dict[str, dict[int, Use]]:
+            store.add_use(written, hour - _HOURS)
+            return store.use(hour - 1) if store.is_shared else {}
+
+        try:
+            if written or store.is_shared:
+                budgets.load(await self._stored(work))
+        except Exception:
+            for key, use in written.items():
+                budgets.unwritten[key] = budgets.unwritten.get(key, Use()).plus(use)
+            raise
+
     # ------------------------------------------------------------------------------------------------------------ time
     async def watch(self) -> None:
         """Ends keys whose time has come, writes what was noted, and reads what other servers change; has no end."""
@@ -235,11 +308,12 @@ class Identity:
                 continue
             try:
                 await self._write()
+                await self._write_use()
                 if self._store.is_shared:
-                    self.keys.replace(await self._stored(lambda store: store.keys()))
+                    self._take(*await self._stored(lambda store: (store.keys(), store.limits())))
             except Exception as error:  # of the database, which may come back
                 if not has_failed:
-                    log.error("the audit is not written, it waits in memory: %s", error)
+                    log.error("the audit and the use of budgets are not written, they wait in memory: %s", error)
                 has_failed = True
             else:
                 has_failed = False
@@ -247,9 +321,10 @@ class Identity:
     async def close(self) -> None:
         """Writes what was noted, and closes the store."""
         if self._store is not None:
-            self._used = 0.0  # the last uses are noted too
+            self._used = self._budgeted = 0.0  # the last uses are noted too
             with suppress(Exception):
                 await self._write()
+                await self._write_use()
             self._store.close()
 
 

@@ -31,6 +31,7 @@ class Key:
         expires: When it ends by itself; None: never.
         revoked: When it was ended; None: it was not.
         used: When it was last used, to half a minute; None: never, as far as that is kept.
+        own_account: What it counts for, if that is not the account of its owner; see `budgets`.
     """
 
     id: str
@@ -44,11 +45,17 @@ class Key:
     expires: float | None = None
     revoked: float | None = None
     used: float | None = None
+    own_account: str = ""
+
+    @property
+    def account(self) -> str:
+        """Which account it counts for."""
+        return self.own_account or self.owner
 
     @property
     def principal(self) -> Principal:
         """Who sends a request with it."""
-        return Principal(self.owner, self.id, self.role, self.group, self.scopes)
+        return Principal(self.owner, self.id, self.role, self.group, self.scopes, self.account)
 
     def is_valid(self, now: float) -> bool:
         """Returns whether it opens the server at a time."""
@@ -102,6 +109,13 @@ class Keys:
     def all(self) -> tuple[Key, ...]:
         """All of them, also those that have ended: of the environment first, then in the order of their creation."""
         return (*self.fixed, *self._stored)
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The group of each account: that of its newest key that is valid."""
+        now = self._clock()
+        keys = sorted(self.all, key=lambda key: (key.is_valid(now), key.created or 0.0))
+        return {key.account: key.group for key in keys}
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Calls a function after each change of the set of valid keys."""

@@ -36,6 +36,7 @@ class Principal(NamedTuple):
         role: An admin sees and ends what all owners have.
         group: Of owners, as the operator has named it.
         scopes: What the key is for.
+        account: Which it counts for; see `budgets`. Empty: none.
     """
 
     owner: str
@@ -43,6 +44,7 @@ class Principal(NamedTuple):
     role: Role = "user"
     group: str = ""
     scopes: frozenset[Scope] = ALL
+    account: str = ""
 
     @property
     def is_admin(self) -> bool:
@@ -51,7 +53,7 @@ class Principal(NamedTuple):
 
 
 #: Whoever uses a server without keys.
-LOCAL: Final = Principal("local", "", "admin")
+LOCAL: Final = Principal("local", "", "admin", account="local")
 
 
 def scope_of(method: str, path: str) -> Scope | None:

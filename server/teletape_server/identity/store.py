@@ -1,4 +1,4 @@
-"""The tables of keys and of the audit: a file of SQLite in the folder for data, or a database that a URL names."""
+"""The tables of keys, limits, use and audit: a file of SQLite in the folder for data, or the database of a URL."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from sqlalchemy import (
     Table,
     Text,
     create_engine,
+    delete,
     event,
     insert,
+    inspect,
     select,
     update,
 )
@@ -29,10 +31,14 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
+from teletape_server.budgets.budgets import Unwritten
+from teletape_server.budgets.limits import Limits, Use
 from teletape_server.identity.entries import Entry
 from teletape_server.identity.keys import Key, StoreError
 
 FILE: Final = "identity.sqlite"  #: In a server's folder for data.
+_NEW_COLUMN: Final = "ALTER TABLE teletape_keys ADD COLUMN account TEXT NOT NULL DEFAULT ''"  # of earlier tables
+_WHOLE: Final = ("sessions", "memory_bytes", "disk_bytes")  # limits that are whole numbers
 _SECONDS: Final = 30  # that a statement waits for another program that writes into the same file
 
 #: Of a store.
@@ -51,6 +57,23 @@ _keys: Final = Table(
     Column("expires", Float(53)),
     Column("revoked", Float(53)),
     Column("used", Float(53)),
+    Column("account", Text, nullable=False, server_default=""),
+)
+_limits: Final = Table(
+    "teletape_limits",
+    TABLES,
+    Column("account", String(200), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("value", Float(53), nullable=False),
+)
+_use: Final = Table(
+    "teletape_use",
+    TABLES,
+    Column("account", String(200), primary_key=True),
+    Column("hour", Integer, primary_key=True),  # of Unix time
+    Column("compute_seconds", Float(53), nullable=False),
+    Column("gib_hours", Float(53), nullable=False),
+    Column("requests", BigInteger, nullable=False),
 )
 _audit: Final = Table(
     "teletape_audit",
@@ -110,6 +133,8 @@ class Store:
             if not self.is_shared:
                 connection.exec_driver_sql("PRAGMA synchronous=FULL")
             TABLES.create_all(connection)
+            if "account" not in {column["name"] for column in inspect(connection).get_columns(_keys.name)}:
+                connection.execute(DDL(_NEW_COLUMN))  # type: ignore[no-untyped-call]  # SQLAlchemy's
 
     @classmethod
     def in_folder(cls, data_dir: str) -> Store:
@@ -152,7 +177,8 @@ class Store:
         """Adds a key."""
         row = {name: getattr(key, name) for name in ("id", "digest", "name", "owner", "role", "created", "expires")}
         with self._begun() as connection:
-            connection.execute(insert(_keys).values(**row, group_name=key.group, scopes=" ".join(sorted(key.scopes))))
+            more = {"group_name": key.group, "scopes": " ".join(sorted(key.scopes)), "account": key.own_account}
+            connection.execute(insert(_keys).values(**row, **more))
 
     def end(self, id: str, *, revoked: float | None = None, expires: float | None = None) -> None:
         """Ends a key now, or lets it end at a time; in Unix seconds."""
@@ -164,6 +190,46 @@ class Store:
         """Notes when keys were last used."""
         with self._begun() as connection:
             connection.execute(update(_keys).where(_keys.c.id.in_(ids)).values(used=at))
+
+    # -------------------------------------------------------------------------------------------------------- budgets
+    def limits(self) -> dict[str, Limits]:
+        """Returns the limits that accounts have of their own."""
+        named: dict[str, dict[str, float]] = {}
+        with self._begun() as connection:
+            for account, name, value in connection.execute(select(_limits)):
+                named.setdefault(account, {})[name] = int(value) if name in _WHOLE else value
+        return {account: Limits.of(values) for account, values in named.items()}
+
+    def set_limits(self, account: str, limits: Limits) -> None:
+        """Replaces the limits of an account."""
+        rows = [{"account": account, "name": name, "value": float(value)} for name, value in limits.named.items()]
+        with self._begun() as connection:
+            connection.execute(delete(_limits).where(_limits.c.account == account))
+            if rows:
+                connection.execute(insert(_limits), rows)
+
+    def add_use(self, use: Unwritten, before: int) -> None:
+        """Adds what accounts have used.
+
+        Args:
+            use: By account and hour.
+            before: An hour: what is older than that is removed.
+        """
+        with self._begun() as connection:
+            for (account, hour), more in use.items():
+                where = (_use.c.account == account) & (_use.c.hour == hour)
+                sums = {_use.c[name]: _use.c[name] + value for name, value in more._asdict().items()}
+                if not connection.execute(update(_use).where(where).values(sums)).rowcount:
+                    connection.execute(insert(_use).values(account=account, hour=hour, **more._asdict()))
+            connection.execute(delete(_use).where(_use.c.hour < before))
+
+    def use(self, since: int) -> dict[str, dict[int, Use]]:
+        """Returns what accounts have used from an hour on, by account and hour."""
+        use: dict[str, dict[int, Use]] = {}
+        with self._begun() as connection:
+            for account, hour, *values in connection.execute(select(_use).where(_use.c.hour >= since)):
+                use.setdefault(account, {})[hour] = Use(*values)
+        return use
 
     # ---------------------------------------------------------------------------------------------------------- audit
     def append(self, entries: Iterable[Entry]) -> None:
@@ -200,5 +266,9 @@ def _key(row: Any) -> Key:
     names = ("id", "name", "owner", "role", "created", "expires", "revoked", "used")
     scopes: Any = frozenset(row["scopes"].split())
     return Key(
-        digest=bytes(row["digest"]), group=row["group_name"], scopes=scopes, **{name: row[name] for name in names}
+        digest=bytes(row["digest"]),
+        group=row["group_name"],
+        scopes=scopes,
+        own_account=row["account"],
+        **{name: row[name] for name in names},
     )

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from teletape_server.guard import Guard
-from teletape_server.middleware.rate_limits import add_rate_limits
+from teletape_server.middleware.rate_limits import add_rate_limits, add_warning
 from teletape_server.problems import Problem, error_response, shutting_down
 
 #: What is answered until the end: the server lives, its last numbers are worth reading, and what runs has its grace.
@@ -54,6 +54,8 @@ class ChecksMiddleware:
                 headers = MutableHeaders(scope=message)
                 self._guard.complete(headers, scope["path"], request_id)
                 add_rate_limits(headers, self._server.registry, scope["path"], scope["state"])
+                if (principal := scope["state"].get("principal")) is not None:
+                    add_warning(headers, self._server.registry.budgets, principal.account)
             await send(message)
 
         try:

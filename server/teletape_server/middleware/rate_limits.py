@@ -1,6 +1,6 @@
 """RateLimit headers (draft-ietf-httpapi-ratelimit-headers): the limits that a request counts against, and what is left.
 
-There is no limit on requests by time. What is limited: the sessions of a key, and a session's unanswered requests.
+They tell of the sessions of a key, and of a session's unanswered requests. And a warning, if most of a limit is used.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from typing import Any, Final
 
 from starlette.datastructures import MutableHeaders
 
+from teletape_server.budgets.budgets import Budgets
 from teletape_server.identity.principals import Principal
 from teletape_server.sessions.registry import Registry, SessionEntry
 
 _BATCHES: Final = "/batch"  # without these headers: connections answer most of them past the framework
+#: The header with a sentence about a limit of which most is used.
+WARNING: Final = "Teletape-Warning"
 _OF_SESSIONS: Final = "/v1/sessions"
 
 
@@ -35,6 +38,12 @@ def add_rate_limits(
         headers["RateLimit-Policy"] = f'"requests";q={limit};qu="concurrent-requests"'
         headers["RateLimit"] = f'"requests";r={limit if is_alone else left}'
     elif principal is not None and path == _OF_SESSIONS:
-        limit, left = registry.sessions_left(principal.owner)
+        limit, left = registry.sessions_left(principal.owner, principal.account)
         headers["RateLimit-Policy"] = f'"sessions";q={limit};qu="sessions"'
         headers["RateLimit"] = f'"sessions";r={left}'
+
+
+def add_warning(headers: MutableHeaders, budgets: Budgets, account: str) -> None:
+    """Adds to an answer's headers what an account should know of its limits, if there is something."""
+    if (warning := budgets.warnings.get(account)) is not None:
+        headers[WARNING] = warning

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
+from teletape_server.budgets.limits import Limits
 from teletape_server.identity.entries import Action, Entry
 from teletape_server.identity.keys import Key
 from teletape_server.identity.principals import SCOPES, Role, Scope
@@ -36,6 +37,33 @@ Scopes = Annotated[
 ]
 
 
+class LimitsBody(Body):
+    """The limits that an account has of its own."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"x-examples": {"example": {"sessions": 4, "compute_seconds_7d": 36000}}},
+    )
+
+    sessions: Annotated[int | None, Field(ge=0, le=100_000, description="With a place at a time")] = None
+    memory_bytes: Annotated[int | None, Field(ge=1, description="Of the arrays of all its sessions")] = None
+    disk_bytes: Annotated[int | None, Field(ge=1, description="Of the files of all its sessions")] = None
+    requests_per_second: Annotated[
+        float | None, Field(gt=0, description="As many may come at once; its connections are not handed to processes")
+    ] = None
+    compute_seconds_1d: Annotated[float | None, Field(gt=0, description="That its sessions compute in a day")] = None
+    compute_seconds_7d: Annotated[float | None, Field(gt=0, description="The same in 7 days")] = None
+    compute_seconds_30d: Annotated[float | None, Field(gt=0, description="The same in 30 days")] = None
+    gib_hours_1d: Annotated[float | None, Field(gt=0, description="GiB of memory times hours, in a day")] = None
+    gib_hours_7d: Annotated[float | None, Field(gt=0, description="The same in 7 days")] = None
+    gib_hours_30d: Annotated[float | None, Field(gt=0, description="The same in 30 days")] = None
+
+    @property
+    def limits(self) -> Limits:
+        """The limits."""
+        return Limits.of(self.model_dump())
+
+
 class NewKey(Body):
     """An API key to create."""
 
@@ -55,6 +83,10 @@ class NewKey(Body):
     scopes: Scopes = Field(default_factory=lambda: list(SCOPES))
     expires_in: Annotated[
         float | None, Field(gt=0, le=_LONGEST, description="Seconds after which it ends by itself; without it never")
+    ] = None
+    limits: Annotated[
+        LimitsBody | None,
+        Field(description="Its own, which an admin sets: it counts by itself then, else with the others of its owner"),
     ] = None
 
 
@@ -77,6 +109,7 @@ class ApiKey(Answer):
     role: Role
     group: Group
     scopes: Scopes
+    account: Annotated[str, Field(description="Which it counts for: OWNER, or OWNER:KEY with limits of its own")]
     source: Annotated[
         Literal["store", "environment"],
         Field(description="environment: only the server's start reads it, so it cannot be rotated or revoked here"),
@@ -113,7 +146,7 @@ class AuditEntry(Answer):
     owner: Annotated[str, Field(description="Who did it; empty: the server itself")]
     key: Annotated[str, Field(description="The id of the key; empty: there was none")]
     address: Annotated[str, Field(description="From where; empty: over a Unix socket, or by the server itself")]
-    subject: Annotated[str, Field(description="OWNER:ID of a session, or the id of a key")]
+    subject: Annotated[str, Field(description="OWNER:ID of a session, the id of a key, or an account")]
     detail: Annotated[str, Field(description="How, or why")]
 
 
@@ -128,7 +161,9 @@ class AuditPage(Parameters):
 
     limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries")] = 100
     after: Annotated[int | None, Field(ge=1, description="Continue after this one: `next` of the page before")] = None
-    subject: Annotated[str | None, Field(description="Those of one subject alone: OWNER:ID, or the id of a key")] = None
+    subject: Annotated[
+        str | None, Field(description="Those of one subject alone: OWNER:ID, the id of a key, an account")
+    ] = None
     action: Annotated[Action | None, Field(description="Those of one action alone")] = None
 
 
@@ -142,6 +177,7 @@ def described(key: Key, now: float) -> ApiKey:
         role=key.role,
         group=key.group,
         scopes=[scope for scope in SCOPES if scope in key.scopes],
+        account=key.account,
         source="environment" if key.created is None else "store",
         state=state if key.revoked is None else "revoked",
         created_at=_time(key.created),

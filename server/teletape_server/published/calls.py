@@ -47,6 +47,7 @@ class Call:
         reply: Resolves to the answer, or raises a Problem.
         received: The body, if a process has received it; then `body` is empty.
         is_again: Whether a process has ended that computed it alone, or had it over a lent connection.
+        account: Which it counts for; empty: the owner's.
     """
 
     owner: str
@@ -60,6 +61,7 @@ class Call:
     reply: asyncio.Future[Part]
     received: CountedBody | None = None
     is_again: bool = False
+    account: str = ""
 
     @property
     def length(self) -> int:

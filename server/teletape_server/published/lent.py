@@ -6,6 +6,8 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
+from teletape_server.budgets.budgets import Budgets
+from teletape_server.budgets.limits import Use
 from teletape_server.hosts.loans import Account, Lender, Loan
 from teletape_server.hosts.protocols import HostGone, Reply
 from teletape_server.ipc.durations import Served
@@ -23,6 +25,9 @@ class LentCalls:
         processes: Returns the processes.
         catalogue: Has the functions and their weights.
         counts: Of calls that the server answers, by the function's name.
+
+    Attributes:
+        budgets: Where all calls count.
     """
 
     def __init__(
@@ -31,6 +36,9 @@ class LentCalls:
         self._processes, self._catalogue, self._counts = processes, catalogue, counts
         self._served: defaultdict[Account, Served] = defaultdict(Served)  # by processes that have ended
         self._is_stopping = False
+        self.budgets = Budgets()
+        self._computed: defaultdict[str, Use] = defaultdict(Use)  # by account, by the server's own calls since a look
+        self._charged: dict[Account, tuple[float, int]] = {}  # seconds and calls, of lent connections
 
     @property
     def connections(self) -> int:
@@ -64,6 +72,22 @@ class LentCalls:
             counts.problems += 1
         else:
             counts.batches.note(1, *reply.facts["computed"])
+
+    def note_computed(self, account: str, seconds: float) -> None:
+        """Notes a call of an account that the server answers, and what it has taken of its batch."""
+        self._computed[account] = self._computed[account].plus(Use(seconds, 0.0, 1))
+
+    def charge(self) -> None:
+        """Counts what was computed since the last time."""
+        for account, served in self.served().items():
+            before, now = self._charged.get(account, (0.0, 0)), (served.batches.compute_seconds, served.durations.total)
+            if now != before:
+                self._charged[account] = now
+                more = Use(now[0] - before[0], 0.0, now[1] - before[1])
+                self._computed[account.owner] = self._computed[account.owner].plus(more)
+        for name, use in self._computed.items():
+            self.budgets.charge(name, use)
+        self._computed.clear()
 
     async def recall(self) -> None:
         """Reclaims all connections: the next request of each is the server's."""

@@ -230,6 +230,7 @@ class Pool:
         """Answers calls, each of which has taken some seconds of its batch."""
         position = 0
         for call, (length, content_type, problem) in zip(calls, reply.facts["parts"], strict=True):
+            self.lent.note_computed(call.account or call.owner, seconds)
             if problem is not None:
                 counts.problems += 1
                 code, message, details = problem
@@ -350,8 +351,8 @@ class Pool:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             await self._relieve()
-            needed = 1 if self._catalogue.names else 0
-            for process in self._processes[needed:]:
+            self.lent.charge()
+            for process in self._processes[1 if self._catalogue.names else 0 :]:
                 is_used = process.busy or process.pinned or process.receiving or process.host.lent
                 if is_used:
                     process.idle_since = _now()

@@ -110,7 +110,7 @@ class EndpointRoute(APIRoute):
             params[_CONDITIONS[header][0]] = request.headers.get(header)
         return await dispatch(
             request,
-            await live_session(session),
+            await live_session(request, session),
             self._endpoint.operation,
             params,
             takes=self._takes,

@@ -51,6 +51,24 @@ class LastRequest(NamedTuple):
     code: str | None = None
 
 
+class Metered(NamedTuple):
+    """What a host has used until a look.
+
+    Attributes:
+        at: When, in Unix seconds.
+        seconds: That it has computed.
+        requests: That have run.
+        bytes_in_use: Of arrays.
+        is_doubted: Whether its process says that it has computed for longer than the kernel knows.
+    """
+
+    at: float
+    seconds: float = 0.0
+    requests: int = 0
+    bytes_in_use: int = 0
+    is_doubted: bool = False
+
+
 class _Sent(NamedTuple):
     """A request that a host has, as another one would get it."""
 
@@ -88,6 +106,7 @@ class SessionEntry:
         body_bytes, answer_bytes: Of its requests and answers, without those that its host has read itself.
         client_numbers: The numbers of clients that join: even, so that they are not the session's own, and rising.
         under_way: Its requests that run and that a retry joins.
+        metered: What its host had used when that was counted last; see `Meter`.
     """
 
     def __init__(
@@ -119,6 +138,7 @@ class SessionEntry:
         self.body_bytes = self.answer_bytes = 0
         self.client_numbers = itertools.count(2, 2)
         self.under_way = UnderWay()
+        self.metered = Metered(clock())
 
     # --------------------------------------------------------------------------------------------------------- waking
     async def wake(self) -> Host:
@@ -145,6 +165,7 @@ class SessionEntry:
 
     def begin(self, beginning: Beginning, written: int) -> None:
         """Notes what a new host had when it was open, and the last record of its log."""
+        self.metered = Metered(self._clock())
         self._began_at, self.attempts, self._next_try = written, 0, 0.0
         self.recovered = beginning.recovered
         if beginning.last_client:
@@ -251,6 +272,11 @@ class SessionEntry:
     def takes_turns(self) -> bool:
         """Whether its requests wait for those of other sessions: they share the process of a GPU."""
         return self.device != "cpu" and not self.record.limits.dedicated
+
+    @property
+    def account(self) -> str:
+        """Which account it counts for."""
+        return self.record.account
 
     @property
     def device(self) -> str:

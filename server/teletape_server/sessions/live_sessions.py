@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from teletape_server.budgets.budgets import Budgets
 from teletape_server.hosts.protocols import Host
 from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.leases import Reason
 from teletape_server.problems import Problem, shutting_down
 from teletape_server.sessions.ended_sessions import Boot, Ended, EndedSessions, damaged, recovering, session_ended
 from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.hosting.meter import Meter
 from teletape_server.sessions.lifecycle import LOST
 from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.record import Key
@@ -33,9 +36,11 @@ class LiveSessions:
         quota: What an owner may have.
         boot: The server's run.
         clock: Returns Unix seconds.
+        budgets: What accounts may use.
 
     Attributes:
-        store, clock: See above.
+        store, clock, budgets: See above.
+        meter: Counts what sessions use.
         by_key: Those that live, those of single requests too.
         starting: Those whose first host starts: nothing finds them yet.
         ended: The last ones that have ended.
@@ -46,8 +51,9 @@ class LiveSessions:
         stopping: Whether the server is about to end: no session and no request is taken.
     """
 
-    def __init__(self, store: Store, quota: Quota, boot: Boot, clock: Callable[[], float]) -> None:
-        self.store, self._quota, self.clock = store, quota, clock
+    def __init__(self, store: Store, quota: Quota, boot: Boot, clock: Callable[[], float], budgets: Budgets) -> None:
+        self.store, self._quota, self.clock, self.budgets = store, quota, clock, budgets
+        self.meter = Meter(budgets, clock)
         self.by_key: dict[Key, SessionEntry] = {}
         self.starting: dict[Key, SessionEntry] = {}
         self.ended = EndedSessions(boot)
@@ -113,8 +119,15 @@ class LiveSessions:
         if entry.log is not None or not entry.disk_bytes:
             entry.disk_bytes = self.store.nbytes(entry.record)
         if entry.log is not None:
-            mine = sum(other.disk_bytes for other in self.by_key.values() if other.owner == entry.owner)
-            entry.log.limit(self._quota.disk(mine - entry.disk_bytes))
+            entry.log.limit(self._quota.disk(self._disk_left(entry)))
+
+    def _disk_left(self, entry: SessionEntry) -> float:
+        """Returns the bytes that its account, and the group of that, leave for the files of a session."""
+        left = [math.inf]
+        for name, limit in self.budgets.chain_limits(entry.account, "disk_bytes"):
+            entries = (other for other in self.by_key.values() if name in self.budgets.chain(other.account))
+            left.append(limit - sum(other.disk_bytes for other in entries if other is not entry))
+        return min(left)
 
     # ------------------------------------------------------------------------------------------------------- changing
     def change(self, entry: SessionEntry, **changes: Any) -> None:
@@ -131,11 +144,17 @@ class LiveSessions:
 
     def let_go(self, entry: SessionEntry, host: Host) -> None:
         """Notes that the host of a session that goes on has ended, and what it had."""
-        self._spent[entry.owner].add(host.facts())
+        self._spend(entry, host)
         if entry.log is not None:
             self.store.close_log(entry.log)
             self.measure(entry)
             entry.log = None
+
+    def _spend(self, entry: SessionEntry, host: Host) -> None:
+        """Counts what a host has used that ends."""
+        facts = host.facts()
+        self._spent[entry.owner].add(facts)
+        self.meter.note(entry, facts)
 
     def remove(self, entry: SessionEntry, reason: Reason, text: str) -> None:
         """Notes the end of a session, after which nothing finds it; the second time it does nothing."""
@@ -146,7 +165,7 @@ class LiveSessions:
         self._spent[entry.owner].add_bodies(entry)
         self.ended.reasons[reason] += not entry.record.is_run or reason in FAULTS
         if entry.host is not None:
-            self._spent[entry.owner].add(entry.host.facts())
+            self._spend(entry, entry.host)
         self.change(entry, state=entry.record.state.end(reason))
         if reason not in FAULTS:
             log.info("session %s of %s ended: %s", entry.id, entry.owner, text, extra=entry.log_facts)

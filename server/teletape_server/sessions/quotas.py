@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
+from teletape_server.budgets.budgets import Room, whose
 from teletape_server.problems import Problem, overloaded
 
 _RETRY_SECONDS: Final = 10  # after which a creation that found no place is best sent again
@@ -22,8 +23,7 @@ class Quota:
     """The limits of this server.
 
     Attributes:
-        sessions_per_key: Sessions of one owner that have a place: live ones, and those that start, wake or recover.
-        sessions: Sessions in all that have one.
+        sessions: Sessions in all that have a place: live ones, and those that start, wake or recover.
         memory_limit: Bytes of arrays in one session.
         bodies_per_key: Bytes of one owner's request bodies that are being received or not answered yet.
         bodies: The same of all owners.
@@ -35,10 +35,8 @@ class Quota:
         runs: Requests without a session that run at a time.
         waiting_runs: Such requests of one owner that wait for their turn.
         disk_limit: Bytes of the files of one session.
-        disk_per_key: The same of all sessions of one owner.
     """
 
-    sessions_per_key: int
     sessions: int
     memory_limit: int
     bodies_per_key: int
@@ -51,12 +49,12 @@ class Quota:
     runs: int = 8
     waiting_runs: int = 128
     disk_limit: int = 16 << 30
-    disk_per_key: int = 64 << 30
 
-    def admit(self, mine: int, all_sessions: int, owners: int) -> None:
+    def admit(self, room: Room | None, mine: int, all_sessions: int, owners: int) -> None:
         """Checks that an owner may have one more session.
 
         Args:
+            room: That the account has for which it counts; None: as much as there is.
             mine: Live sessions of the owner.
             all_sessions: Live sessions of all owners.
             owners: Owners that have a session.
@@ -64,12 +62,16 @@ class Quota:
         Raises:
             Problem: too_many_sessions, which the owner alone can change; or overloaded.
         """
-        if mine >= self.sessions_per_key:
+        if room is not None and not room.left:
             raise Problem(
                 "too_many_sessions",
-                f"you have {mine} sessions, the limit is {self.sessions_per_key}: end one first (GET /v1/sessions)",
-                found=mine,
-                limit=self.sessions_per_key,
+                f"{whose(room.account)} {room.used} sessions, the limit is {room.limit}: end one first "
+                "(GET /v1/sessions)",
+                account=room.account,
+                name="sessions",
+                used=room.used,
+                asked=1,
+                limit=room.limit,
             )
         if self.sessions_left(mine, all_sessions, owners) <= 0:
             reserved = self._reserved(mine, owners)
@@ -100,11 +102,11 @@ class Quota:
             )
 
     def sessions_left(self, mine: int, all_sessions: int, owners: int) -> int:
-        """Returns how many more sessions an owner may create now; the arguments are those of `admit`."""
+        """Returns how many more places an owner may take now; the arguments are those of `admit`."""
         of_all = self.sessions - self._reserved(mine, owners) - all_sessions
         if not mine:  # the reserve is for this first one
             of_all = max(of_all, min(self.sessions - all_sessions, 1))
-        return max(min(self.sessions_per_key - mine, of_all), 0)
+        return max(of_all, 0)
 
     def _reserved(self, mine: int, owners: int) -> int:
         """Returns the places for sessions of keys that have none, apart from the owner's own."""
@@ -145,9 +147,9 @@ class Quota:
             )
         return requested
 
-    def disk(self, others: int) -> int:
-        """Returns the bytes that the files of a session may have; `others`: those of its owner's other sessions."""
-        return min(self.disk_limit, max(self.disk_per_key - others, 0))
+    def disk(self, left: float) -> int:
+        """Returns the bytes that the files of a session may have; `left`: those that its account leaves for it."""
+        return int(min(self.disk_limit, max(left, 0)))
 
     def queue(self, waiting: int) -> None:
         """Checks that a session with `waiting` requests, received or not yet, may take one more.
@@ -174,15 +176,15 @@ class Quota:
         Raises:
             Problem: busy, resource_exhausted.
         """
-        for code, under_way, whose, limit, remedy in (
+        for code, under_way, of_whom, limit, remedy in (
             ("busy", mine, "of your requests", self.bodies_per_key, "Send it after an answer"),
             ("resource_exhausted", all_bytes, "of requests to this server", self.bodies, "Send it again later"),
         ):
             if under_way and under_way + length > limit:
                 raise Problem(
                     code,
-                    f"a body of {length} bytes is too much now: {under_way} bytes {whose} are under way, the limit is "
-                    f"{limit}. {remedy}",
+                    f"a body of {length} bytes is too much now: {under_way} bytes {of_whom} are under way, the limit "
+                    f"is {limit}. {remedy}",
                     headers={"Retry-After": "1"},
                     found=under_way,
                     limit=limit,

@@ -46,6 +46,7 @@ class SessionRecord:
         epoch: How many hosts it has had.
         state: Where it is in its life.
         is_run: Whether it is for requests without a session: no listing shows it, and nothing of a request stays in it.
+        own_account: What it counts for, if that is not the account of its owner; see `budgets`.
     """
 
     uid: str
@@ -59,6 +60,12 @@ class SessionRecord:
     epoch: int = 0
     state: State = BEGINNING
     is_run: bool = False
+    own_account: str = ""
+
+    @property
+    def account(self) -> str:
+        """Which account it counts for."""
+        return self.own_account or self.owner
 
     @property
     def key(self) -> Key:

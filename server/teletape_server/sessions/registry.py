@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from teletape_server.budgets.budgets import Budgets
 from teletape_server.hosts.protocols import HostGone, Running
 from teletape_server.ipc.confinement import free_memory
 from teletape_server.ipc.leases import NEVER, Reason, Terms
@@ -15,6 +16,7 @@ from teletape_server.sessions.counted_bodies import Bodies, CountedBody
 from teletape_server.sessions.ended_sessions import Boot
 from teletape_server.sessions.entry import SessionEntry as SessionEntry
 from teletape_server.sessions.hosting.ends import Ends
+from teletape_server.sessions.hosting.meter import present
 from teletape_server.sessions.hosting.parking import Parking
 from teletape_server.sessions.hosting.places import Places
 from teletape_server.sessions.hosting.starts import Starts
@@ -44,6 +46,7 @@ class Registry:
         run_wait: Seconds that a request without a session may wait for its turn.
         clock: Returns Unix seconds.
         store: Has the records of sessions that there are already, and keeps those of all.
+        budgets: What accounts may use; None: as much as there is.
         free_memory: Returns the bytes of memory that processes can still take.
 
     Attributes:
@@ -51,6 +54,7 @@ class Registry:
         live: The sessions that there are.
         parking: Parks them.
         ends: Ends them.
+        budgets: See above.
         bodies: The request bodies that are under way.
         runs: The requests without a session.
     """
@@ -66,12 +70,15 @@ class Registry:
         run_wait: float,
         clock: Callable[[], float],
         store: Store | None = None,
+        budgets: Budgets | None = None,
         free_memory: Callable[[], int] = free_memory,
     ) -> None:
         self._quota = quota
         self._idle, self._max_age, self.clock = idle, max_age, clock
-        self.live = live = LiveSessions(store or MemoryStore(), quota, boot, clock)
-        self._places = Places(quota, live.with_starting, free_memory)
+        self.budgets = budgets = budgets or Budgets(clock=clock)
+        self.live = live = LiveSessions(store or MemoryStore(), quota, boot, clock, budgets)
+        budgets.present = lambda: present([*live.by_key.values(), *live.starting.values()])
+        self._places = Places(quota, live.with_starting, free_memory, budgets)
         self.ends = Ends(live)
         self.parking = Parking(live, self._places, self.ends)
         self._waking = Waking(live, starts, self.parking, self.ends)
@@ -90,6 +97,7 @@ class Registry:
         dtype: str = "float32",
         dedicated: bool = False,
         durability: Durability = "none",
+        account: str = "",
     ) -> tuple[SessionEntry, bool]:
         """Returns a new session, or the existing one with that id if it is the same; and whether it is new.
 
@@ -101,9 +109,11 @@ class Registry:
             dtype: Of numbers without one that meet no tensor.
             dedicated: Whether a new session on a GPU gets a process of its own.
             durability: What of a new session outlives its host; see `SessionRecord`.
+            account: Which a new session counts for; empty: the owner's.
 
         Raises:
-            Problem: id_in_use, unknown_device, too_many_sessions, overloaded, invalid_request, shutting_down.
+            Problem: id_in_use, unknown_device, too_many_sessions, overloaded, invalid_request, shutting_down,
+                over_budget, resource_exhausted.
         """
         self.live.check_running()
         limit = self._quota.memory(memory_limit)
@@ -114,8 +124,9 @@ class Registry:
         if entry is None:
             if durability != "none":
                 self._places.admit_lasting(owner)
-            room = self.parking.make_room(owner)
-            entry = self._new(key, device, SessionLimits(limit, dtype, dedicated), durability=durability)
+            room = self.parking.make_room(owner, account or owner)
+            limits = SessionLimits(limit, dtype, dedicated)
+            entry = self._new(key, device, limits, account=account, durability=durability)
             entry.room = room
         if entry.record.state.phase is Phase.STARTING:
             await entry.wake()
@@ -123,23 +134,29 @@ class Registry:
             entry.record.check_is(device, SessionLimits(limit, dtype))
         return entry, is_new
 
-    async def begin_run(self, owner: str, *, device: str, turn: asyncio.Future[Any] | None = None) -> SessionEntry:
+    async def begin_run(
+        self, owner: str, account: str, *, device: str, turn: asyncio.Future[Any] | None = None
+    ) -> SessionEntry:
         """Returns a session that has nothing, for one request, as soon as the request's turn has come.
 
         Args:
             owner: Whose request it is.
+            account: Which it counts for.
             device: As in `create`.
             turn: See `Runs.begin`.
 
         Raises:
-            Problem: overloaded, unknown_device, shutting_down.
+            Problem: overloaded, unknown_device, shutting_down, over_budget, resource_exhausted.
         """
         self.live.check_running()
+        self.budgets.check_work(account)
+        self.budgets.check_memory(account)
         key, limits = (owner, GENERATED + secrets.token_hex(8)), SessionLimits(self._quota.memory(None))
         entry = await self.runs.begin(
             owner,
+            account,
             device,
-            lambda: self._new(key, device, limits, is_run=True),
+            lambda: self._new(key, device, limits, account=account, is_run=True),
             lambda waiting: self.ends.end_soon(waiting, Reason.ROOM, "a request without a session needs its place"),
             turn,
         )
@@ -173,9 +190,9 @@ class Registry:
         if not keep:
             await self.ends.end(entry, Reason.DELETED, "it was created for one request")
 
-    def sessions_left(self, owner: str) -> tuple[int, int]:
-        """Returns how many sessions an owner may have, and how many more can be created now."""
-        return self._places.left(owner)
+    def sessions_left(self, owner: str, account: str) -> tuple[int, int]:
+        """Returns how many sessions an owner may have with an account, and how many more can be created now."""
+        return self._places.left(owner, account)
 
     def requests_left(self, entry: SessionEntry) -> tuple[int, int]:
         """Returns how many unanswered requests a session may have, and how many more it can take now."""
@@ -196,6 +213,7 @@ class Registry:
         device: str,
         limits: SessionLimits,
         *,
+        account: str = "",
         is_run: bool = False,
         durability: Durability = "none",
     ) -> SessionEntry:
@@ -203,7 +221,10 @@ class Registry:
         now = self.clock()
         ends = now + self._max_age if durability == "none" else NEVER
         terms = Terms(min(self._idle, IDLE_SECONDS) if is_run else self._idle, ends)
-        record = SessionRecord(new_uid(), *key, device, limits, now, terms, durability, is_run=is_run)
+        own_account = "" if account == key[0] else account
+        record = SessionRecord(
+            new_uid(), *key, device, limits, now, terms, durability, is_run=is_run, own_account=own_account
+        )
         entry = self.live.starting[key] = SessionEntry(record, self._waking.start, self.clock)
         return entry
 
@@ -293,12 +314,22 @@ class Registry:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             for key, entry in [*self.live.by_key.items()]:
-                entry.note_facts()
+                facts = entry.note_facts()
+                if entry.host is not None:
+                    self.live.meter.note(entry, facts)
                 self.live.measure(entry)
                 self._end_if_expired(key)
                 self._waking.recover_soon(entry)
+            self._look_at_budgets()
             self.parking.relieve()
             self.ends.soon(self.runs.recall(before=self.clock() + self._max_age / 2))
+
+    def _look_at_budgets(self) -> None:
+        """Reclaims connections of accounts of which something is refused or warned of now that was not before."""
+        changed = self.budgets.look()
+        for entry in self.live.by_key.values() if changed else ():
+            if entry.account in changed and entry.host is not None and entry.host.lent:
+                self.ends.soon(entry.host.recall())
 
     async def drain(self, grace: float) -> None:
         """Takes no more work, lets running requests finish for `grace` seconds, and ends all.

@@ -85,6 +85,7 @@ class Runs:
     async def begin(
         self,
         owner: str,
+        account: str,
         device: str,
         new: Callable[[], SessionEntry],
         end: Callable[[SessionEntry], None],
@@ -94,6 +95,7 @@ class Runs:
 
         Args:
             owner: Whose request it is.
+            account: Which it counts for.
             device: Where it may compute: cpu, gpu:N, gpu or auto.
             new: Returns a session that is to be woken.
             end: Ends a session that waits for requests: there are as many processes as requests may run.
@@ -108,7 +110,7 @@ class Runs:
             await self._wait_for(turn, owner)
         self.waited[owner].note(asyncio.get_running_loop().time() - came)
         self.begun += 1
-        entry = self._waiting_session(owner, device)
+        entry = self._waiting_session(account, device)
         if entry is not None:
             self._begun_at[entry] = asyncio.get_running_loop().time()
             return entry
@@ -160,11 +162,11 @@ class Runs:
             self._queue.give_up(turn)
             del self._came_at[turn]
 
-    def _waiting_session(self, owner: str, device: str) -> SessionEntry | None:
-        """Returns a session of an owner's that waits for a request, and waits no longer; None: there is none."""
+    def _waiting_session(self, account: str, device: str) -> SessionEntry | None:
+        """Returns a session of an account that waits for a request, and waits no longer; None: there is none."""
         idle = self._idle = [entry for entry in self._idle if entry.record.state.phase is Phase.LIVE]
         for entry in reversed(idle):  # its process has worked last
-            if entry.owner == owner and is_of(entry.device, device):
+            if entry.account == account and is_of(entry.device, device):
                 idle.remove(entry)
                 return entry
         return None

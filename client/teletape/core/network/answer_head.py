@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 END: Final = b"\r\n\r\n"  #: The end of a head.
 
+WARNING: Final = b"teletape-warning"  #: A header with a sentence about a limit of which most is used.
 _REQUEST_ID: Final = b"x-request-id"
 _TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -26,6 +27,7 @@ class AnswerHead(NamedTuple):
         memory: Bytes of the answer in the shared memory of the request; None: it is in the body.
         location: The header of that name, or None.
         request_id: The id of the request in the server's log, or None.
+        warning: What the server warns of, or None.
     """
 
     status: int
@@ -36,6 +38,7 @@ class AnswerHead(NamedTuple):
     memory: int | None = None
     location: str | None = None
     request_id: str | None = None
+    warning: str | None = None
 
 
 def parse(head: bytes) -> AnswerHead | None:
@@ -58,6 +61,7 @@ def parse(head: bytes) -> AnswerHead | None:
         int(memory) if memory.isdigit() and len(memory) <= 15 else None,
         text_of(headers.get(b"location")),
         text_of(headers.get(_REQUEST_ID)),
+        text_of(headers.get(WARNING)),
     )
 
 
@@ -105,6 +109,6 @@ def _line_pattern(line: bytes) -> bytes:
         return re.escape(name) + rb":[ \t]*(?P<length>[0-9]{1,15})[ \t]*"
     if name.lower() == _REQUEST_ID:
         return re.escape(name) + rb":[ \t]*(?P<request_id>[^\r\n\0]*)"
-    if name.lower() == b"connection":
+    if name.lower() in (b"connection", WARNING):
         return re.escape(line)
     return re.escape(name) + rb":[^\r\n\0]*"

@@ -42,6 +42,7 @@ class Response(NamedTuple):
         memory: Bytes of the content in the shared memory of the request; None: there are none.
         location: The header of that name, or None.
         request_id: The id of the request in the server's log, or None.
+        warning: What the server warns of, or None.
     """
 
     status: int
@@ -51,6 +52,7 @@ class Response(NamedTuple):
     memory: int | None = None
     location: str | None = None
     request_id: str | None = None
+    warning: str | None = None
 
 
 class NotSentError(httpx.ReadError):
@@ -269,7 +271,7 @@ class _Link:
             self.reusable = True
             return Response(200, None, body, request_id=self._request_id.strip(b" \t").decode("latin-1") or None)
         self.reusable = head.keeps_open
-        more = head.set_cookie, head.memory, head.location, head.request_id
+        more = head.set_cookie, head.memory, head.location, head.request_id, head.warning
         return Response(head.status, head.retry_after, body, *more)
 
     def _receive_into(self, view: memoryview, seconds: float) -> int:
@@ -336,9 +338,9 @@ class _Link:
         except h11.RemoteProtocolError as error:
             raise httpx.RemoteProtocolError(str(error)) from None
         self.reusable = reader.our_state is reader.their_state is h11.DONE and reader.trailing_data == (b"", False)
-        names, is_cookie = (b"retry-after", b"location", b"x-request-id"), b"set-cookie" in self._headers
-        retry_after, location, request_id = map(answer_head.text_of, map(self._headers.get, names))
-        return Response(self._status, retry_after, self._parts, is_cookie, None, location, request_id)
+        names = (b"retry-after", b"location", b"x-request-id", answer_head.WARNING)
+        retry_after, *more = map(answer_head.text_of, map(self._headers.get, names))
+        return Response(self._status, retry_after, self._parts, b"set-cookie" in self._headers, None, *more)
 
 
 def request_head(request: httpx.Request) -> bytes:

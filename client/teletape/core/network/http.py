@@ -85,6 +85,7 @@ class Connection:
         if not options.allow_insecure and (options.api_key or any(map(_is_secret, options.headers))):
             address.check_encrypted(self.url)
         self.requests = 0
+        self._warned: str | None = None  # what the server has warned of last
         self.session_lasts = False
         self.boot_id: str | None = None
         self.server_date: str | None = None
@@ -465,6 +466,9 @@ class Connection:
                     if isinstance(error, _FINAL) or not patience.unanswered(since, wait):
                         raise self._no_answer(error, path) from None
                 else:
+                    if response.warning is not None and response.warning != self._warned:
+                        self._warned = response.warning
+                        logs.get_logger().warning("the server warns: %s", response.warning)
                     before, polled = address, address_of(response) if polls else None
                     if before is not None and response.status == 404:  # it is forgotten, or the server was restarted
                         address = None
@@ -603,8 +607,9 @@ def _read(response: httpx.Response) -> Response:
 
 
 def _response(response: httpx.Response, body: Buffer) -> Response:
-    retry_after, location, request_id = map(response.headers.get, ("Retry-After", "Location", "X-Request-Id"))
-    return Response(response.status_code, retry_after, body, location=location, request_id=request_id)
+    names = ("Retry-After", "Location", "X-Request-Id", "Teletape-Warning")
+    retry_after, *more = map(response.headers.get, names)
+    return Response(response.status_code, retry_after, body, False, None, *more)
 
 
 def _in_room(room: Room | None, response: Response) -> Response:

@@ -61,7 +61,9 @@ class Patience:
         return self._goes_on(f"no answer from {self._url}", began, wait)
 
     def wait_after(self, response: Response, wait: float) -> float | None:
-        """Returns the seconds after which a response asks for a retry; None: it asks for none, or patience has ended.
+        """Returns the seconds after which a response asks for a retry.
+
+        None: it asks for none, patience has ended, or the server names a time after its end, as when a budget is used.
 
         Args:
             response: The server's answer.
@@ -71,8 +73,10 @@ class Patience:
         if is_progress(response):
             self._since, self._left = None, self._retries
             return seconds
+        if not is_retried(response) or (retry_seconds(response) or 0.0) > self._seconds:
+            return None
         busy = f"{self._url} is busy (HTTP {response.status})"
-        return seconds if is_retried(response) and self._goes_on(busy, time.monotonic(), seconds) else None
+        return seconds if self._goes_on(busy, time.monotonic(), seconds) else None
 
     def _goes_on(self, reason: str, began: float, wait: float) -> bool:
         since = began if self._since is None else self._since

@@ -155,7 +155,9 @@ class RunExchange(FrameExchange):
         assert early is not None
         try:
             try:
-                self._session = await registry.begin_run(self.head.owner, device=self._heads.settings.device)
+                self._session = await registry.begin_run(
+                    self.head.owner, self.head.account, device=self._heads.settings.device
+                )
             finally:
                 early.discard()
         except Exception as error:

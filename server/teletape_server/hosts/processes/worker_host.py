@@ -24,6 +24,7 @@ from teletape_server.ipc.control import Control, Sockets
 from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Reason
 from teletape_server.ipc.page import Page
+from teletape_server.ipc.processes import CpuClock
 from teletape_server.ipc.shared_memory import IdleMemory, MessageBody
 
 _GRACE: Final = 2.0  # seconds that a process may take to end by itself
@@ -65,16 +66,13 @@ class WorkerHost:
         self.running: set[Running] = set()
         self.left: list[Running] = []
         self.pid, self.owner = process.pid, ""
-        self._process = process
-        self._is_shared = is_shared
+        self._process, self._is_shared = process, is_shared
         self._announced: Ending | None = None  # the process has said why it is about to end
         self._is_dying = False  # it has ended, and what comes until that is known in full is for another one
         self.channel = Channel(sockets.requests, idle_memory)
-        self._outbox = Outbox(self.channel)
-        self._control = Control(sockets.control)
+        self._outbox, self._control = Outbox(self.channel), Control(sockets.control)
         self._loop = asyncio.get_running_loop()
-        self.idle_since = self._loop.time()
-        self._watchdog = watchdog
+        self.idle_since, self._watchdog = self._loop.time(), watchdog
         self.ended: asyncio.Future[Ending] = self._loop.create_future()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._requests: dict[int, Running] = {}
@@ -83,10 +81,10 @@ class WorkerHost:
         self._sent_at = 0.0  # when the last unanswered request was sent, on the monotonic clock
         self._loans: Loans | None = None  # from `open` on
         self._facts = HostFacts()
+        self._clock = CpuClock(None if is_shared else process.pid)
         self._log: OpenLog | None = None
         self._suspended: asyncio.Future[bool] = self._loop.create_future()
-        self.beginning = Beginning()
-        self._reaper = Reaper(process)
+        self.beginning, self._reaper = Beginning(), Reaper(process)
         self.gone = self._reaper.gone
         for sock, on_readable in zip(sockets, (self._on_readable, self._on_sign_of_life), strict=True):
             sock.setblocking(False)
@@ -180,6 +178,7 @@ class WorkerHost:
             *(int(is_running), max(unanswered - is_running, 0), page.frames, len(self._loans)),
             *(page.durations, page.written, self._loans.answered, self._loans.calls),
             running_seconds=ran,
+            kernel_seconds=self._clock.seconds(),
         )
         return self._facts
 
@@ -346,6 +345,7 @@ class WorkerHost:
                 self._suspended.set_result(is_base)
             case ("ready", recovered, last_client):
                 self.beginning = Beginning(recovered, last_client)
+                self._clock.begin()
                 if not self._opened.done():  # who waited for it may have left
                     self._opened.set_result(None)
             case ("failed", code, text, details) if not self._opened.done():

@@ -106,9 +106,9 @@ async def _prepared(request: Request, principal: Principal, session: str | None)
     params = {**fields_outside(request, _BODY_TYPES), "in_session": session is not None, **time_limit(request.headers)}
     registry = registry_of(request)
     if session is None:
-        entry = await registry.begin_run(principal.owner, device=settings_of(request).device)
+        entry = await registry.begin_run(principal.owner, principal.account, device=settings_of(request).device)
     else:
-        entry = await live_session(find_session(request, principal, session))
+        entry = await live_session(request, find_session(request, principal, session))
     try:
         body = await read_body(request, entry, length)
         running = registry.submit(entry, "published-prepare", params, content_type=content_type, body=body)

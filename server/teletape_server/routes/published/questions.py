@@ -76,6 +76,7 @@ async def _answer(
     limit = time_limit(headers).get(TIME_LIMIT)
     reply: asyncio.Future[Part] = asyncio.get_running_loop().create_future()
     call = Call(principal.owner, name.name, published, question, params, content_type, b"", limit, reply)
+    call.account = principal.account
     if length > MOST_EARLY:
         return await _large(request, call, length)
     with registry_of(request).bodies.admit(principal.owner, length):
@@ -93,6 +94,7 @@ async def answer_to(request: Request, call: Call) -> Part | None:
     Raises:
         Problem: It is refused.
     """
+    registry_of(request).budgets.check_work(call.account)
     leave = pool_of(request.app.state).submit(call)
     try:
         return await _unless_disconnected(request, call.reply)
@@ -106,6 +108,7 @@ async def _large(request: Request, call: Call, length: int) -> Response:
     Raises:
         Problem: It is refused.
     """
+    registry_of(request).budgets.check_work(call.account)
     pool, bodies = pool_of(request.app.state), registry_of(request).bodies
     process, receiver = await pool.receiver(call.owner)
     process.receiving += 1

@@ -23,6 +23,7 @@ _LINKS: Final = {
     "health": "/v1/health",
     "ready": "/v1/ready",
     "info": "/v1/info",
+    "me": "/v1/me",
     "devices": "/v1/devices",
     "service-desc": "/openapi.json",
     "service-desc-yaml": "/openapi.yaml",

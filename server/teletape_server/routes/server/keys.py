@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 import teletape_wire as wire
 from teletape_engine.suggestions import with_nearest
+from teletape_server.budgets.limits import NO_LIMITS
 from teletape_server.http.access import Authenticated, address_of, identity_of
 from teletape_server.http.bodies import SmallBodyRoute
 from teletape_server.http.declarations import BODY, STILL_RUNNING, refusals
@@ -38,6 +39,7 @@ _KEY: Final = {
     "role": "user",
     "group": "",
     "scopes": ["sessions"],
+    "account": "ann",
     "source": "store",
     "state": "valid",
     "created_at": "2026-11-28T12:00:00Z",
@@ -85,12 +87,16 @@ async def create(
 ) -> NewApiKey:
     """Creates a key, and shows it: nothing shows it again. It allows at most what the key of the request does.
 
-    An admin creates keys for any owner. Others create further ones of their own.
+    An admin creates keys for any owner, and gives them limits. Others create further ones of their own, which count
+    with the key of the request.
     """
     owner = principal.owner if body.owner is None else body.owner
     now, own = time.time(), _own(request, principal)
     group = body.group if body.group is not None else ("" if principal.is_admin else principal.group)
     _check_allows(principal, owner, body.role, group, frozenset(body.scopes))
+    limits = NO_LIMITS if body.limits is None else body.limits.limits
+    if not (principal.is_admin or limits.is_empty):
+        raise Problem("forbidden", "only an admin sets limits: a key that you create counts with yours")
     expires = None if body.expires_in is None else now + body.expires_in
     if not principal.is_admin and own is not None and own.expires is not None:
         expires = min(own.expires, expires or own.expires)
@@ -102,6 +108,7 @@ async def create(
         group=group,
         scopes=frozenset(body.scopes),
         expires=expires,
+        limits=limits,
         address=address_of(request),
     )
     response.headers.update(_SECRET)

@@ -119,7 +119,7 @@ async def _session_of(request: Request, long: LongRequest) -> SessionEntry:
     if session.record.uid != long.uid:
         raise not_found()
     request.state.session = session
-    return await live_session(session)
+    return await live_session(request, session)
 
 
 def _running(request: Request, session: SessionEntry, long: LongRequest, id: str) -> Running:

@@ -92,7 +92,9 @@ async def run(
     length = declared_length(request.headers, settings_of(request).max_body, content_type)
     params = {"full": full, "accept": accept, **fields_outside(request, _BODY_TYPES)}
     params |= parameters.time_limit(request.headers)
-    work = _Work(request, principal.owner, device or settings_of(request).device, content_type, params)
+    work = _Work(
+        request, principal.owner, principal.account, device or settings_of(request).device, content_type, params
+    )
     key = request_key(request.headers)
     if key is not None:
         return await _run_once(work, key, length)
@@ -111,6 +113,7 @@ class _Work:
     Attributes:
         request: Its request.
         owner: Whose it is.
+        account: Which it counts for.
         device: Where it computes.
         content_type: Of its body.
         params: Of the method.
@@ -119,6 +122,7 @@ class _Work:
 
     request: Request
     owner: str
+    account: str
     device: str
     content_type: str
     params: dict[str, Any]
@@ -137,7 +141,7 @@ class _Work:
     async def open(self, turn: asyncio.Future[Any] | None = None) -> SessionEntry:
         """Returns the session, as soon as there is a place for it; `turn`: see `Runs.begin`."""
         registry = registry_of(self.request)
-        return await registry.begin_run(self.owner, device=self.device, turn=turn)
+        return await registry.begin_run(self.owner, self.account, device=self.device, turn=turn)
 
     async def end(self, session: SessionEntry) -> None:
         """Ends the use of the session."""

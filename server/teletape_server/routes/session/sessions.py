@@ -93,6 +93,7 @@ async def create(
         dtype=body.dtype,
         dedicated=body.dedicated,
         durability=_durability(request, body),
+        account=principal.account,
     )
     if is_new:
         name = f"{entry.owner}:{entry.id}"

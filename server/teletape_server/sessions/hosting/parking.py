@@ -55,21 +55,21 @@ class Parking:
         if self._places.is_short() and (idle := self._places.longest_idle(self._live.clock())) is not None:
             self._begin(idle, "the machine has little memory left")
 
-    def make_room(self, owner: str) -> asyncio.Task[None] | None:
+    def make_room(self, owner: str, account: str) -> asyncio.Task[None] | None:
         """Gives one more session of an owner a place; returns what it has to wait for, until that is free.
 
         The session that is idle for longest is parked, if there is no place, or else one that does not outlive its
         host ends for an owner that has fewer.
 
         Raises:
-            Problem: too_many_sessions, overloaded.
+            Problem: As of `Places.admit`.
         """
         now, room = self._live.clock(), None
-        if (idle := self._places.to_park(owner, now)) is not None:
+        if (idle := self._places.to_park(owner, account, now)) is not None:
             room = self._begin(idle, "another session needs its place")
-        elif (ending := self._places.to_end(owner, now)) is not None:
+        elif (ending := self._places.to_end(owner, account, now)) is not None:
             self._ends.end_soon(ending[0], Reason.ROOM, ending[1])
-        self._places.admit(owner)
+        self._places.admit(owner, account)
         return room
 
     async def reserve_memory(self, entry: SessionEntry) -> Callable[[], None]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Final
 
+from teletape_server.budgets.budgets import Budgets, Room
 from teletape_server.problems import Problem, overloaded
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.quotas import Quota
@@ -21,10 +22,17 @@ class Places:
         quota: What an owner may have.
         entries: Returns all sessions, also those that start, without those of single requests.
         free: Returns the bytes of memory that processes can still take.
+        budgets: What its keys may have.
     """
 
-    def __init__(self, quota: Quota, entries: Callable[[], Collection[SessionEntry]], free: Callable[[], int]) -> None:
-        self._quota, self._entries, self._free = quota, entries, free
+    def __init__(
+        self,
+        quota: Quota,
+        entries: Callable[[], Collection[SessionEntry]],
+        free: Callable[[], int],
+        budgets: Budgets,
+    ) -> None:
+        self._quota, self._entries, self._free, self._budgets = quota, entries, free, budgets
         self._reserved = 0  # bytes, of the hosts that start now
 
     def _counts(self, owner: str) -> tuple[int, int, Counter[str]]:
@@ -33,14 +41,20 @@ class Places:
         return sessions[owner], sessions.total(), sessions
 
     # --------------------------------------------------------------------------------------------------------- places
-    def admit(self, owner: str) -> None:
-        """Checks that one more session of an owner may have a place.
+    def _room(self, account: str) -> Room | None:
+        """Returns the room that an account has for sessions; see `Budgets.tightest`."""
+        return self._budgets.tightest(account, (entry.account for entry in self._entries() if entry.has_place))
+
+    def admit(self, owner: str, account: str) -> None:
+        """Checks that one more session of an owner may have a place, and count for an account.
 
         Raises:
-            Problem: too_many_sessions, overloaded.
+            Problem: too_many_sessions, overloaded; over_budget, resource_exhausted: the account has used too much.
         """
         mine, all_sessions, sessions = self._counts(owner)
-        self._quota.admit(mine, all_sessions, len(sessions))
+        self._quota.admit(self._room(account), mine, all_sessions, len(sessions))
+        self._budgets.check_work(account)
+        self._budgets.check_memory(account)
 
     def admit_lasting(self, owner: str) -> None:
         """Checks that an owner may have one more session that outlives its process.
@@ -50,25 +64,31 @@ class Places:
         """
         self._quota.admit_lasting(sum(entry.owner == owner and entry.lasts for entry in self._entries()))
 
-    def left(self, owner: str) -> tuple[int, int]:
-        """Returns how many sessions an owner may have, and how many more can be created now."""
+    def left(self, owner: str, account: str) -> tuple[int, int]:
+        """Returns how many sessions an owner may have with an account, and how many more can be created now."""
         mine, all_sessions, sessions = self._counts(owner)
-        return self._quota.sessions_per_key, self._quota.sessions_left(mine, all_sessions, len(sessions))
+        left, room = self._quota.sessions_left(mine, all_sessions, len(sessions)), self._room(account)
+        return (self._quota.sessions, left) if room is None else (room.limit, min(room.left, left))
 
-    def to_park(self, owner: str, now: float) -> SessionEntry | None:
+    def to_park(self, owner: str, account: str, now: float) -> SessionEntry | None:
         """Returns the session whose parking gives an owner a place; None: there is a free one, or no such session.
 
-        It is the one that is idle for longest; beyond the number of one owner's sessions it is the owner's own.
+        It is the one that is idle for longest; beyond the number of an account's sessions it is one of that account.
 
         Args:
             owner: Who wants one more.
+            account: Which it would count for.
             now: Unix seconds.
         """
         mine, all_sessions, sessions = self._counts(owner)
-        if self._quota.sessions_left(mine, all_sessions, len(sessions)):
+        room = self._room(account)
+        is_full = room is not None and not room.left
+        if self._quota.sessions_left(mine, all_sessions, len(sessions)) and not is_full:
             return None
 
         def helps(entry: SessionEntry) -> bool:
+            if is_full and room is not None and room.account not in self._budgets.chain(entry.account):
+                return False
             is_own = entry.owner == owner
             owners = len(sessions) - (sessions[entry.owner] == 1)
             return bool(self._quota.sessions_left(mine - is_own, all_sessions - 1, owners))
@@ -90,15 +110,18 @@ class Places:
         longest = max(idle, key=lambda entry: idle[entry], default=None)
         return longest if longest is not None and idle[longest] >= self._quota.parks_after else None
 
-    def to_end(self, owner: str, now: float) -> tuple[SessionEntry, str] | None:
+    def to_end(self, owner: str, account: str, now: float) -> tuple[SessionEntry, str] | None:
         """Returns the session that ends, since an owner has a better right to its place, and why; None: no session.
 
         Args:
             owner: Who wants one more.
+            account: Which it would count for.
             now: Unix seconds.
         """
         mine, all_sessions, sessions = self._counts(owner)
-        if mine >= self._quota.sessions_per_key or self._quota.sessions_left(mine, all_sessions, len(sessions)):
+        room = self._room(account)
+        is_full = room is not None and not room.left
+        if is_full or self._quota.sessions_left(mine, all_sessions, len(sessions)):
             return None
         others = [entry for entry in self._entries() if entry.has_place and not entry.lasts and entry.owner != owner]
         idle = {entry: entry.lease.idle(now) for entry in others}

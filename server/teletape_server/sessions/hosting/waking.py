@@ -128,7 +128,7 @@ class Waking:
             Problem: overloaded: it stays as it is.
         """
         try:
-            return self._parking.make_room(entry.owner)
+            return self._parking.make_room(entry.owner, entry.account)
         except Problem as error:
             if error.code != "too_many_sessions":
                 raise

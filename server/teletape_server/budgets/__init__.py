@@ -1,0 +1,1 @@
+"""What keys and groups may use, and what they have used: limits, hours of use, and the refusals that say both."""
