@@ -253,7 +253,10 @@ class Lent:
         computed: Calls that it has computed.
         waits: Seconds for which it would have waited, each time that it looks what has come.
         on_wait: Called before it looks, with the number of times that it did before.
+        gate: Of its answers: none waits for a disk.
     """
+
+    gate = None
 
     def __init__(self, has_version: bool = True) -> None:
         self._requests, self.messages = socket.socketpair()
