@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
+import math
 import os
 import signal
 import socket
@@ -126,6 +127,9 @@ def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | No
         if promise := overcommitment(settings, machine_memory()):
             # A single user who fills the machine harms no other.
             logging.getLogger("teletape").log(logging.WARNING if identity.keys else logging.INFO, "%s", promise)
+        for sentence in contradictions(settings):
+            logging.getLogger("teletape").warning("%s", sentence)
+        logging.getLogger("teletape").info("%s", allowances(settings, machine_memory()))
         return _serve(settings, identity, shares, listener, stack, supervisor)
 
 
@@ -141,6 +145,40 @@ def overcommitment(settings: Settings, memory: int) -> str:
         f"of {bodies} may take {most_text}, and there are {there}: if many are full at once, the system ends the "
         "largest session. To exclude that, lower --sessions, --runs, --memory-limit or --bodies"
     )
+
+
+def contradictions(settings: Settings) -> list[str]:
+    """Returns a sentence for each setting that can never be reached, since another is smaller; without defaults."""
+    limits, defaults = settings.default_limits, Settings()
+    pairs: list[tuple[str, float | None, str, float]] = [
+        ("--sessions-per-key", limits.sessions, "--sessions", settings.sessions),
+        ("--disk-limit", settings.disk_limit, "--disk-per-key", limits.disk_bytes or math.inf),
+        ("--max-body", settings.max_body, "--bodies-per-key", settings.bodies_per_key),
+        ("--bodies-per-key", settings.bodies_per_key, "--bodies", settings.bodies),
+        ("--memory-limit", settings.memory_limit, "memory_bytes of --key-limits", limits.memory_bytes or math.inf),
+    ]
+    usual = (defaults.sessions_per_key, defaults.disk_limit, defaults.max_body, defaults.bodies_per_key)
+    return [
+        f"{name} allows {number:g}, and {other} only {most:g}: nobody reaches the first"
+        for name, number, other, most in pairs
+        if number is not None and number > most and number not in usual
+    ]
+
+
+def allowances(settings: Settings, memory: int) -> str:
+    """Returns what a server allows, a line for each thing; `memory`: bytes of the machine or its container."""
+    limits, gib = settings.default_limits, float(1 << 30)
+    more = ", ".join(f"{name} {limit:g}" for name, limit in settings.key_limits.named.items()) or "none"
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in settings.weights.items()) or "1 each"
+    rows = [
+        ("sessions", f"{settings.sessions} in all, {limits.sessions} of a key, {settings.runs} requests without one"),
+        ("memory", f"{memory / gib:.3g} GiB, {settings.memory_limit / gib:.3g} of a session"),
+        ("bodies", f"{settings.bodies / gib:.3g} GiB under way, {settings.bodies_per_key / gib:.3g} of a key"),
+        ("disk", f"{settings.disk_limit / gib:.3g} GiB of a session, {(limits.disk_bytes or 0) / gib:.3g} of a key"),
+        ("shares", f"{settings.shares}, weights {weights}"),
+        ("further limits of a key", more),
+    ]
+    return "this server allows\n" + "\n".join(f"  {name:24}{text}" for name, text in rows)
 
 
 def _missing_gpu(device: str, all_facts: list[DeviceFacts]) -> str:

@@ -121,10 +121,16 @@ def test_a_wake_without_enough_memory_is_refused_whole(lasting: Lasting, monkeyp
     program = lasting.create()
     assert park(lasting.http) == "parked"
     before = lasting.entry.record
+    ok(lasting.http.post("/v1/sessions", json={"id": "other", "durability": "none"}))
     memory.free = lambda: 300 << 20
     for _ in range(2):
         refused = problem(lasting.http.get(f"{PATH}/variables"), 503, "overloaded")
         assert "300 MiB of memory left" in refused["detail"]
+        assert "local has 0 MiB in 2 sessions" in refused["detail"]
+        facts = refused["details"]
+        assert facts["accounts"] == [{"account": "local", "sessions": 2, "memory_bytes": 0}]
+        assert (facts["free"], facts["reserve"]) == (300 << 20, 256 << 20)
+        assert facts["asked"] >= 64 << 20
         assert (lasting.entry.record, lasting.entry.host, lasting.entry.log) == (before, None, None)
         assert memory.reserved == 0
     memory.free = lambda: 1 << 40

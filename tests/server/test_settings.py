@@ -19,6 +19,7 @@ import pytest
 from prepared import Prepared
 from serving import ok
 from teletape_server import cli
+from teletape_server.budgets.limits import Limits
 from teletape_server.ipc.confinement import User, machine_memory
 from teletape_server.settings import Settings, SettingsError, unknown_variables
 
@@ -220,6 +221,28 @@ def test_a_server_whose_settings_promise_more_memory_than_there_is_says_so() -> 
     with serving("--sessions", "100000", TELETAPE_API_KEYS="ann:12345678") as process:
         process.terminate()
         assert "100000 sessions and 8 requests without one, of 2 GiB each" in process.communicate(timeout=60)[1]
+
+
+def test_settings_that_cannot_hold_together_are_named_and_the_start_says_what_is_allowed() -> None:
+    assert cli.contradictions(Settings()) == []
+    assert cli.contradictions(Settings(sessions=4)) == [], "the number of a key is the usual one"
+    wrong = Settings(sessions=4, sessions_per_key=8, memory_limit=3 << 30, key_limits=Limits(memory_bytes=1 << 30))
+    named = cli.contradictions(wrong)
+    assert [sentence.partition(" allows ")[0] for sentence in named] == [
+        "--sessions-per-key",
+        "--memory-limit",
+    ]
+    assert "--sessions-per-key allows 8, and --sessions only 4" in named[0]
+    table = cli.allowances(Settings(weights={"ann": 3.0}, key_limits=Limits(sessions=5)), 24 << 30)
+    assert "64 in all, 5 of a key, 8 requests without one" in table
+    assert "24 GiB, 2 of a session" in table
+    assert "weights ann 3" in table
+    with serving("--sessions", "4", "--sessions-per-key", "8", "--log-level", "info") as process:
+        process.terminate()
+        lines = process.communicate(timeout=60)[1]
+        assert "--sessions-per-key allows 8, and --sessions only 4" in lines
+        assert "this server allows" in lines
+        assert "4 in all, 8 of a key" in lines
 
 
 def test_a_mistyped_variable_is_warned_of_and_the_sdk_s_own_are_not() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from teletape_server.budgets.budgets import Budgets, Room
+from teletape_server.budgets.limits import Present
 from teletape_server.problems import Problem, overloaded
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.quotas import Quota
 
 _PROCESS_BYTES: Final = 64 << 20  # of a process that has no arrays yet
+_NAMED: Final = 5  # accounts that a refusal names, those with most memory
 _LEAST_FREE: Final = 256 << 20  # bytes of the machine's memory that no session is started into
 
 
@@ -154,7 +156,7 @@ class Places:
         """
         needed = _PROCESS_BYTES + entry.disk_bytes
         if self.is_short(needed):
-            raise _short(self._free() - self._reserved, needed)
+            raise _short(self._free() - self._reserved, needed, self._budgets.present())
         self._reserved += needed
         return lambda: self._give_back(needed)
 
@@ -162,8 +164,19 @@ class Places:
         self._reserved -= nbytes
 
 
-def _short(free: int, needed: int) -> Problem:
-    return overloaded(
-        f"the machine has {max(free, 0) >> 20} MiB of memory left, and a process for this session takes "
-        f"{needed >> 20} MiB, beyond {_LEAST_FREE >> 20} MiB that stay free; no idle session can be parked"
+def _short(free: int, needed: int, present: Mapping[str, Present]) -> Problem:
+    """Returns the problem of a session for which the machine has too little memory: it says who uses most."""
+    by_account = sorted(present.items(), key=lambda item: item[1].memory_bytes, reverse=True)[:_NAMED]
+    users = ", ".join(
+        f"{name} has {used.memory_bytes >> 20} MiB in {used.sessions} sessions" for name, used in by_account
     )
+    problem = overloaded(
+        f"the machine has {max(free, 0) >> 20} MiB of memory left, and a process for this session takes "
+        f"{needed >> 20} MiB, beyond {_LEAST_FREE >> 20} MiB that stay free; no idle session can be parked. Of the "
+        f"arrays, {users or 'no session has any'}"
+    )
+    facts = [
+        {"account": name, "sessions": used.sessions, "memory_bytes": used.memory_bytes} for name, used in by_account
+    ]
+    problem.details = {"free": max(free, 0), "asked": needed, "reserve": _LEAST_FREE, "accounts": facts}
+    return problem
