@@ -129,7 +129,8 @@ def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | No
             logging.getLogger("teletape").log(logging.WARNING if identity.keys else logging.INFO, "%s", promise)
         for sentence in contradictions(settings):
             logging.getLogger("teletape").warning("%s", sentence)
-        logging.getLogger("teletape").info("%s", allowances(settings, machine_memory()))
+        for line in allowances(settings, machine_memory()):
+            logging.getLogger("teletape").info("%s", line)
         return _serve(settings, identity, shares, listener, stack, supervisor)
 
 
@@ -165,8 +166,8 @@ def contradictions(settings: Settings) -> list[str]:
     ]
 
 
-def allowances(settings: Settings, memory: int) -> str:
-    """Returns what a server allows, a line for each thing; `memory`: bytes of the machine or its container."""
+def allowances(settings: Settings, memory: int) -> list[str]:
+    """Returns the lines of a table of what a server allows; `memory`: bytes of the machine or its container."""
     limits, gib = settings.default_limits, float(1 << 30)
     more = ", ".join(f"{name} {limit:g}" for name, limit in settings.key_limits.named.items()) or "none"
     weights = ", ".join(f"{name} {weight:g}" for name, weight in settings.weights.items()) or "1 each"
@@ -178,7 +179,7 @@ def allowances(settings: Settings, memory: int) -> str:
         ("shares", f"{settings.shares}, weights {weights}"),
         ("further limits of a key", more),
     ]
-    return "this server allows\n" + "\n".join(f"  {name:24}{text}" for name, text in rows)
+    return ["this server allows", *(f"  {name:24}{text}" for name, text in rows)]
 
 
 def _missing_gpu(device: str, all_facts: list[DeviceFacts]) -> str:

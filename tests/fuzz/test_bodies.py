@@ -17,7 +17,7 @@ def bodies() -> Iterator[Bodies]:
 
 
 def test_mutated_requests_are_answered(bodies: Bodies) -> None:
-    report = run(bodies, 20261122, iter(range(120)))
+    report = run(bodies, 20261122, iter(range(150)))
     assert not report.findings, "\n".join(text for _, _, text in report.findings.values())
     assert report.outcomes["success"] > 10
     assert report.outcomes["invalid_request"] > 20

@@ -16,8 +16,8 @@ from teletape_server.identity.principals import LOCAL, Principal
 def test_a_key_belongs_to_its_owner() -> None:
     keys = Keys(environment_keys(KEYS, {"bob"}))
     assert keys
-    assert keys.principal(KEYS["ann"]) == Principal("ann", "env-ann")
-    assert keys.principal(KEYS["bob"]) == Principal("bob", "env-bob", "admin")
+    assert keys.principal(KEYS["ann"]) == Principal("ann", "env-ann", account="ann")
+    assert keys.principal(KEYS["bob"]) == Principal("bob", "env-bob", "admin", account="bob")
     for wrong in (None, "", "ann", KEYS["ann"] + "x", KEYS["ann"].upper(), "ключ", "\udcff"):
         assert keys.principal(wrong) is None
 

@@ -204,7 +204,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 def _columns(stream: TextIO | None) -> int | None:
     """Returns how many characters a line of a terminal shows: one that is broken cannot be cleared; None: any."""
     try:
-        return None if stream is None else os.get_terminal_size(stream.fileno()).columns - 1
+        return os.get_terminal_size(stream.fileno()).columns - 1 if stream is not None and stream.isatty() else None
     except (OSError, ValueError):  # it is no terminal
         return None
 

@@ -63,7 +63,7 @@ class Patience:
     def wait_after(self, response: Response, wait: float) -> float | None:
         """Returns the seconds after which a response asks for a retry.
 
-        None: it asks for none, patience has ended, or the server names a time after its end, as when a budget is used.
+        None: it asks for none, patience has ended, or a budget is used, which frees after its end.
 
         Args:
             response: The server's answer.
@@ -73,7 +73,8 @@ class Patience:
         if is_progress(response):
             self._since, self._left = None, self._retries
             return seconds
-        if not is_retried(response) or (retry_seconds(response) or 0.0) > self._seconds:
+        is_used = response.status == 429 and (retry_seconds(response) or 0.0) > self._seconds
+        if is_used or not is_retried(response):
             return None
         busy = f"{self._url} is busy (HTTP {response.status})"
         return seconds if self._goes_on(busy, time.monotonic(), seconds) else None
