@@ -64,9 +64,7 @@ class OpenLog:
         Raises:
             OSError: There are too many open files.
         """
-        if self._page is not None:
-            self._page.close()
-        self._page = Page(page)
+        self._page = Page(page)  # an earlier one is not closed: a thread may sync the log just now
         copies: list[int] = []
         with contextlib.ExitStack() as opened:  # a descriptor that is left open would keep the log from the next host
             for file in (self._log, self._next_base, self._next_log, self._blobs, self._base):

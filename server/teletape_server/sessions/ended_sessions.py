@@ -81,8 +81,8 @@ class EndedSessions:
             return session_ended(key[1], ended)
         return Problem(
             "unknown_session",
-            f"there is no session {key[1]!r} on this server, which started at {self._boot.started}; sessions of an "
-            "earlier run are lost. GET /v1/sessions lists your sessions, POST /v1/sessions creates one",
+            f"there is no session {key[1]!r} on this server, which started at {self._boot.started}; of earlier runs "
+            "there are only sessions that last. GET /v1/sessions lists your sessions, POST /v1/sessions creates one",
             boot_id=self._boot.id,
             started=self._boot.started,
         )

@@ -156,5 +156,5 @@ def _check_versions(written_by: Mapping[str, Any], own: Mapping[str, Any], numbe
         pairs = ", ".join(f"{name} {written_by.get(name)!r:.80} (now {own[name]!r:.80})" for name in other)
         raise DamagedError(
             f"record {number} was written with {pairs}, and may give other numbers now. Start it with those once: an "
-            "orderly end writes a base, which every version reads"
+            "orderly end writes a base of a session that was used, which every version reads"
         )
