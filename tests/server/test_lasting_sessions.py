@@ -448,7 +448,23 @@ def test_a_session_that_computes_is_parked_when_it_has_done_so(tmp_path: Path) -
         assert fetched(program.run(Fetch("w"))) == X.tolist()
 
 
-def test_damaged_files_are_said_and_stay(tmp_path: Path) -> None:
+def test_a_write_that_was_not_finished_is_cut_and_the_log_says_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Lasting(tmp_path).running() as lasting:
+        lasting.create()
+        ok(lasting.http.post(f"{PATH}/park"))
+    [log] = [path for path in tmp_path.rglob("log-2.ttj") if path.stat().st_size]
+    data = log.read_bytes().rstrip(b"\0")
+    log.write_bytes(data + b"\x99\0\0\0torn")
+    with Lasting(tmp_path).running() as lasting:
+        ok(lasting.http.get(f"{PATH}/variables"))
+        cut = lasting.described()["recovered"]["cut_bytes"]
+    assert cut > 0
+    assert f"{cut} bytes of a write that was not finished are cut" in caplog.text
+
+
+def test_damaged_files_are_said_and_stay(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with Lasting(tmp_path).running() as lasting:
         lasting.create()
     [base] = [path for path in tmp_path.rglob("base-*.safetensors") if path.stat().st_size]
@@ -461,6 +477,7 @@ def test_damaged_files_are_said_and_stay(tmp_path: Path) -> None:
             detail = problem(lasting.http.get(f"{PATH}/variables"), 409, "session_damaged")["detail"]
             assert f"base of the log has the CRC32 {crc32(data):08x}" in detail
         assert lasting.described()["state"] == "damaged"
+    assert "is damaged: the base of the log has" in caplog.text
     assert base.read_bytes() == data
     data[-1] ^= 1
     base.write_bytes(data)

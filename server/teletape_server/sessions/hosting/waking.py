@@ -103,6 +103,8 @@ class Waking:
         how = "created" if is_new else "recovered" if state.phase is Phase.RECOVERING else "woken"
         live.starts["run" if entry.record.is_run else how].note(time.monotonic() - began)
         log.info("%s %s on %s by request %s", host.name, how, device, REQUEST_ID.get(), extra=entry.log_facts)
+        if cut := (host.beginning.recovered or {}).get("cut_bytes"):
+            log.warning("%s: %d bytes of a write that was not finished are cut", host.name, cut, extra=entry.log_facts)
         entry.lease.work(live.clock())
         live.measure(entry)
         host.ended.add_done_callback(partial(self._on_host_ended, entry, host), context=Context())  # no request's
@@ -154,6 +156,7 @@ class Waking:
         if why:
             entry.lost = None
             live.change(entry, state=state.then(lost, why))
+            log.warning("session %s of %s is %s: %s", entry.id, entry.owner, lost, why, extra=entry.log_facts)
             raise damaged(entry.id, why) from error
         if state.phase is Phase.WAKING:
             live.change(entry, state=entry.lost or state.then(Phase.PARKED))
