@@ -74,7 +74,7 @@ def test_a_request_waits_for_those_of_its_session(server: Server) -> None:
             assert waits[2]["reason"] == (
                 "a session runs one request at a time, and 2 other requests of the session busy came before it"
             )
-            assert [(each["owner"], each["session"]) for each in waits[2]["ahead"]] == [("ann", "busy")] * 2
+            assert [(request["owner"], request["session"]) for request in waits[2]["ahead"]] == [("ann", "busy")] * 2
             assert waits[2]["starts_in_seconds"] is not None  # one has been answered, so that there is an estimate
             until(lambda: unanswered(bob, "ann") == 3)
             use = ok(bob.get("/v1/usage")).json()
@@ -85,7 +85,7 @@ def test_a_request_waits_for_those_of_its_session(server: Server) -> None:
             assert keys["bob"] == {"sessions": 1, "bytes_in_use": 0, "computing": 0, "waiting": 0, "share": 0.0}
             assert use["requests"] == []
             mine = ok(ann.get("/v1/usage")).json()["requests"]
-            assert [(each["session"], each["wait"]["position"]) for each in mine] == [
+            assert [(request["session"], request["wait"]["position"]) for request in mine] == [
                 ("busy", position) for position in range(3)
             ]
             assert ok(ann.get("/v1/sessions/busy")).json()["running"]["wait"]["position"] == 2
@@ -107,16 +107,19 @@ def test_a_run_waits_for_a_place_and_learns_who_has_it(server: Server) -> None:
         until(lambda: wait(ann, first)["position"] == 1)
         second = ok(ann.post("/v1/run", json=RUN, headers=ASYNC | {"Idempotency-Key": "second"}))
         until(lambda: wait(ann, second)["position"] == 2)
-        assert wait(ann, first)["reason"] == "all 1 places of POST /v1/run are taken, by bob: it is the next"
+        assert wait(ann, first)["reason"] == "the one place of POST /v1/run is taken, by bob: it is the next"
         why = wait(ann, second)
-        assert why["reason"] == "all 1 places of POST /v1/run are taken: 1 more wait before it, of bob and ann"
-        assert [(each["owner"], each["running_seconds"] is None) for each in why["ahead"]] == [
+        assert why["reason"] == "the one place of POST /v1/run is taken: one more waits before it, of bob and ann"
+        assert [(request["owner"], request["running_seconds"] is None) for request in why["ahead"]] == [
             ("bob", False),
             ("ann", True),
         ]
         use = ok(ann.get("/v1/usage")).json()
         assert (use["runs"], use["waiting_runs"], use["places"]) == (1, 2, 1)
-        assert [(each["session"], each["wait"]["position"]) for each in use["requests"]] == [(None, 1), (None, 2)]
+        assert [(request["session"], request["wait"]["position"]) for request in use["requests"]] == [
+            (None, 1),
+            (None, 2),
+        ]
         with ann.stream("GET", first.headers["location"], headers={"Accept": "text/event-stream"}) as events:
             lines = events.iter_lines()
             assert next(lines) == "event: progress"
@@ -213,7 +216,7 @@ def test_sessions_wait_for_each_other_on_a_gpu() -> None:
     earlier = Durations([2, *[0] * 18])
     idle, busy = (HostFacts(compute_seconds=6.0, durations=earlier, waiting=1 - now, running=now) for now in (0, 1))
     facts = [idle, busy._replace(running_seconds=1.0), idle, idle]
-    sessions: Any = [OnGpu(*each) for each in zip(owners, requests, facts, strict=True)]
+    sessions: Any = [OnGpu(*session) for session in zip(owners, requests, facts, strict=True)]
     box = Box({}, None, dict(zip(sessions, facts, strict=True)))
     waiting = of_request(sessions[2], requests[2], box)
     assert waiting.reason == "sessions take turns on gpu:0, and 2 requests of bob and ann came before it"

@@ -48,11 +48,16 @@ class Standing(NamedTuple):
         return self.used / self.limit if self.limit else _FULL
 
     @property
-    def text(self) -> str:
-        """The same for people."""
+    def limit_text(self) -> str:
+        """The limit for people."""
         window = WINDOWS.get(self.name)
-        what = f"{window.words} within {window.days} d" if window else self.name.replace("_", " ")
-        return f"{whose(self.account)} used {_number(self.used)} of {_number(self.limit)} {what}"
+        unit = f"{window.words} within {window.days} d" if window else self.name.replace("_", " ")
+        return f"{_number(self.limit)} {unit}"
+
+    @property
+    def text(self) -> str:
+        """All of it for people."""
+        return f"{whose(self.account)} used {_number(self.used)} of {self.limit_text}"
 
 
 class Room(NamedTuple):
@@ -212,7 +217,8 @@ class Budgets:
             most = max(all_of_it, key=_part, default=None)
             if most is not None and most.part >= WARNED:
                 percent = min(math.floor(most.part * _STEP) * (100 // _STEP), 100)
-                warnings[account] = f"{percent} % of a limit is used: {_warned_of(most)}; GET /v1/me shows all"
+                limit = f"{whose(most.account)} {most.limit_text}"
+                warnings[account] = f"{percent} % of a limit is used: {limit}; GET /v1/me shows all"
         before, self.over, self.warnings = (self.over, self.warnings), over, warnings
         names = {*over, *warnings, *before[0], *before[1]}
         return {name for name in names if _state(name, *before) != _state(name, over, warnings)}
@@ -326,12 +332,6 @@ def whose(account: str) -> str:
 
 def _part(standing: Standing) -> float:
     return standing.part
-
-
-def _warned_of(standing: Standing) -> str:
-    window = WINDOWS.get(standing.name)
-    what = f"{window.words} within {window.days} d" if window else standing.name.replace("_", " ")
-    return f"{whose(standing.account)} {_number(standing.limit)} {what}"
 
 
 def _state(name: str, over: Mapping[str, Standing], warnings: Mapping[str, str]) -> tuple[bool, str]:

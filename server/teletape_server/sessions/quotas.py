@@ -239,7 +239,7 @@ class RunQueue(Generic[Request]):
         while True:
             for most in running.most_common(1):
                 running[most[0]] -= 1
-            owner = min(waiting, key=lambda each: (running[each], waiting[each][0][1]))
+            owner = min(waiting, key=lambda key: (running[key], waiting[key][0][1]))
             if waiting[owner].popleft()[0] == request:
                 return owners
             owners.append(owner)

@@ -72,9 +72,11 @@ def of_run(owners: Sequence[str], running: Sequence[Ahead], places: int, typical
     position = len(owners) + 1
     ahead = [*running, *map(Ahead, owners)]
     holders = _names([item.owner for item in ahead])
-    text = f"all {places} places of POST /v1/run are taken: {position - 1} more wait before it, of {holders}"
+    full = "the one place of POST /v1/run is" if places == 1 else f"all {places} places of POST /v1/run are"
+    before = "one more waits" if position == 2 else f"{position - 1} more wait"
+    text = f"{full} taken: {before} before it, of {holders}"
     if position == 1:
-        text = f"all {places} places of POST /v1/run are taken, by {holders}: it is the next"
+        text = f"{full} taken, by {holders}: it is the next"
     return Waiting(position, ahead[:MOST_SHOWN], seconds_until_place(position, places, typical), text)
 
 
@@ -98,7 +100,7 @@ def of_request(entry: SessionEntry, running: Running, box: Box) -> Waiting:
     if entry.host is None:
         return of_start(entry)
     facts = entry.note_facts()
-    before = sorted((other for other in entry.running if other.began < running.began), key=lambda each: each.began)
+    before = sorted((other for other in entry.running if other.began < running.began), key=_began)
     if before:
         return _in_session(entry, before, facts)
     if not facts.running and entry.takes_turns:
@@ -133,7 +135,7 @@ def _on_gpu(entry: SessionEntry, running: Running, box: Box) -> Waiting:
     for other, facts in box.facts.items():
         if other is entry or other.device != entry.device or not other.takes_turns:
             continue
-        oldest = min(other.running, key=lambda each: each.began, default=None)
+        oldest = min(other.running, key=_began, default=None)
         if facts.running and oldest is not None:
             ahead.insert(0, Ahead(other.owner, other.id, facts.running_seconds, seconds_left(oldest, facts)))
         elif oldest is not None and oldest.began < running.began:
@@ -144,6 +146,10 @@ def _on_gpu(entry: SessionEntry, running: Running, box: Box) -> Waiting:
     count = "one request" if len(ahead) == 1 else f"{len(ahead)} requests"
     text = f"sessions take turns on {entry.device}, and {count} of {holders} came before it"
     return Waiting(len(ahead), ahead[:MOST_SHOWN], total_seconds([item.seconds_left for item in ahead]), text)
+
+
+def _began(running: Running) -> float:
+    return running.began
 
 
 def _names(owners: Sequence[str]) -> str:

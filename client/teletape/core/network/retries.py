@@ -73,8 +73,8 @@ class Patience:
         if is_progress(response):
             self._since, self._left = None, self._retries
             return seconds
-        is_used = response.status == 429 and (retry_seconds(response) or 0.0) > self._seconds
-        if is_used or not is_retried(response):
+        is_over_budget = response.status == 429 and (retry_seconds(response) or 0.0) > self._seconds
+        if is_over_budget or not is_retried(response):
             return None
         busy = f"{self._url} is busy (HTTP {response.status})"
         return seconds if self._goes_on(busy, time.monotonic(), seconds) else None
