@@ -11,7 +11,8 @@ from teletape_engine.recording.values import Literal
 from teletape_engine.session.session import Session
 
 
-def test_the_program_uses_every_command_and_all_succeed():
+def test_the_program_uses_every_command_and_all_succeed(monkeypatch):
+    monkeypatch.setattr(sessions, "_SECONDS", float("inf"))  # a busy machine
     assert {command.verb for batch in PROGRAM for command in batch.commands} == set(COMMANDS)
     assert [answer.failure for answer in run_program(new_session())] == [None] * len(PROGRAM)
 

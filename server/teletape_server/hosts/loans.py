@@ -206,7 +206,7 @@ class Loans:
     @property
     def worked(self) -> float:
         """When the process has last worked for a request that it has read itself, in Unix seconds; 0: it has not."""
-        return max([self._worked, *map(self._worked_for, self._by_id.values())])
+        return max([self._worked, *map(self._worked_for, [*self._by_id.values()])])  # of a copy: any thread may ask
 
     @property
     def answered(self) -> Mapping[Label, Durations]:
