@@ -227,8 +227,10 @@ def _serve(
             resources.close()
 
     server = GreetingServer(create_app(settings, identity=identity, shares=shares), settings)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup leaves it
-        signal.signal(signal.SIGHUP, server.handle_exit)
+    if (
+        settings.tls_certificate is not None or signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    ):  # as nohup sets it
+        signal.signal(signal.SIGHUP, server.hang_up)
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:  # uvicorn shuts down first, and then raises it

@@ -2,7 +2,8 @@
 
 The first signal ends it in order: new requests are answered 503, running ones may finish, then they are cancelled, then
 all sessions end. The second signal ends it at once. A terminal that closes (SIGHUP) is such a first signal, unless the
-server was started so that it ignores that; shells and the system send it several times, which then means nothing.
+server was started so that it ignores that; shells and the system send it several times, which then means nothing. A
+server with a certificate goes on at SIGHUP, and reads the certificate's files again.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class Server(uvicorn.Server):
         self._app = app
         self._settings = settings
         self._renewals: asyncio.Task[None] | None = None
+        self._renew = asyncio.Event()  # set when the certificate is to be read again
+        self._loop: asyncio.AbstractEventLoop | None = None  # from its start on
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begins the orderly end; a second signal ends the process at once, and the sessions' processes with it."""
@@ -52,11 +55,19 @@ class Server(uvicorn.Server):
             os._exit(128 + sig)
         super().handle_exit(sig, frame)
 
+    def hang_up(self, sig: int, frame: FrameType | None) -> None:
+        """Reads the certificate's files again; without a certificate, begins the orderly end."""
+        if self._settings.tls_certificate is None:
+            self.handle_exit(sig, frame)
+        elif self._loop is not None:  # else it will read them
+            self._loop.call_soon_threadsafe(self._renew.set)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begins as uvicorn does, and keeps the certificate current."""
         await super().startup(sockets)
         if self.config.ssl is not None:
-            self._renewals = asyncio.create_task(tls.keep_current(self.config.ssl, self._settings))
+            self._loop = asyncio.get_running_loop()
+            self._renewals = asyncio.create_task(tls.keep_current(self.config.ssl, self._settings, self._renew))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Ends work and sessions while callers are still answered, and then as uvicorn does."""

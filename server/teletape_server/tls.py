@@ -1,4 +1,4 @@
-"""The server's own certificate: checked at the start, and read again when its files have changed, as a renewal does."""
+"""The server's own certificate: checked at the start, read again at SIGHUP and when a renewal has changed its files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import ssl
+from contextlib import suppress
 from typing import Final
 
 from teletape_server.settings import Settings, SettingsError
@@ -40,8 +41,8 @@ def check(settings: Settings) -> None:
         ) from None
 
 
-async def keep_current(context: ssl.SSLContext, settings: Settings) -> None:
-    """Looks at the files at regular times, and reads them again when they have changed; it has no end.
+async def keep_current(context: ssl.SSLContext, settings: Settings, hangup: asyncio.Event) -> None:
+    """Reads the files again when they have changed, as it sees at regular times, or when SIGHUP comes; it has no end.
 
     New connections have the new certificate, open ones the one that they began with. While the files do not belong
     together, as between the two writes of a renewal, or cannot be used, the last ones stay.
@@ -49,22 +50,26 @@ async def keep_current(context: ssl.SSLContext, settings: Settings) -> None:
     Args:
         context: Of the server's connections.
         settings: The server's settings.
+        hangup: Set at SIGHUP.
     """
     assert settings.tls_certificate is not None, "the context is of a certificate"
     stamp = _stamp(settings)
     while True:
-        await asyncio.sleep(_LOOK_SECONDS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(hangup.wait(), _LOOK_SECONDS)
+        is_signal = hangup.is_set()
+        hangup.clear()
         try:
             now = _stamp(settings)
-            if now == stamp:
+            if now == stamp and not is_signal:
                 continue
             check(settings)  # in a context of its own: one that fails half-way has lost its former certificate
             context.load_cert_chain(settings.tls_certificate, settings.tls_key, password="")
         except (OSError, SettingsError) as error:
             log.error("the TLS certificate is not renewed, the last one stays: %s", error)
         else:
-            stamp = now
-            log.info("the TLS certificate was read again: its files have changed")
+            stamp, why = now, "as SIGHUP asks" if is_signal else "its files have changed"
+            log.info("the TLS certificate was read again: %s", why)
 
 
 def _files(settings: Settings) -> tuple[str, ...]:

@@ -82,6 +82,7 @@ NO_LIMIT = {
     "teletape_server.identity.identity._LOOK_SECONDS": "how soon changes are noticed: docs/operate.md has it in words",
     "teletape_server.identity.identity._USE_SECONDS": "how exactly last uses are kept: docs/operate.md has it",
     "teletape_server.identity.key_texts._SECRET_BYTES": "the length of a secret",
+    "teletape_server.identity.copies._SECONDS": "the wait of a copy for the server that writes",
     "teletape_server.identity.store._SECONDS": "the wait of a statement for another program",
     "teletape_server.durable.disk._MOST_PARTS": "how bytes are dealt out to calls of the system",
     "teletape_wire.frame.PREFIX_LENGTH": "the format of a frame",

@@ -108,7 +108,7 @@ def test_each_command_of_the_page_does_what_the_page_says(
             ["ann:old", "live"],
             ["ann:test", "live"],
         ]
-        assert printed["teletape restore /backups/monday --data-dir /srv/teletape"].startswith("2 sessions and ")
+        assert printed["teletape restore /backups/monday --data-dir /srv/teletape"].startswith("2 sessions, ")
         assert (tmp_path / "root/night/values.safetensors").exists()
         assert [session["id"] for session in ok(service.http.get("/v1/sessions")).json()["sessions"]] == ["old"]
     finally:

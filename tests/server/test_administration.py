@@ -11,7 +11,7 @@ import pytest
 from lasting import PATH, Lasting, X, fetched
 from test_published_store import filled
 
-from serving import KEYS, Program, Server, ok, until
+from serving import KEYS, Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Fetch, MakeVariable
 from teletape_server import cli
 from teletape_server.administration.running_server import note_address
@@ -113,7 +113,7 @@ def test_a_backup_while_a_program_trains_has_the_values_of_one_of_its_steps(tmp_
         assert "local:demo  parked" in run("sessions", "list", "--data-dir", backup)
         assert "a server has" in run("restore", backup, "--data-dir", data, status=1)
     printed = run("restore", backup, "--data-dir", other)
-    assert printed.startswith("1 session and 1 published function, ")
+    assert printed.startswith("1 session, 1 published function and 0 keys, ")
     with Lasting(other).running() as lasting:
         assert lasting.described()["state"] == "parked"
         steps = [(X + X * np.float32(step)).tolist() for step in range(before, after + 1)]
@@ -125,7 +125,7 @@ def test_a_backup_while_a_program_trains_has_the_values_of_one_of_its_steps(tmp_
 def test_what_is_damaged_in_a_backup_is_not_restored_and_named(tmp_path: Path, run: Run) -> None:
     data, backup, other = (tmp_path / name for name in ("data", "backup", "other"))
     with_values(data, good=X, bad=X)
-    assert run("backup", backup, "--data-dir", data).startswith("2 sessions and 0 published functions, ")
+    assert run("backup", backup, "--data-dir", data).startswith("2 sessions, 0 published functions and 0 keys, ")
     assert "is there already" in run("backup", backup, "--data-dir", data, status=1)
     [bad] = [path.parent for path in (backup / "sessions").glob("*/manifest.json") if b'"bad"' in path.read_bytes()]
     [log] = bad.glob("log-*")
@@ -168,6 +168,61 @@ def test_what_is_no_whole_backup_is_refused(tmp_path: Path, run: Run) -> None:
     with_values(tmp_path, good=X)
     assert "is no whole backup" in run("restore", tmp_path, "--data-dir", tmp_path / "other", status=1)
     assert "there is no folder" in run("backup", tmp_path / "backup", "--data-dir", tmp_path / "nothing", status=1)
+
+
+def test_keys_budgets_and_audit_of_a_running_server_come_back(tmp_path: Path, run: Run) -> None:
+    data, backup, other = (tmp_path / name for name in ("data", "backup", "other"))
+    more = ("--role", "admin", "--data-dir", data)
+    keys = {name: run("keys", "create", name, *more).split()[0] for name in ("ann", "eve")}
+    settings = Settings(data_dir=str(data), shutdown_grace=0.1)
+    with Server(settings).running() as server:
+        bearer = {"Authorization": f"Bearer {keys['ann']}"}
+        with server.client(None, **bearer) as http:
+            ok(http.put("/v1/admin/limits/eve", json={"compute_seconds_7d": 3600}))
+            before = ok(http.get("/v1/admin/audit")).json()["entries"]
+            stop = threading.Event()
+
+            def change() -> None:
+                while not stop.is_set():  # the file is being written
+                    ok(http.post("/v1/admin/keys", json={"owner": "bob"}))
+
+            thread = threading.Thread(target=change)
+            thread.start()
+            try:
+                printed = run("backup", backup, "--data-dir", data)
+            finally:
+                stop.set()
+                thread.join()
+    count = int(printed.split(" and ")[1].split()[0])
+    assert count >= 2
+    assert (backup / "identity.sqlite").stat().st_mode & 0o777 == 0o600
+    assert f" and {count} keys, " in run("restore", backup, "--data-dir", other)
+    assert "other is not empty" in run("restore", backup, "--data-dir", other, status=1)
+    with Server(Settings(data_dir=str(other), shutdown_grace=0.1)).running() as server:
+        with server.client(None, **bearer) as http:
+            assert len(ok(http.get("/v1/admin/keys")).json()["keys"]) == count
+            after = ok(http.get("/v1/admin/audit?limit=1000")).json()["entries"]
+            assert after[-len(before) :] == before
+        with server.client(None, Authorization=f"Bearer {keys['eve']}") as http:
+            limits = ok(http.get("/v1/me")).json()
+            assert "3600" in json.dumps(limits)
+        with server.client(None) as http:
+            problem(http.get("/v1/sessions"), 401, "unauthenticated")
+
+
+def test_damaged_keys_are_named_and_the_sessions_are_backed_up(tmp_path: Path, run: Run) -> None:
+    data, backup, other = (tmp_path / name for name in ("data", "backup", "other"))
+    with_values(data, good=X)
+    run("backup", backup, "--data-dir", data)
+    file = backup / "identity.sqlite"
+    file.write_bytes(file.read_bytes()[:-1] + b"\1")
+    printed = run("restore", backup, "--data-dir", other, status=1)
+    assert "1 session and 0 published functions, " in printed
+    assert "keys, limits, use and audit is damaged: identity.sqlite has changed since the backup" in printed
+    (data / "identity.sqlite").write_bytes(b"no database" * 1000)
+    printed = run("backup", tmp_path / "again", "--data-dir", data, status=1)
+    assert "1 session and 0 published functions, " in printed
+    assert "identity.sqlite cannot be read: file is not a database" in printed
 
 
 # ------------------------------------------------------------------------------------------------------------ upgrading

@@ -1,8 +1,10 @@
 """A server with a certificate: requests, frames and programs pass, it is renewed, and its connections are not lent."""
 
 import contextlib
+import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -13,6 +15,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from test_settings import children
 
 import teletape as tf
 from prepared import Prepared
@@ -23,9 +26,6 @@ from teletape_server.connections.streams import BodyReceiver
 from teletape_server.settings import Settings, SettingsError
 
 MIB = 1 << 20
-
-
-SERVE = [sys.executable, "-P", "-m", "teletape_server.cli", "serve"]
 
 
 @pytest.fixture(scope="module")
@@ -87,19 +87,49 @@ def test_who_speaks_no_tls_is_left(secure: Server) -> None:
         http.get("/v1/health")
 
 
-def test_a_server_with_a_certificate_serves_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def presented(port: int) -> bytes:
+    """The certificate that a new connection gets."""
+    context = ssl._create_unverified_context()
+    with socket.create_connection(("127.0.0.1", port)) as plain, context.wrap_socket(plain) as sock:
+        return sock.getpeercert(binary_form=True) or b""
+
+
+def test_a_server_with_a_certificate_serves_programs_and_reads_it_again_at_sighup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One file has both here; the address that the server prints is the one that a program takes."""
-    certificate, key = make_certificate(tmp_path)
+    (tmp_path / "next").mkdir()
+    (certificate, key), next_files = make_certificate(tmp_path), make_certificate(tmp_path / "next")
+    first, second = (ssl.PEM_cert_to_DER_cert(file.read_text()) for file in (certificate, next_files[0]))
     certificate.write_text(key.read_text() + certificate.read_text())
-    command = [*SERVE, "--port", "0", "--tls-certificate", str(certificate)]
-    with Prepared(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); from teletape_server import cli; cli.main()"
+    command = [sys.executable, "-P", "-c", code, "serve", "--port", "0", "--tls-certificate", str(certificate)]
+    with (
+        open(tmp_path / "log", "w") as log,
+        Prepared([*command, "--log-level", "info"], stdout=subprocess.PIPE, stderr=log) as process,
+    ):
+
+        def hang_up(line: str) -> None:
+            process.send_signal(signal.SIGHUP)
+            until(lambda: line in (tmp_path / "log").read_text())
+
         try:
             assert process.stdout is not None
-            address = re.search(r"https://127.0.0.1:\d+", process.stdout.readline())
+            address = re.search(r"https://127.0.0.1:(\d+)", process.stdout.readline())
             assert address
             monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
             with tf.connect(address[0]):
-                assert (tf.constant([1.0, 2.0]) * 2.0).numpy().tolist() == [2.0, 4.0]
+                variable = tf.Variable([1.0, 2.0])
+                certificate.write_text("no certificate")
+                hang_up("the TLS certificate is not renewed, the last one stays: cannot use the TLS files")
+                assert presented(int(address[1])) == first
+                certificate.write_text("".join(file.read_text() for file in next_files))
+                hang_up("the TLS certificate was read again: as SIGHUP asks")
+                assert presented(int(address[1])) == second
+                for child in children(process.pid):  # the end of a terminal reaches the session's process too
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(child, signal.SIGHUP)
+                assert (variable * 2.0).numpy().tolist() == [2.0, 4.0]
         finally:
             process.terminate()
 
@@ -113,18 +143,13 @@ def test_a_renewed_certificate_is_taken_by_the_next_connection(tmp_path: Path, m
     with contextlib.ExitStack() as stack, Server(settings).running() as server:
         first, second = (ssl.PEM_cert_to_DER_cert(file.read_text()) for file in (certificate, next_certificate))
 
-        def presented() -> bytes:
-            context = ssl._create_unverified_context()
-            with socket.create_connection(("127.0.0.1", server.port)) as plain, context.wrap_socket(plain) as sock:
-                return sock.getpeercert(binary_form=True) or b""
-
-        assert presented() == first
+        assert presented(server.port) == first
         before = stack.enter_context(server.client())
         ok(before.get("/v1/health"))
         shutil.copy(next_certificate, certificate)  # the key is still the former one's
-        assert presented() == first
+        assert presented(server.port) == first
         shutil.copy(next_key, key)
-        until(lambda: presented() == second)
+        until(lambda: presented(server.port) == second)
         ok(before.get("/v1/health"))  # over the connection that it has
         # It is still open at the server's end, which does not wait for its caller.
 

@@ -6,6 +6,7 @@ head, and a log only grows. The list is written last; what has none is no whole 
     backup.json      the list
     sessions/…       as in the folder for data: the newest base and log of each session, and what they name
     published/…      published functions
+    identity.sqlite  keys, limits, use and audit, as of one moment
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from teletape_server.durable.batches import with_blobs
 from teletape_server.durable.disk import replace
 from teletape_server.durable.folders import FOLDER, Folder
 from teletape_server.durable.records import DamagedError
+from teletape_server.identity import copies
+from teletape_server.identity.keys import StoreError
 from teletape_server.models.published.contract import hash_of
 from teletape_server.published.store import FileStore
 from teletape_wire import timestamp
@@ -35,6 +38,8 @@ from teletape_wire.checksum import crc32
 LIST: Final = "backup.json"
 _FORMAT: Final = 1
 _PUBLISHED: Final = "published"
+_IDENTITY: Final = "identity.sqlite"
+_NAME: Final = "keys, limits, use and audit"  # what it is, where it is damaged
 _TRIES: Final = 20  # to copy a session whose files are being replaced
 _PAUSE: Final = 0.05  # seconds between them
 
@@ -44,18 +49,20 @@ class Done(NamedTuple):
 
     Attributes:
         sessions, functions: The names.
+        keys: How many API keys; None: it has no file of keys.
         nbytes: Of all files.
         damaged: What is damaged, or was not restored, by name, and why.
     """
 
     sessions: list[str]
     functions: list[str]
+    keys: int | None
     nbytes: int
     damaged: dict[str, str]
 
 
 def back_up(data_dir: str, out: str) -> Done:
-    """Copies the sessions and published functions of a folder for data, which a server may have.
+    """Copies the sessions, published functions and keys of a folder for data, which a server may have.
 
     Args:
         data_dir: The folder for data.
@@ -78,10 +85,11 @@ def back_up(data_dir: str, out: str) -> Done:
             if why:
                 damaged[session.name] = why
     functions = _copy_published(data_dir, out, damaged)
+    keys = _copy_identity(data_dir, out, damaged)
     files = {name: _checksum(os.path.join(out, name)) for name in sorted(_files(out))}
     facts = {"format": _FORMAT, "teletape": version(), "time": timestamp(time.time()), "damaged": damaged}
     replace(os.path.join(out, LIST), json.dumps({**facts, "files": files}, indent=1).encode())
-    return Done(sessions, functions, sum(length for length, _ in files.values()), damaged)
+    return Done(sessions, functions, keys, sum(length for length, _ in files.values()), damaged)
 
 
 def copy_session(folder: Folder, target: str, *, is_live: bool) -> str:
@@ -189,6 +197,18 @@ def _copy_published(data_dir: str, out: str, damaged: dict[str, str]) -> list[st
     return names
 
 
+def _copy_identity(data_dir: str, out: str, damaged: dict[str, str]) -> int | None:
+    source, target = (os.path.join(folder, _IDENTITY) for folder in (data_dir, out))
+    if not os.path.exists(source):
+        return None
+    try:
+        copies.copy(source, target)
+        return copies.keys_in(target)
+    except StoreError as error:
+        damaged[_NAME] = str(error)
+        return None
+
+
 @contextlib.contextmanager
 def _mapped(file: int) -> Iterator[memoryview]:
     try:
@@ -200,7 +220,7 @@ def _mapped(file: int) -> Iterator[memoryview]:
 
 # ------------------------------------------------------------------------------------------------------------ restoring
 def restore(backup: str, data_dir: str, names: Collection[str]) -> Done:
-    """Copies the sessions of a backup into a folder for data that no server has; without names, everything.
+    """Copies sessions of a backup into a folder for data that no server has; without names everything, the keys too.
 
     Args:
         backup: The backup.
@@ -215,7 +235,7 @@ def restore(backup: str, data_dir: str, names: Collection[str]) -> Done:
     if os.path.isdir(data_dir) and address_of_server(data_dir) is not None:
         raise CommandError(f"a server has {data_dir}: stop it first")
     present = {session.name for session in stored_sessions(data_dir)}
-    if not names and (present or os.path.isdir(os.path.join(data_dir, _PUBLISHED))):
+    if not names and (present or any(os.path.exists(os.path.join(data_dir, name)) for name in (_PUBLISHED, _IDENTITY))):
         raise CommandError(f"{data_dir} is not empty: name the sessions to restore, or another folder")
     sessions = _named(backup, names)
     if both := sorted(present & {session.name for session in sessions}):
@@ -238,8 +258,15 @@ def restore(backup: str, data_dir: str, names: Collection[str]) -> Done:
         else:
             nbytes += _put(backup, f"{_PUBLISHED}/", files, data_dir)
             functions = [name.name for name in FileStore(data_dir).all()]
+    keys = None
+    if not names and _IDENTITY in files:
+        if why := _wrong(backup, _IDENTITY, files):
+            damaged[_NAME] = why
+        else:
+            nbytes += _put(backup, _IDENTITY, files, data_dir)
+            keys = copies.keys_in(os.path.join(data_dir, _IDENTITY))
     _give_to_owner(data_dir)
-    return Done(restored, functions, nbytes, damaged)
+    return Done(restored, functions, keys, nbytes, damaged)
 
 
 def _list_of(backup: str) -> dict[str, list[int]]:

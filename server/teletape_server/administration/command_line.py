@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ABOUT: Final = {
     "sessions": "Lists, shows, parks and ends sessions, and saves their values; on a running server or files.",
     "keys": "Creates, lists, rotates and revokes API keys; on a running server, or where they are kept.",
-    "backup": "Copies sessions and published functions, also while a server runs; each session as of one request.",
+    "backup": "Copies sessions, published functions and keys, also of a server that runs; a session as of one request.",
     "restore": "Puts what a backup has into a folder that no server has.",
     "upgrade": "Looks at whether the sessions of a folder or a backup would go on with this installation.",
 }
@@ -73,12 +73,15 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _report(done: Done, where: str) -> int:
-    counts = f"{_count(done.sessions, 'session')} and {_count(done.functions, 'published function')}"
-    sys.stdout.write(f"{counts}, {done.nbytes:,} bytes, are in {where}\n")
+    counts = [_count(len(done.sessions), "session"), _count(len(done.functions), "published function")]
+    if done.keys is not None:
+        counts.append(_count(done.keys, "key"))
+    text = f"{', '.join(counts[:-1])} and {counts[-1]}"
+    sys.stdout.write(f"{text}, {done.nbytes:,} bytes, are in {where}\n")
     for name, why in done.damaged.items():
         sys.stderr.write(f"teletape: {name} is damaged: {why}\n")
     return 1 if done.damaged else 0
 
 
-def _count(names: Sequence[str], what: str) -> str:
-    return f"{len(names)} {what}{'' if len(names) == 1 else 's'}"
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

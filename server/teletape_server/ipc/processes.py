@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from contextlib import suppress
 from enum import StrEnum
@@ -48,5 +49,10 @@ class CpuClock:
 
 
 def run(kind: ProcessKind, *arguments: Any) -> None:
-    """Runs what a process is for; the first thing that a new process calls."""
+    """Runs what a process is for; the first thing that a new process calls.
+
+    Ctrl-C, and the end of a terminal, reach the whole process group: the server ends its processes by their sockets.
+    """
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
     getattr(import_module(kind.module), kind.value.partition(":")[2])(*arguments)

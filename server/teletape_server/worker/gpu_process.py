@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -43,8 +42,6 @@ def main(sockets: Sockets, user: User | None = None) -> None:
 
     Messages in: ("session",) with the files of a seat: the sockets for requests and control, and the pipe's end.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     confine(user)
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)

@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import gc
 import os
-import signal
 import socket
 import struct
 import sys
@@ -62,9 +61,6 @@ def main(sockets: Sockets, user: User | None = None) -> None:
         ("slow", number, facts), ("returned", id, unsent), ("reclaimed", id); ("checkpointed", number) when the session
         has a new base, ("suspended", whether it has). Of requests that the process has read the numbers are negative.
     """
-    # Ctrl-C reaches the whole process group; the server ends its workers by closing the socket.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     confine(user)
     # A batch of 100,000 commands is 300,000 new objects and no garbage; the default thresholds double its cost.
     gc.freeze()
