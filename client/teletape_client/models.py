@@ -1942,6 +1942,8 @@ class Session(Model):
         state: Parked: it has no process, and the next request starts one.
         why: Why it recovers, is damaged, has diverged, or takes no changes.
         durability: What outlives its process.
+        log_to_run: Whether it has no process, and a log: this version of the server alone can run that, and
+            does so with the next request, when it is parked, or after the start in the background.
         disk_bytes: Bytes of its files; in events as of the last second.
         disk_limit: Bytes that they may take; with those of the key's other sessions, disk_per_key.
         recovered: What its process has brought back; null: it is the first one.
@@ -1959,6 +1961,7 @@ class Session(Model):
     state: Literal["starting", "live", "parking", "parked", "waking", "recovering", "damaged", "diverged", "ended"]
     why: str | None
     durability: Literal["none", "journal", "journal-sync"]
+    log_to_run: bool
     disk_bytes: int
     disk_limit: int
     recovered: Recovered | None

@@ -2346,7 +2346,8 @@ class Session(Context[models.Session]):
 
         Writes down what the session has, and ends its process; the next request starts another one. Nothing is lost.
         What runs or waits is finished before; if that takes longer than the server's patience, nothing is done:
-        `busy`. A session without a process, or of which nothing outlives it (durability `none`), stays as it is.
+        `busy`. A session without a process that has a log to run gets one for that. A session of which nothing
+        outlives its process (durability `none`) stays as it is.
         """
         answer: models.Session = self._send(Call("POST", f"{self._path}/park", models.Session.read, is_work=False))
         return answer

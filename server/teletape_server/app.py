@@ -157,7 +157,10 @@ def create_app(
         app.state.document = openapi.text(app)
         app.state.templates = PathTemplates(app.openapi()["paths"])
         pool.warm()
-        sweeps = [asyncio.create_task(sweep) for sweep in (registry.sweep(), pool.sweep(), identity.watch())]
+        sweeps = [
+            asyncio.create_task(sweep)
+            for sweep in (registry.sweep(), registry.backlog.work_off(), pool.sweep(), identity.watch())
+        ]
         async with create_task_group():  # Starlette's streams use one; anyio's modules are loaded with the first
             pass
         try:

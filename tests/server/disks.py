@@ -23,6 +23,7 @@ class SimulatedFile:
         self._durable = bytearray(data)
         self._seen = bytearray(data)
         self._pending: list[tuple[int, bytes]] = []
+        self._ends: list[int] = []
         self.fails = False
 
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
@@ -44,6 +45,7 @@ class SimulatedFile:
         if self._space is not None and end > self._space:
             raise OSError(errno.ENOSPC, "no space")
         self._seen.extend(bytes(max(end - len(self._seen), 0)))
+        self._ends.append(len(self._seen))
 
     def truncate(self, end: int) -> None:
         self._check()
@@ -54,7 +56,7 @@ class SimulatedFile:
     def sync(self) -> None:
         self._check()
         self._durable = bytearray(self._seen)
-        self._pending = []
+        self._pending, self._ends = [], []
 
     def _check(self) -> None:
         if self.fails:
@@ -81,4 +83,6 @@ class SimulatedFile:
                 if self._rng.random() < 0.7:
                     self._put(left, offset + position, data[position:end])
                 position = end
+        if self._ends:  # its length is one that it has been given
+            del left[max(end for end in (len(self._durable), *self._ends) if end <= len(left)) :]
         return SimulatedFile(self._rng, bytes(left), self._space)

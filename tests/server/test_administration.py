@@ -236,12 +236,20 @@ def test_an_upgrade_is_checked_on_copies(tmp_path: Path, run: Run) -> None:
         assert "local:demo  goes on" in run("upgrade", "--check", data)
         assert before == {path: path.read_bytes() for path in before}
         run("backup", tmp_path / "backup", "--data-dir", data)
+        run("backup", tmp_path / "torn", "--data-dir", data)
+    [log] = [path for path in (tmp_path / "torn").rglob("log-*") if path.stat().st_size]
+    read = records.read(log.read_bytes())
+    assert read is not None
+    with log.open("rb+") as file:
+        file.seek(read.end)
+        file.write(b"\x99\0\0\0torn")
+    assert "goes on, without 8 bytes of a write that was not finished" in run("upgrade", "--check", tmp_path / "torn")
     [log] = [path for path in (tmp_path / "backup").rglob("log-*") if path.stat().st_size]
     read = records.read(log.read_bytes())
     assert read is not None
     head = {**read.head, "versions": {**read.head["versions"], "numpy": "1.0"}}
     written = [records.written_record(each.number, 0, each.kind, bytes(each.payload)) for each in read.records]
-    log.write_bytes(b"".join([records.written_head(head), *written]))
+    log.write_bytes(b"".join([records.written_head(head), *written]).ljust(log.stat().st_size, b"\0"))
     printed = run("upgrade", "--check", tmp_path / "backup", status=1)
     assert "local:demo  would not go on: record 1 was written with numpy '1.0' (now" in printed
     assert "gives the same 1 checksums of variables" in printed

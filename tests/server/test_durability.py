@@ -2,6 +2,7 @@
 
 import errno
 import itertools
+import json
 import os
 import random
 import threading
@@ -292,7 +293,8 @@ def test_an_unfinished_write_is_cut_and_said(process: Process) -> None:
     path = Path(process.folder.path) / "log-1.ttj"
     data = path.read_bytes()
     whole = len(data.rstrip(b"\0"))
-    path.write_bytes(data[: whole - 20])
+    path.write_bytes(data[: whole - 20].ljust(len(data), b"\0"))
+    assert process.folder.cut_bytes() > 0
     recovered = Process(Path(process.folder.path))
     assert variable(recovered) == [1.0, 2.0]
     assert recovered.durability.recovered is not None
@@ -336,9 +338,14 @@ def test_the_last_good_values_can_be_saved(
     os.renames(process.folder.path, tmp_path / "data" / "sessions" / "u")
     where, out = ["--data-dir", str(tmp_path / "data")], tmp_path / "out"
     assert cli.main(["sessions", "list", *where]) == 0
-    assert "local:demo  parked  journal" in capsys.readouterr().out
+    assert "local:demo  parked, log to run  journal" in capsys.readouterr().out
+    assert cli.main(["sessions", "park", "demo", *where]) == 1
+    assert "has a log to run, which a server does" in capsys.readouterr().err
     assert cli.main(["sessions", "rescue", "demo", *where, "--out", str(out)]) == 0
     assert "cannot be read" in capsys.readouterr().out
+    assert json.loads((out / "facts.json").read_text())["why"].startswith("record ")
+    assert cli.main(["sessions", "rescue", "demo", *where, "--out", str(out)]) == 1
+    assert "is not empty" in capsys.readouterr().err
     saved = read_file(memoryview((out / "values.safetensors").read_bytes()), copy_below=0).tensors
     assert saved["w"].tolist() == [3.0, 6.0]
     assert cli.main(["sessions", "end", "demo", *where]) == 0

@@ -29,7 +29,9 @@ class Writer:
             self.journal = Journal.begin(file, dict(FACTS))
         else:
             self.written = {record.number: bytes(record.payload) for record in log.records}
-            file.truncate(log.end)
+            if log.cut:
+                file.write(log.end, bytes(log.cut))
+                file.sync()
             self.synced = len(log.records)
             self.journal = Journal(file, log.end, len(log.records) + 1)
 
@@ -74,11 +76,29 @@ def test_a_torn_tail_is_cut_and_counted() -> None:
             break
     whole = writer.file.read()
     end = read(SimulatedFile(rng, whole)).end
-    log = records.read(whole[: end - 12])
+    log = records.read(whole[: end - 12].ljust(len(whole), b"\0"))
     assert log is not None
     assert len(log.records) == 4
     assert 0 < log.cut < end - log.end
     assert read(SimulatedFile(rng, whole)).cut == 0
+
+
+@pytest.mark.parametrize("record", range(3))
+@pytest.mark.parametrize("more", [0, 12])
+def test_a_file_that_was_cut_short_is_damaged(record: int, more: int) -> None:
+    rng = random.Random(1)
+    writer = Writer(rng, SimulatedFile(rng))
+    for number in range(1, 4):
+        writer.journal.append(Kind.REQUEST, payload(rng, number), 0)
+    data = writer.file.read()
+    whole = read(SimulatedFile(rng, data))
+    end = [*(each.begin for each in whole.records[1:]), whole.end][record] - more
+    with pytest.raises(DamagedError, match=f"ends at byte {end}, .* cut short after record {record + (not more)}"):
+        records.read(data[:end])
+    log = records.read(data[:end], to_damage=True)
+    assert log is not None
+    assert len(log.records) == record + (not more)
+    assert records.read(data[: whole.end + 4096]) == whole, "nothing of it is missing"
 
 
 @pytest.mark.parametrize("seed", range(50))

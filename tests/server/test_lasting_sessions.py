@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -22,8 +23,9 @@ from prepared import Prepared
 from serving import Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Call, Fetch, MakeVariable
 from teletape_engine.commands.results import Answer
+from teletape_server.administration.stored_sessions import stored_sessions
 from teletape_server.durable import records
-from teletape_server.durable.folders import Folder
+from teletape_server.durable.folders import FOLDER, Folder
 from teletape_server.durable.records import Kind
 from teletape_server.hosts.running import Running, StoredQuestion, left_by
 from teletape_server.ipc.leases import Terms
@@ -456,7 +458,7 @@ def test_a_write_that_was_not_finished_is_cut_and_the_log_says_it(
         ok(lasting.http.post(f"{PATH}/park"))
     [log] = [path for path in tmp_path.rglob("log-2.ttj") if path.stat().st_size]
     data = log.read_bytes().rstrip(b"\0")
-    log.write_bytes(data + b"\x99\0\0\0torn")
+    log.write_bytes((data + b"\x99\0\0\0torn").ljust(log.stat().st_size, b"\0"))
     with Lasting(tmp_path).running() as lasting:
         ok(lasting.http.get(f"{PATH}/variables"))
         cut = lasting.described()["recovered"]["cut_bytes"]
@@ -502,6 +504,84 @@ def test_a_session_whose_log_is_gone_is_damaged_and_what_is_left_stays(tmp_path:
             assert "is lost" in detail
         assert lasting.described()["state"] == "damaged"
     assert base.read_bytes() == data
+
+
+# ------------------------------------------------------------------------------------------------- logs that were left
+@pytest.fixture
+def left(tmp_path: Path) -> Path:
+    """A folder for data as a server has left it that was killed: with a log, which no base replaces."""
+    with Lasting(tmp_path / "before").running() as lasting:
+        lasting.create()
+        shutil.copytree(tmp_path / "before" / FOLDER, tmp_path / "left" / FOLDER)
+    return tmp_path / "left"
+
+
+def logs_to_run(folder: Path) -> list[bool]:
+    return [session.folder.has_log_to_run() for session in stored_sessions(str(folder))]
+
+
+def wait_before_logs(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr("teletape_server.sessions.hosting.backlog._PAUSE_SECONDS", seconds)
+
+
+def test_a_log_that_was_left_is_run_after_the_start_and_a_base_written(
+    left: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_before_logs(monkeypatch, 0.01)
+    assert logs_to_run(left) == [True]
+    with Lasting(left).running() as lasting:
+        until(lambda: not lasting.described()["log_to_run"])
+        assert lasting.described()["state"] == "parked"
+        assert logs_to_run(left) == [False]
+        assert ok(lasting.http.get(f"{PATH}/variables/w")).json()["value"]["data"] == X.tolist()
+
+
+def test_parking_a_session_runs_a_log_that_was_left(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_before_logs(monkeypatch, 600)
+    with Lasting(left).running() as lasting:
+        assert (lasting.described()["state"], lasting.described()["log_to_run"]) == ("parked", True)
+        parked = ok(lasting.http.post(f"{PATH}/park")).json()
+        assert (parked["state"], parked["log_to_run"]) == ("parked", False)
+        assert logs_to_run(left) == [False]
+        assert ok(lasting.http.get(f"{PATH}/variables/w")).json()["value"]["data"] == X.tolist()
+        assert not lasting.described()["log_to_run"]
+
+
+def test_a_stop_runs_a_log_that_was_left(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_before_logs(monkeypatch, 600)
+    with Lasting(left).running() as lasting:
+        assert lasting.entry.host is None
+    assert logs_to_run(left) == [False]
+
+
+def test_a_stop_during_a_request_leaves_no_log(tmp_path: Path) -> None:
+    with Lasting(tmp_path, patience=0.2, max_iterations=1 << 40).running() as lasting:
+        lasting.create()
+        ok(lasting.http.post(f"{PATH}/run", json=LOOP, headers={"Prefer": "respond-async"}))
+        assert logs_to_run(tmp_path) == [True]
+    assert logs_to_run(tmp_path) == [False]
+    with Lasting(tmp_path).running() as lasting:
+        assert ok(lasting.http.get(f"{PATH}/variables/w")).json()["value"]["data"] == X.tolist()
+
+
+def test_a_log_of_another_version_is_said_before_a_request_comes(
+    left: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wait_before_logs(monkeypatch, 0.01)
+    [path] = [path for path in left.rglob("log-1.ttj") if path.stat().st_size]
+    data = path.read_bytes()
+    log = records.read(data)
+    assert log is not None
+    head = records.written_head({**log.head, "versions": {**log.head["versions"], "teletape": "0.1"}})
+    path.write_bytes((head + data[log.records[0].begin :]).ljust(len(data), b"\0")[: len(data)])
+    with Lasting(left).running() as lasting:
+        until(lambda: lasting.described()["state"] == "damaged")
+        problem(lasting.http.get(f"{PATH}/variables"), 409, "session_damaged")
+    assert "of local is damaged: record 1 was written with teletape '0.1' (now" in caplog.text
+    path.write_bytes(data)
+    with Lasting(left).running() as lasting:
+        until(lambda: not lasting.described()["log_to_run"])
+        assert (lasting.described()["state"], lasting.described()["why"]) == ("parked", None)
 
 
 # ------------------------------------------------------------------------------------------------ the end of everything

@@ -74,12 +74,12 @@ def test_every_session_that_has_not_ended_can_live_again() -> None:
     for phase in set(Phase) - {Phase.ENDED}:
         assert Phase.LIVE in reached(phase)
     for phase in LOST:
-        assert FOLLOWING[phase] == {Phase.WAKING}, "another server tries again"
+        assert FOLLOWING[phase] == {Phase.WAKING, Phase.PARKED}, "another server tries again"
     assert reached(Phase.ENDED) == {Phase.ENDED}
 
 
 def test_a_refusal_says_what_may_follow() -> None:
-    with pytest.raises(ValueError, match="from parked to live: waking may follow"):
+    with pytest.raises(ValueError, match="from parked to live: damaged, diverged, waking may follow"):
         State(Phase.PARKED).then(Phase.LIVE)
     with pytest.raises(ValueError, match=r"ended \(idle\) cannot end again"):
         State(Phase.ENDED, Reason.IDLE).end(Reason.DELETED)

@@ -49,6 +49,8 @@ class File:
                     left.extend(bytes(max(offset + end - len(left), 0)))
                     left[offset + position : offset + end] = data[position:end]
                 position = end
+        if self.ends:  # its length is one that it has been given: what lies beyond that cannot be seen
+            del left[max(end for end in (len(self.durable), *self.ends) if end <= len(left)) :]
         return bytes(left)
 
 

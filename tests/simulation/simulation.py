@@ -20,7 +20,7 @@ from simulation.programs import Frames, Plan, Program, Reader, Rest
 from simulation.system import simulated
 from simulation.world import Process, World
 from teletape.core.network.progress import Notice
-from teletape_server.durable import journal
+from teletape_server.durable import records
 from teletape_server.durable.syncer import SYNC_SECONDS
 from teletape_server.settings import Settings
 from teletape_server.worker import durability, main, recovery
@@ -123,7 +123,7 @@ def _small(world: World) -> Iterator[None]:
         (durability, "_LEAST_LOG"): world.rng.choice([2048, 8192, 64 << 20]),
         (durability, "_LOOK_BYTES"): 512,
         (durability, "_DIGESTS"): world.rng.choice([3, 256]),
-        (journal, "_RESERVED"): 4096,
+        (records, "_RESERVED"): 4096,
         (main, "limit_memory"): lambda *_: None,  # of this process
         (Notice, "show"): lambda *_: None,
         (recovery, "version"): lambda: world.version,

@@ -146,7 +146,8 @@ def _cut(folder: Folder, number: int, data: bytes) -> str:
     if log is not None:
         path = folder.at(f"log-{number}.ttj")
         written = os.stat(path)
-        os.truncate(path, log.end)
+        os.truncate(path, log.end)  # and then as long as a log is
+        os.truncate(path, records.with_reserve(log.end))
         os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
     return why
 

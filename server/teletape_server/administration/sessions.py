@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any, Final
@@ -55,6 +56,8 @@ def _on_server(options: argparse.Namespace, server: RunningServer) -> int:
         facts = server.park(name)
         if facts["state"] != "parked":
             raise CommandError(f"{name} is {facts['state']}, of durability {facts['durability']}, and stays so")
+        if facts["log_to_run"]:
+            raise CommandError(f"{name} is parked, and keeps its log: the server's log says why")
     else:
         server.end(name)
     return 0
@@ -69,6 +72,8 @@ def _on_files(options: argparse.Namespace) -> int:
         _say(json.dumps(session.facts(), indent=1))
     elif options.verb == "end":
         session.folder.remove()
+    elif session.facts()["log_to_run"]:
+        raise CommandError(f"{session.name} has a log to run, which a server does: start one on {options.data_dir}")
     return 0  # a session without a server is parked
 
 
@@ -78,6 +83,8 @@ def _rescue(options: argparse.Namespace) -> int:
     session = _stored(options, {session.name: session for session in stored_sessions(_data_dir(options))})
     if options.out is None:
         raise CommandError("name a folder for the values: --out")
+    if os.path.isdir(options.out) and os.listdir(options.out):
+        raise CommandError(f"{options.out} is not empty: name a new folder for the values")
     try:
         rescued = rescue(session.folder, options.out)
     except DamagedError as error:
@@ -111,7 +118,8 @@ def _list(sessions: list[dict[str, Any]]) -> int:
     for facts in sessions:
         sizes = f"{facts['bytes_in_use']:,} bytes in memory, {facts['disk_bytes']:,} on disk"
         why = f": {facts['why']}" if facts["why"] else ""
-        _say(f"{facts['owner']}:{facts['id']}  {facts['state']}  {facts['durability']}  {sizes}{why}")
+        state = facts["state"] + (", log to run" if facts["log_to_run"] else "")
+        _say(f"{facts['owner']}:{facts['id']}  {state}  {facts['durability']}  {sizes}{why}")
     return 0
 
 

@@ -123,6 +123,7 @@ class RealFile:
         except OSError as error:
             if error.errno not in _NOT_ALLOCATED:
                 raise
+            os.ftruncate(self.fd, end)
 
     def truncate(self, end: int) -> None:
         """See `File`."""

@@ -161,6 +161,22 @@ class Folder:
             return records.has_head(file.read(_HEAD))
         return False
 
+    def has_log_to_run(self) -> bool:
+        """Returns whether the session's log has records: what they did is not in its base."""
+        with contextlib.suppress(OSError), open(self.at(f"log-{self.newest()}.ttj"), "rb") as file:
+            return records.has_records(file.read(_HEAD))
+        return False
+
+    def cut_bytes(self) -> int:
+        """Returns the bytes of a write that was not finished, which the next process cuts from the log.
+
+        Raises:
+            DamagedError: The log cannot be read.
+            OSError: Likewise.
+        """
+        log = records.read(self.bytes_of_log(self.newest()))
+        return 0 if log is None else log.cut
+
     def _numbers(self) -> set[int]:
         matches = [_LOG.fullmatch(name) for name in os.listdir(self.path)]
         return {int(match[1] or match[2]) for match in matches if match is not None}

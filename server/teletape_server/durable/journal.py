@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from teletape_server.durable.disk import File
-from teletape_server.durable.records import Kind, length_of, written_head, written_record
-
-_RESERVED: Final = 1 << 20  #: Bytes that are reserved at a time, so that a write changes nothing but bytes.
+from teletape_server.durable.records import Kind, length_of, with_reserve, written_head, written_record
 
 
 class Journal:
@@ -43,7 +39,7 @@ class Journal:
             OSError: It could not be written.
         """
         head = written_head(facts)
-        file.allocate(len(head) + _RESERVED)
+        file.allocate(with_reserve(len(head)))
         file.write(0, head)
         file.sync()
         return cls(file, len(head), int(str(facts["first"])))
@@ -58,8 +54,9 @@ class Journal:
             raise OSError(self.broken)
         end = self.end + length_of(payload)
         if end > self.reserved:
-            self._file.allocate(end + _RESERVED)
-            self.reserved = end + _RESERVED
+            reserved = with_reserve(end)
+            self._file.allocate(reserved)  # so that a write changes nothing but bytes
+            self.reserved = reserved
 
     def append(self, kind: Kind, payload: bytes, synced: int) -> int:
         """Writes a record, and returns its number. It survives the end of every process from now on.

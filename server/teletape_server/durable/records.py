@@ -3,7 +3,8 @@
 head     magic, its length, its CRC32, msgpack
 record   length of the payload, CRC32, number, number of the last record that was surely on the disk, kind; payload
 
-Everything begins at a multiple of 8. After the last record are zeros, which were reserved, or the end of the file.
+Everything begins at a multiple of 8. After the last record are zeros, which were reserved: the file ends at a multiple
+of 1 MiB. One that ends elsewhere, and not after zeros, was cut short.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ MAGIC: Final = b"TTJ1"
 _HEAD: Final = struct.Struct("<4sII")
 _RECORD: Final = struct.Struct("<IIQQB7x")
 _COVERED: Final = struct.Struct("<IQQB")  # what of a record's own fields its CRC32 covers, before the payload
+_RESERVED: Final = 1 << 20  # bytes, of which the length of a file is a multiple
 _ALIGNMENT: Final = 8  # of which the length of a record's own fields is a multiple
 _PADDING: Final = [bytes(count) for count in range(_ALIGNMENT)]
 DIGEST_BYTES: Final = 16 << 20  #: Of the variables, of which a checksum is made.
@@ -139,6 +141,11 @@ def written_record(number: int, synced: int, kind: Kind, payload: bytes) -> byte
     return _RECORD.pack(length, checksum, number, synced, kind) + payload + _PADDING[-length % _ALIGNMENT]
 
 
+def with_reserve(end: int) -> int:
+    """Returns how long the file of a log is that has bytes up to `end`: half a MiB at least is reserved."""
+    return -(-(end + _RESERVED // 2) // _RESERVED) * _RESERVED
+
+
 def length_of(payload: int) -> int:
     """Returns the bytes of a record with a payload of that many."""
     return _aligned(_RECORD.size + payload)
@@ -147,6 +154,12 @@ def length_of(payload: int) -> int:
 def has_head(data: Buffer) -> bool:
     """Returns whether the first bytes of a log have its whole head."""
     return _read_head(memoryview(data))[0] is not None
+
+
+def has_records(data: Buffer) -> bool:
+    """Returns whether the first bytes of a log, in which its head is, have anything after that."""
+    head, position = _read_head(memoryview(data))
+    return head is not None and any(memoryview(data)[position : position + _RECORD.size])
 
 
 def read(data: Buffer, *, to_damage: bool = False) -> Log | None:
@@ -172,6 +185,12 @@ def read(data: Buffer, *, to_damage: bool = False) -> Log | None:
         records.append(record)
         number += 1
     cut = len(bytes(view[position:]).rstrip(b"\0"))
+    is_short = len(view) % _RESERVED and (cut or len(view) < position + _RECORD.size)
+    if is_short and not to_damage:
+        raise DamagedError(
+            f"the log ends at byte {len(view)}, in the middle of what was written: its file was cut short after record "
+            f"{number - 1}"
+        )
     if cut and not to_damage:
         for at, later, synced in _records_after(view, position, number):
             if synced >= number:

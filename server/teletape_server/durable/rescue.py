@@ -81,6 +81,8 @@ def rescue(folder: Folder, out: str) -> Rescued:
         why += f"; {records.LOG_LOST}: what requests did after the base is not there"
     else:
         base = None if log.head["base"] is None else folder.bytes_of_base(number)
+        if log.cut and not why:
+            why = f"; {log.cut} bytes of a write that was not finished"
     with folder.blobs() as blobs:
         return _rescued(log, base, blobs, why, out)
 
@@ -120,7 +122,7 @@ def _write(run: _Run, why: str, out: str, prefix: str) -> Rescued:
             why += f"; {name!r} is {prefix}{number}.npy, since safetensors has no {array.dtype.name}"
     everything = session.listing("variable", "tensor", "slices", "function", "tape")
     with open(os.path.join(out, f"{prefix}{_FACTS}"), "w", encoding="utf-8") as text:
-        json.dump({"record": run.record, "why": why, "ids": everything}, text, indent=1, default=str)
+        json.dump({"record": run.record, "why": why.removeprefix("; "), "ids": everything}, text, indent=1, default=str)
     return Rescued(len(arrays), run.record, why.removeprefix("; "))
 
 

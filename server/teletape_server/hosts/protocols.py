@@ -202,7 +202,7 @@ class Host(Protocol):
         """Reclaims all connections, and waits until what has come over them is read."""
 
     async def suspend(self) -> bool:
-        """Ends the host so that another one can go on with the session; returns False if this one cannot do that."""
+        """Ends the host so that another one can go on with the session; returns whether what it had is in a base."""
 
     async def end(self, ending: Ending) -> None:
         """Ends the session; its unanswered requests raise HostGone with the reason's text."""

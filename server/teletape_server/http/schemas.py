@@ -153,6 +153,13 @@ class Session(BaseModel):
     ]
     why: Annotated[str | None, Field(description="Why it recovers, is damaged, has diverged, or takes no changes")]
     durability: Annotated[Literal["none", "journal", "journal-sync"], Field(description="What outlives its process")]
+    log_to_run: Annotated[
+        bool,
+        Field(
+            description="Whether it has no process, and a log: this version of the server alone can run that, and does "
+            "so with the next request, when it is parked, or after the start in the background"
+        ),
+    ]
     disk_bytes: Annotated[int, Field(description="Bytes of its files; in events as of the last second")]
     disk_limit: Annotated[
         int, Field(description="Bytes that they may take; with those of the key's other sessions, disk_per_key")

@@ -33,14 +33,15 @@ FOLLOWING: Final[Mapping[Phase, frozenset[Phase]]] = {
     Phase.STARTING: frozenset({Phase.LIVE}),
     Phase.LIVE: frozenset({Phase.PARKING, Phase.RECOVERING}),
     Phase.PARKING: frozenset({Phase.PARKED}),
-    Phase.PARKED: frozenset({Phase.WAKING}),
+    #: Damaged, diverged: its log was run to write a base in its place.
+    Phase.PARKED: frozenset({Phase.WAKING, *LOST}),
     #: Parked: no host could be started, and nothing is lost.
     Phase.WAKING: frozenset({Phase.LIVE, Phase.PARKED, *LOST}),
     #: Recovering again: an attempt has failed, and another one comes.
     Phase.RECOVERING: frozenset({Phase.RECOVERING, Phase.LIVE, *LOST}),
-    #: Waking: the first request to another server; what was in the way may have been removed.
-    Phase.DAMAGED: frozenset({Phase.WAKING}),
-    Phase.DIVERGED: frozenset({Phase.WAKING}),
+    #: Waking: the first request to another server; what was in the way may have been removed. Parked: its log was run.
+    Phase.DAMAGED: frozenset({Phase.WAKING, Phase.PARKED}),
+    Phase.DIVERGED: frozenset({Phase.WAKING, Phase.PARKED}),
     Phase.ENDED: frozenset(),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from teletape_server.problems import shutting_down
 from teletape_server.sessions.counted_bodies import Bodies, CountedBody
 from teletape_server.sessions.ended_sessions import Boot
 from teletape_server.sessions.entry import SessionEntry as SessionEntry
+from teletape_server.sessions.hosting.backlog import Backlog
 from teletape_server.sessions.hosting.ends import Ends
 from teletape_server.sessions.hosting.meter import present
 from teletape_server.sessions.hosting.parking import Parking
@@ -32,6 +34,7 @@ from teletape_server.sessions.usage import Usage
 #: First character of ids that the server generates; a caller's own ids cannot begin with it.
 GENERATED: Final = "_"
 _SWEEP_SECONDS: Final = 1.0
+_LOGS_SECONDS: Final = 2.0  # that logs may be run for when the server ends, after the grace
 _CANCEL_SECONDS: Final = 1.0  # in which cancelled requests may stop when the server ends
 
 
@@ -53,6 +56,7 @@ class Registry:
         clock: See above.
         live: The sessions that there are.
         parking: Parks them.
+        backlog: Runs the logs that have been left.
         ends: Ends them.
         budgets: See above.
         bodies: The request bodies that are under way.
@@ -80,9 +84,12 @@ class Registry:
         budgets.present = lambda: present([*live.by_key.values(), *live.starting.values()])
         self._places = Places(quota, live.with_starting, free_memory, budgets)
         self.ends = Ends(live)
-        self.parking = Parking(live, self._places, self.ends)
+        self.backlog = Backlog(live, starts, self._places)
+        self.parking = Parking(live, self._places, self.ends, self.backlog)
         self._waking = Waking(live, starts, self.parking, self.ends)
-        live.by_key |= {record.key: SessionEntry(record, self._waking.start, clock) for record in live.store.all()}
+        for record in live.store.all():
+            entry = live.by_key[record.key] = SessionEntry(record, self._waking.start, clock)
+            entry.log_to_run = live.store.has_log_to_run(record)
         self.runs = Runs(quota, run_wait)
         self.bodies = Bodies(quota)
 
@@ -337,13 +344,14 @@ class Registry:
         What still runs then is cancelled, but in sessions that outlive the server: there it has not happened.
         """
         self._stop()
+        until = time.monotonic() + grace
         await asyncio.gather(*[entry.host.recall() for entry in self.live.by_key.values() if entry.host is not None])
         await self._until_answered(grace)
         for entry in self.live.by_key.values():
             if entry.host is not None and entry.log is None:
                 entry.host.cancel(is_stopping=True)
         await self._until_answered(_CANCEL_SECONDS)
-        await self.close()
+        await self.close(max(until - time.monotonic(), 0.0))
 
     async def _until_answered(self, seconds: float) -> None:
         """Waits until all submitted requests are answered and no session is starting, or time is over."""
@@ -360,8 +368,12 @@ class Registry:
             entry.stop_waking(shutting_down())
         self.runs.stop()
 
-    async def close(self) -> None:
-        """Parks the sessions that outlive the server, and ends the others: it shuts down."""
+    async def close(self, seconds: float = 0.0) -> None:
+        """Parks the sessions that outlive the server, and ends the others: it shuts down.
+
+        Args:
+            seconds: That logs may be run for, beyond two.
+        """
         self._stop()
         lasting = [entry for entry in self.live.by_key.values() if entry.lasts]
         ends = [
@@ -370,4 +382,5 @@ class Registry:
             if entry not in lasting
         ]
         await asyncio.gather(*map(self.parking.park, lasting), *ends, *self.ends.tasks)
+        await self.backlog.finish(seconds + _LOGS_SECONDS)
         self.live.store.close()

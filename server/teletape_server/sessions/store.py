@@ -62,6 +62,9 @@ class Store(Protocol):
     def nbytes(self, record: SessionRecord) -> int:
         """Returns the bytes that a session takes on a disk."""
 
+    def has_log_to_run(self, record: SessionRecord) -> bool:
+        """Returns whether the log of a session without a host has more than its base has."""
+
     def close(self) -> None:
         """Ends what works for the store; the second time it does nothing."""
 
@@ -100,6 +103,10 @@ class MemoryStore:
     def nbytes(self, record: SessionRecord) -> int:
         """They take none."""
         return 0
+
+    def has_log_to_run(self, record: SessionRecord) -> bool:
+        """They have none."""
+        return False
 
     def close(self) -> None:
         """Nothing works for it."""
@@ -232,6 +239,10 @@ class DiskStore:
     def nbytes(self, record: SessionRecord) -> int:
         """As `Store.nbytes`."""
         return 0 if record.durability == "none" else self._folder(record).nbytes()
+
+    def has_log_to_run(self, record: SessionRecord) -> bool:
+        """As `Store.has_log_to_run`."""
+        return self._folder(record).has_log_to_run()
 
     def close(self) -> None:
         """As `Store.close`."""

@@ -375,7 +375,9 @@ class Durability:
         self._page.written = self._page.synced = last
         if not journal.broken:
             try:
-                file.truncate(log.end)
+                if log.cut:
+                    file.write(log.end, bytes(log.cut))  # zeros, on the disk before a record takes their place
+                    journal.sync()
                 self._page.written = journal.append(Kind.EPOCH, packed([self._facts["epoch"], self._versions]), last)
                 if log.records or log.cut:
                     self._blobs.sync()

@@ -155,6 +155,7 @@ def _check_versions(written_by: Mapping[str, Any], own: Mapping[str, Any], numbe
     if other:
         pairs = ", ".join(f"{name} {written_by.get(name)!r:.80} (now {own[name]!r:.80})" for name in other)
         raise DamagedError(
-            f"record {number} was written with {pairs}, and may give other numbers now. Start it with those once: an "
-            "orderly end writes a base of a session that was used, which every version reads"
+            f"record {number} was written with {pairs}, and may give other numbers now. Start the server with those "
+            "until `teletape sessions list` says of none that there is a log to run: then it has a base, which every "
+            "version reads"
         )

@@ -31,7 +31,10 @@ def main(path: str) -> dict[str, Any]:
         many of the variables the log has, which were compared.
     """
     folder = Folder(path)
-    log = records.read(folder.bytes_of_log(folder.newest())) if folder.has_log(folder.newest()) else None
+    try:
+        log = records.read(folder.bytes_of_log(folder.newest())) if folder.has_log(folder.newest()) else None
+    except DamagedError as error:
+        return {"why": error.why, "anyway": None, "checksums": 0}
     if log is None:
         return {"why": records.LOG_LOST, "anyway": None, "checksums": 0}
     why = _tried(folder, log, any_version=False)

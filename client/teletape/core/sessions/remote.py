@@ -578,14 +578,16 @@ class RemoteSession(Session):
             facts["memory"] = f"{channel.free_bytes / 2**20:,.0f} MiB free"
         if channel.expires_at is not None:
             end = datetime.fromtimestamp(channel.expires_at, UTC).astimezone()
-            facts["until"] = f"{end:%H:%M:%S}, if it is not used"
+            then = ", then parked" if channel.lasts else ""
+            facts["until"] = f"{end:%H:%M:%S}{then}, if it is not used"
         return facts | {"requests": f"{self.requests:,}"}
 
     def __repr__(self) -> str:
         state = "" if self.closed is None else f", ended: {self.closed}"
         facts = self.facts()
         more = "".join(f", {facts[name]}" for name in ("device", "memory") if name in facts)
-        until = f", until {facts['until'][:8]}" if "until" in facts else ""
+        awake = "awake " if self.channel.lasts else ""
+        until = f", {awake}until {facts['until'][:8]}" if "until" in facts else ""
         return f"<RemoteSession {self.id} at {self.url}{more}{until}, {self.requests} requests{state}>"
 
     def _repr_html_(self) -> str:

@@ -215,7 +215,7 @@ class WorkerHost:
             waited: list[asyncio.Future[Any]] = [self._suspended, self.ended]
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         await self.end(Ending(Reason.SHUTDOWN, "its session was set aside"))
-        return True
+        return self._suspended.done() and self._suspended.result()
 
     def cancel(self, *, is_stopping: bool = False) -> None:
         """Cancels every unanswered request, with one message: the process must not see only the first; see `Host`."""

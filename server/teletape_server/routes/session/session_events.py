@@ -64,6 +64,7 @@ def described(entry: SessionEntry, now: float, disk_limit: int, wait: Place | No
         state=entry.record.state.phase.value,
         why=entry.record.state.why or (entry.log and entry.log.trouble) or None,
         durability=entry.record.durability,
+        log_to_run=entry.log_to_run,
         disk_bytes=entry.disk_bytes,
         disk_limit=disk_limit,
         recovered=None if entry.recovered is None else Recovered(**entry.recovered),

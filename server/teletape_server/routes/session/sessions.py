@@ -250,7 +250,8 @@ async def park(request: Request, session: KnownSession, key: IdempotencyKey = No
     """Writes down what the session has, and ends its process; the next request starts another one. Nothing is lost.
 
     What runs or waits is finished before; if that takes longer than the server's patience, nothing is done: `busy`. A
-    session without a process, or of which nothing outlives it (durability `none`), stays as it is.
+    session without a process that has a log to run gets one for that. A session of which nothing outlives its process
+    (durability `none`) stays as it is.
     """
     before = [request.reply for request in session.running]
     if before and (await asyncio.wait(before, timeout=settings_of(request).patience))[1]:

@@ -10,6 +10,7 @@ from teletape_server.hosts.protocols import Ending, Host
 from teletape_server.ipc.leases import Reason
 from teletape_server.problems import Problem, overloaded
 from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.hosting.backlog import Backlog
 from teletape_server.sessions.hosting.ends import Ends
 from teletape_server.sessions.hosting.places import Places
 from teletape_server.sessions.lifecycle import Phase
@@ -25,15 +26,17 @@ class Parking:
         live: All sessions.
         places: Chooses those that make room for others.
         ends: Ends those that make room and cannot be parked.
+        backlog: Runs the logs of those that have no host.
     """
 
-    def __init__(self, live: LiveSessions, places: Places, ends: Ends) -> None:
-        self._live, self._places, self._ends = live, places, ends
+    def __init__(self, live: LiveSessions, places: Places, ends: Ends, backlog: Backlog) -> None:
+        self._live, self._places, self._ends, self._backlog = live, places, ends, backlog
 
     async def park(self, entry: SessionEntry) -> None:
-        """Writes down what a session has, and ends its host; the next request wakes it. Does nothing without a host.
+        """Writes down what a session has, and ends its host; the next request wakes it.
 
-        A session of which nothing outlives a host is left as it is.
+        If it has no host and a log to run, a host does that first. A session of which nothing outlives a host is left
+        as it is.
 
         Raises:
             Problem: overloaded: the machine has too little memory for what passes through it.
@@ -42,6 +45,8 @@ class Parking:
             if not self._live.stopping and not self._places.can_write_down(entry):
                 raise overloaded("the machine has too little memory to write down what the session has on its GPU")
             self._begin(entry, "it was asked for")
+        elif entry.log_to_run and not self._live.stopping:
+            await self._backlog.run(entry)
         if entry.parking is not None:
             await asyncio.wait([entry.parking])
 
@@ -98,14 +103,16 @@ class Parking:
         return entry.parking
 
     async def _parked(self, entry: SessionEntry, host: Host) -> None:
+        is_base = False
         try:
             await host.recall()
             if self._live.stopping and host.running:  # what does not end in time has not happened: it is sent again
                 await host.end(Ending(Reason.SHUTDOWN, "the server shut down"))
             else:
-                await host.suspend()
+                is_base = await host.suspend()
         finally:
             self._live.let_go(entry, host)
+            entry.log_to_run = not is_base
             entry.parking = None
             if entry.record.state.phase is Phase.PARKING:
                 self._live.change(entry, state=entry.record.state.then(Phase.PARKED))

@@ -93,7 +93,7 @@ class Waking:
             give_back()
             entry.room = None
             live.starting.pop(entry.record.key, None)
-        entry.host, entry.log, entry.lost = host, opened, None
+        entry.host, entry.log, entry.lost, entry.log_to_run = host, opened, None, False
         entry.begin(host.beginning, host.facts().written)
         if is_new:
             live.add(entry)
@@ -184,7 +184,7 @@ class Waking:
     def _recover(self, entry: SessionEntry, host: Host, ending: Ending) -> None:
         """Begins to start another host for a session whose host has ended unexpectedly."""
         facts = host.facts()
-        entry.host = None
+        entry.host, entry.log_to_run = None, True
         self._live.let_go(entry, host)
         why = ending.text
         self._live.change(entry, state=entry.record.state.then(Phase.RECOVERING, why))

@@ -400,6 +400,11 @@ class Channel:
         return None if limit is None else limit - (0 if last is None else last[0])
 
     @property
+    def lasts(self) -> bool:
+        """Whether the session outlives its process: in the place of its end it is parked."""
+        return bool(self._facts.get("durability", "none") != "none")
+
+    @property
     def expires_at(self) -> float | None:
         """The end of the session if it is not used, in Unix seconds, by the last answer; None: not known."""
         last = self._sender.last_answer
