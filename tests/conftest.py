@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             cases[0].add_marker(pytest.mark.skip(reason=f"{reason}; number of cases: {len(cases)}"))
             left_out.update(cases[1:])
     items[:] = [item for item in items if item not in left_out]
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items[:] = long_ones_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def long_ones_first(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
+    """An order in which each process begins with its share of the tests that are marked as long.
+
+    With --dist=worksteal each process gets an equal part of the list. With all of them in front, the first process
+    would have them all, and none of them could be taken from it: only the end of a part is.
+    """
+    long = [item for item in items if item.get_closest_marker("long")]
+    others = iter([item for item in items if not item.get_closest_marker("long")])
+    ordered: list[pytest.Item] = []
+    for number in range(processes):
+        first = long[number::processes]
+        size = (len(items) - len(ordered)) // (processes - number)
+        ordered += [*first, *islice(others, max(0, size - len(first)))]
+    return [*ordered, *others]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -482,6 +482,7 @@ def test_released_ids_that_were_there(pair):
     often(pair, step)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
 def test_every_op_forward_and_backward(monkeypatch):
     """Every sample of the catalogue under a tape, then again with its arrays in another order."""

@@ -16,6 +16,7 @@ def bodies() -> Iterator[Bodies]:
     target.close()
 
 
+@pytest.mark.long
 def test_mutated_requests_are_answered(bodies: Bodies) -> None:
     report = run(bodies, 20261122, iter(range(150)))
     assert not report.findings, "\n".join(text for _, _, text in report.findings.values())

@@ -15,13 +15,14 @@ import httpx
 import numpy as np
 import pytest
 
+from prepared import Prepared
 from serving import KEYS, Program, ok
 from teletape_engine.commands import MakeVariable
 from teletape_server import cli
 from teletape_server.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(sys.executable).parent
+TELETAPE = [sys.executable, "-P", "-m", "teletape_server.cli"]
 PAGE = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
 UNIT_FILE = ROOT / "examples" / "teletape.service"
 COMMANDS = re.findall(r"^    (?:teletape|systemctl (?:stop|start)) .*$", PAGE, re.M)
@@ -41,7 +42,7 @@ class Service:
             trust_env=False,
             timeout=60,
         )
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Prepared | None = None
 
     def start(self) -> None:
         notified = self._folder / "notify"
@@ -54,8 +55,8 @@ class Service:
                 "TELETAPE_ADMINS": "bob",
                 "TELETAPE_DATA_DIR": str(self._folder / "var/lib/teletape"),
             }
-            self._process = subprocess.Popen(
-                [BIN / "teletape", "serve", "--port", str(self._port), "--shutdown-grace", "0.5s"],
+            self._process = Prepared(
+                [*TELETAPE, "serve", "--port", str(self._port), "--shutdown-grace", "0.5s"],
                 env=environment,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -135,7 +136,7 @@ def test_systemd_takes_the_unit_and_finds_it_confined(tmp_path: Path) -> None:
     copy = tmp_path / UNIT_FILE.name
     text = UNIT_FILE.read_text()
     [program] = re.findall(r"^ExecStart=(\S+) serve$", text, re.M)
-    copy.write_text(text.replace(program, str(BIN / "teletape")))
+    copy.write_text(text.replace(program, str(Path(sys.executable).with_name("teletape"))))
     for verb in (["verify"], ["security", "--offline=yes", "--threshold=20"]):
         done = subprocess.run(["systemd-analyze", *verb, str(copy)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -13,6 +13,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, OnGpu
 
 
+@pytest.mark.long
 def test_the_generated_files_are_current() -> None:
     module = load_script("reference")
     assert not module.stale(), "run make reference"

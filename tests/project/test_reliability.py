@@ -44,6 +44,7 @@ def test_another_key_works_on_while_one_floods() -> None:
     assert 0 < numbers["other_share"] <= 1
 
 
+@pytest.mark.long
 def test_clients_lose_nothing_over_a_lossy_network_while_processes_are_killed() -> None:
     numbers = row("soak", "--minutes", "0.02", "--clients", "2", "--kill-every", "0.4")
     assert numbers["comparisons"] > 0
@@ -57,6 +58,7 @@ def test_programs_have_the_same_weights_after_kills() -> None:
     assert sum(numbers["killed"].values()) >= 2
 
 
+@pytest.mark.long
 def test_a_parked_session_is_woken() -> None:
     numbers = printed("restarts", "--only", "wake", "--megabytes", "1", "--rounds", "1")["wake"]
     assert 0 < numbers["seconds to the first answer"]["max"] < 30

@@ -8,8 +8,6 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "with_server.py"
 
@@ -39,9 +37,32 @@ def test_the_command_reaches_a_server_of_its_own() -> None:
     assert not answers(url)
 
 
-def test_a_stopped_script_stops_its_server() -> None:
+#: Takes the place of `teletape serve` where only its process counts, because it starts at once.
+HEALTHY = f"""#!{sys.executable} -IS
+import http.server, sys
+
+class Healthy(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+assert sys.argv[1:5] == ["serve", "--host", "127.0.0.1", "--port"]
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[5])), Healthy).serve_forever()
+"""
+
+
+def python_next_to(teletape: str, folder: Path) -> Path:
+    """An interpreter in a folder, whose neighbour `teletape` is this script."""
+    python = folder / "python"
+    python.symlink_to(sys.executable)
+    (folder / "teletape").write_text(teletape)
+    (folder / "teletape").chmod(0o755)
+    return python
+
+
+def test_a_stopped_script_stops_its_server(tmp_path: Path) -> None:
     wait = "import os, time; print(os.environ['TELETAPE_URL'], flush=True); time.sleep(60)"
-    command = [sys.executable, SCRIPT, sys.executable, "-c", wait]
+    command = [python_next_to(HEALTHY, tmp_path), SCRIPT, sys.executable, "-c", wait]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as script:
         assert script.stdout
         url = script.stdout.readline().strip()
@@ -51,21 +72,10 @@ def test_a_stopped_script_stops_its_server() -> None:
     assert not answers(url)
 
 
-@pytest.fixture
-def python_with_a_broken_server(tmp_path: Path) -> Path:
-    """An interpreter whose neighbour `teletape` says why it cannot start, and ends."""
-    python = tmp_path / "python"
-    python.symlink_to(sys.executable)
-    teletape = tmp_path / "teletape"
-    teletape.write_text("#!/bin/sh\necho 'no device gpu:9 here' >&2\nexit 3\n")
-    teletape.chmod(0o755)
-    return python
-
-
-def test_a_server_that_does_not_start_says_why(python_with_a_broken_server: Path) -> None:
-    command = [python_with_a_broken_server, SCRIPT, "touch", "started"]
-    done = subprocess.run(command, cwd=python_with_a_broken_server.parent, capture_output=True, text=True)
+def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
+    python = python_next_to("#!/bin/sh\necho 'no device gpu:9 here' >&2\nexit 3\n", tmp_path)
+    done = subprocess.run([python, SCRIPT, "touch", "started"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     assert "ended with status 3" in done.stderr
     assert "no device gpu:9 here" in done.stderr
-    assert not (python_with_a_broken_server.parent / "started").exists()
+    assert not (tmp_path / "started").exists()

@@ -120,6 +120,7 @@ def test_the_bodies_of_the_pages_have_the_types_of_the_document_and_wrong_comman
     assert {int(line) for line in re.findall(r"^bodies\.ts\((\d+),", done.stdout, re.M)} == expected, done.stdout
 
 
+@pytest.mark.long
 def test_a_python_client_is_generated_whole_and_runs(server_url: str, tmp_path: Path) -> None:
     config = CLIENTS / "openapi-python-client.yml"
     arguments = (

@@ -107,6 +107,7 @@ def work(http: Client, requests: int, first: int) -> None:
             ok(http.request("DELETE", f"{REST}/{path}"))
 
 
+@pytest.mark.long
 def test_a_request_costs_in_an_old_session_what_it_costs_in_a_young_one(http: Client) -> None:
     ok(http.post("/v1/sessions", json={"id": "demo"}))
     for number in range(2):  # first uses build plans and tables

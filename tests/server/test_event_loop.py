@@ -162,6 +162,7 @@ with Server(Settings(api_keys=KEYS)).running() as server, server.client() as htt
 """
 
 
+@pytest.mark.long
 def test_no_module_is_loaded_while_the_server_answers() -> None:
     """To load one stops all connections, for a tenth of a second where the machine is busy."""
     tests = str(Path(__file__).parents[1])

@@ -61,6 +61,7 @@ def events(response: httpx.Response) -> Iterator[tuple[str, str, Any]]:
             yield fields["event"], fields.get("id", ""), json.loads(fields["data"])
 
 
+@pytest.mark.long
 def test_a_batch_reports_progress_and_answers_last(http: httpx.Client) -> None:
     commands = [*loop(LONG), {"do": "fetch", "id": "last"}]
     response = http.post("/v1/sessions/demo/batch", json={"commands": commands}, headers=EVENTS)

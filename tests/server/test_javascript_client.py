@@ -15,6 +15,7 @@ from serving import ok
 CLIENT = ROOT / "client/js"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 def test_its_own_tests_pass_in_node(server_url: str) -> None:
     tests = sorted(str(path) for path in (CLIENT / "test").glob("*.test.js"))
@@ -38,6 +39,7 @@ def test_a_page_can_import_it_from_the_server(server_url: str) -> None:
         assert answer.text == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.clients
 def test_its_types_accept_programs_and_refuse_mistakes(tmp_path: Path) -> None:
     package = tmp_path / "node_modules/@teletape/client"

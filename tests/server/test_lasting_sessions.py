@@ -603,6 +603,7 @@ class Command:
         self.http.close()
 
 
+@pytest.mark.long
 def test_a_training_ends_with_the_same_weights_however_often_everything_is_killed(tmp_path: Path) -> None:
     """Steps over REST and frames; before some of them the server and all processes of sessions end at once."""
     command = Command(tmp_path)

@@ -130,6 +130,7 @@ def test_frames_are_counted_and_measured_whoever_answers_them(way: str) -> None:
     assert not [name for name in after if name[0] == "teletape_requests_total" and "/batch" in name[2]]
 
 
+@pytest.mark.long
 @needs_exchange
 def test_frames_of_lent_connections_are_counted_by_their_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lending, "_QUICK", 600.0)

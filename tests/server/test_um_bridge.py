@@ -230,6 +230,7 @@ print(chains[0].shape, len(np.unique(chains[0][:, :, 0])) > 100)
 """
 
 
+@pytest.mark.long
 @pytest.mark.clients
 def test_a_sampler_draws_the_chain_of_a_density_in_its_own_process(http: httpx.Client, server_url: str) -> None:
     weights = {"center": [1.0, -2.0], "width": [0.5, 2.0]}

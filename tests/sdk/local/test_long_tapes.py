@@ -1,6 +1,7 @@
 """A tape of a hundred thousand ops works, inside this process and through a server, in time linear in its length."""
 
 import numpy as np
+import pytest
 
 import teletape as tf
 from counting import calls
@@ -20,6 +21,7 @@ def chain(length, persistent=False):
     return tape, x, y
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_ops_are_recorded_answered_counted_and_drawn(connected):
     tape, x, y = chain(LONG, persistent=True)
     assert tape.memory().ops == LONG
