@@ -3555,13 +3555,16 @@ class AsyncServer(AsyncResource):
             "key.rotated",
             "key.revoked",
             "limits.changed",
+            "function.published",
+            "function.aliased",
+            "function.deleted",
         ]
         | None = None,
     ) -> models.Audit:
         """List what was done.
 
-        Lists creations and ends of sessions, changes of keys, and each look of an admin into another owner's session.
-        The newest come first. Nothing is changed in it or removed. It needs the key of an admin.
+        Lists who created and ended sessions, changed keys, published, or looked into another owner's session. The
+        newest come first. Nothing is changed in it, and what is removed is old. It needs the key of an admin.
 
         Args:
             limit: Most entries.

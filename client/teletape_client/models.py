@@ -307,6 +307,9 @@ class AuditEntry(Model):
         "key.rotated",
         "key.revoked",
         "limits.changed",
+        "function.published",
+        "function.aliased",
+        "function.deleted",
     ]
     owner: str
     key: str

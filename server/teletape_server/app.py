@@ -239,6 +239,7 @@ def identity_of(settings: Settings, clock: Callable[[], float] = time.time) -> I
         database=settings.key_database,
         clock=clock,
         defaults=settings.default_limits,
+        audit_age=settings.audit_age,
     )
 
 

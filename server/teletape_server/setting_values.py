@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import pwd
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
-from teletape_server.budgets.limits import Limits
+from teletape_server.budgets.limits import NO_LIMITS, Limits
 from teletape_server.identity.addresses import Network
 from teletape_server.ipc.confinement import User
 
@@ -19,7 +20,9 @@ UNITS: Final = {"": 1, "B": 1} | {
     for suffix, base in (("B", 1000), ("iB", 1024), ("", 1024))
 }
 _SHORTEST_KEY: Final = 8  # characters
-_DURATIONS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DAY: Final = 86400
+_LEAST_DAYS: Final = 30  # for which the database of keys refuses to remove entries of the audit
+_DURATIONS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": _DAY}
 #: What a device may be called: gpu is any GPU, auto any GPU or else the CPU.
 DEVICE_PATTERN: Final = r"^(auto|cpu|gpu|gpu:[0-9]{1,3})$"
 #: The same in words.
@@ -47,6 +50,14 @@ def seconds(text: str) -> float:
     expected = "a time above 0, such as 90, 90s, 15m, 2h or 1d"
     value = _measure(text, "[a-z]*", _DURATIONS, expected)
     if value <= 0:
+        raise ValueError(expected)
+    return value
+
+
+def days(text: str) -> float:
+    """Reads a time of many days."""
+    value = _measure(text, "[a-z]*", _DURATIONS, expected := f"a time from {_LEAST_DAYS}d up, such as 400d")
+    if value < _LEAST_DAYS * _DAY:
         raise ValueError(expected)
     return value
 
@@ -219,3 +230,27 @@ def origins(text: str) -> frozenset[str]:
         is_default = port is None or {"http": "80", "https": "443"}.get(scheme) == port
         origins.add(f"{scheme}://{host}" if is_default else f"{scheme}://{host}:{port}")
     return frozenset(origins)
+
+
+def shown(default: Any, read: Callable[[str], Any]) -> str:
+    """Returns the default of a setting as one writes it.
+
+    Args:
+        default: The default.
+        read: What reads the setting.
+    """
+    if default == NO_LIMITS:
+        return "none"
+    if isinstance(default, tuple):
+        return ",".join(map(str, default))
+    if read is size:
+        for unit in ("GiB", "MiB", "KiB"):
+            if default % UNITS[unit] == 0:
+                return f"{default // UNITS[unit]}{unit}"
+    if read is mode:
+        return f"{default:o}"
+    if read is days:
+        return f"{default / _DAY:g}d"
+    if default in (None, frozenset(), dataclasses.MISSING):
+        return "none"
+    return f"{default:g}s" if isinstance(default, float) else str(default)

@@ -87,6 +87,10 @@ class Settings:
     key_database: str | None = field(
         default=None, metadata=_setting(values.path, "URL of a database for keys and audit", flag=None)
     )
+    audit_age: float = field(
+        default=400 * 86400.0,
+        metadata=_setting(values.days, "entries of the audit are removed at this age, at least 30d", "TIME"),
+    )
     admins: frozenset[str] = field(
         default=frozenset(),
         metadata=_setting(
@@ -328,7 +332,7 @@ class Settings:
         parser = argparse.ArgumentParser(prog, description="Serve sessions of the tape engine over HTTP.")
         for setting in dataclasses.fields(cls):
             if setting.metadata["flag"] is not None:
-                shown = f" (default {_shown(setting)})"
+                shown = f" (default {values.shown(setting.default, setting.metadata['read'])})"
                 parser.add_argument(
                     _flag(setting),
                     dest=setting.name,
@@ -342,7 +346,7 @@ class Settings:
             "this machine only."
         )
         flags = vars(parser.parse_args(arguments))
-        values: dict[str, Any] = {}
+        chosen: dict[str, Any] = {}
         for setting in dataclasses.fields(cls):
             text, origin = flags.get(setting.name), _flag(setting)
             if isinstance(text, list):
@@ -352,13 +356,12 @@ class Settings:
                 if not text:  # an empty variable counts as not set
                     continue
             try:
-                values[setting.name] = setting.metadata["read"](text)
+                chosen[setting.name] = setting.metadata["read"](text)
             except ValueError as error:
-                shown = (
-                    "" if setting.name in ("api_keys", "key_database") else f"; found {text!r}"
-                )  # keys are shown nowhere
+                is_secret = setting.name in ("api_keys", "key_database")  # which are shown nowhere
+                shown = "" if is_secret else f"; found {text!r}"
                 raise SettingsError(f"{origin} must be {error}{shown}") from None
-        return cls(**values)
+        return cls(**chosen)
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
@@ -380,19 +383,3 @@ def _flag(setting: dataclasses.Field[Any]) -> str:
 
 def _variable(name: str) -> str:
     return _PREFIX + name.upper()
-
-
-def _shown(setting: dataclasses.Field[Any]) -> str:
-    if setting.default == NO_LIMITS:
-        return "none"
-    if isinstance(setting.default, tuple):
-        return ",".join(map(str, setting.default))
-    if setting.metadata["read"] is values.size:
-        for unit in ("GiB", "MiB", "KiB"):
-            if setting.default % values.UNITS[unit] == 0:
-                return f"{setting.default // values.UNITS[unit]}{unit}"
-    if setting.metadata["read"] is values.mode:
-        return f"{setting.default:o}"
-    if setting.default in (None, frozenset(), dataclasses.MISSING):
-        return "none"
-    return f"{setting.default:g}s" if isinstance(setting.default, float) else str(setting.default)

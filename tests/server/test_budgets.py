@@ -30,6 +30,7 @@ from teletape_server.problems import Problem
 from teletape_server.sessions.entry import Metered
 from teletape_server.sessions.hosting.meter import Meter
 from teletape_server.settings import Settings
+from teletape_wire import timestamp
 
 DAY = 24 * HOUR
 LIMITS = "/v1/admin/limits"
@@ -212,6 +213,7 @@ def test_a_key_with_limits_of_its_own_counts_by_itself_and_is_refused_beyond_the
 
     ok(anybody.post("/v1/sessions", json={"id": "s"}, headers=mine))
     refused = problem(anybody.post("/v1/sessions", json={"id": "t"}, headers=mine), 409, "too_many_sessions")
+    assert refused["details"].pop("frees_at") > timestamp(server.clock())
     assert refused["details"] == {"account": account, "name": "sessions", "used": 1, "asked": 1, "limit": 1}
     w = {"id": "w", "value": {"dtype": "float64", "shape": [500, 500], "data": [0.0] * 250_000}}
     ok(anybody.post("/v1/sessions/s/variables", json=w, headers=mine))
@@ -276,7 +278,10 @@ def test_a_groups_memory_is_that_of_its_members(server: Server, admin: httpx.Cli
     w = {"id": "w", "value": {"dtype": "float64", "shape": [500, 500], "data": [0.0] * 250_000}}
     ok(anybody.post("/v1/sessions/s/variables", json=w, headers=keys[0]))
     until(lambda: me(anybody, **keys[1])["warning"] != "")
-    refused = problem(anybody.post("/v1/sessions", json={}, headers=keys[1]), 507, "resource_exhausted")
+    answer = anybody.post("/v1/sessions", json={}, headers=keys[1])
+    refused = problem(answer, 507, "resource_exhausted")
+    assert 0 < int(answer.headers["Retry-After"]) <= server.settings.idle_limit
+    assert refused["details"].pop("frees_at") > timestamp(server.clock())
     assert refused["details"] == {
         "account": "@small",
         "name": "memory_bytes",

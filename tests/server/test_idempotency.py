@@ -388,7 +388,10 @@ def test_a_run_that_finds_no_place_is_tried_again() -> None:
     ):
         until(lambda: server.app.state.registry.usage().runs == (1, 0))
         refused = http.post("/v1/run", json=RUN, headers=key("full"))
-        assert "has waited 0.1 s for one of the 1 places" in problem(refused, 503, "overloaded")["detail"]
+        body = problem(refused, 503, "overloaded")
+        assert "has waited 0.1 s for one of the 1 places" in body["detail"]
+        assert "Of the places, local has 1: try again later" in body["detail"]
+        assert body["details"] == {"limit": 1, "waiting": 1, "owners": [{"owner": "local", "running": 1}]}
         assert refused.headers["Retry-After"] == "1"
         host = next(iter(server.app.state.registry.live.by_key.values())).host
         server.loop().call_soon_threadsafe(host.cancel)

@@ -376,16 +376,55 @@ def test_the_audit_has_creations_ends_key_changes_and_looks_of_admins(server: Se
     assert key["key"] not in ok(admin.get(AUDIT)).text
 
 
-def test_nothing_changes_or_removes_what_is_in_the_audit(tmp_path: Path) -> None:
-    store = Store.in_folder(str(tmp_path))
-    store.append([Entry(1.0, "key.created", "ann", "", "", "x", "")])
+def test_the_audit_has_what_is_published_renamed_and_deleted(server: Server, admin: httpx.Client) -> None:
+    body = {"function": {"text": "y = x**2"}, "inputs": {"x": {"shape": [2]}}, "visibility": "everybody"}
+    with server.client("bob") as bob:
+        version = ok(bob.put("/v1/published/curve", json=body)).json()["version"]["version"]
+        ok(bob.put("/v1/published/curve/aliases/stable", json={"version": version}))
+        ok(bob.delete("/v1/published/curve"))
+    entries = ok(admin.get(AUDIT, params={"subject": "curve"})).json()["entries"]
+    assert [(entry["action"], entry["owner"], entry["detail"]) for entry in reversed(entries)] == [
+        ("function.published", "bob", f"version {version}, everybody"),
+        ("function.aliased", "bob", f"stable is version {version}"),
+        ("function.deleted", "bob", "all versions"),
+    ]
+
+
+def test_nothing_changes_what_is_in_the_audit_or_removes_what_is_young(tmp_path: Path) -> None:
+    store, day = Store.in_folder(str(tmp_path)), 86400.0
+    ages = {"old": 31 * day, "young": 29 * day}
+    store.append([Entry(time.time() - age, "key.created", name, "", "", "x", "") for name, age in ages.items()])
     with sqlite3.connect(tmp_path / FILE) as connection:
-        for statement in ("DELETE FROM teletape_audit", "UPDATE teletape_audit SET owner = 'bob'"):
+        for statement in (
+            "DELETE FROM teletape_audit WHERE owner = 'young'",
+            "UPDATE teletape_audit SET owner = 'bob'",
+        ):
             with pytest.raises(sqlite3.IntegrityError, match="only added to"):
                 connection.execute(statement)
+        # As an earlier version has made it: nothing was ever removed.
+        connection.execute("DROP TRIGGER teletape_audit_delete")
+        connection.execute(
+            "CREATE TRIGGER teletape_audit_delete BEFORE DELETE ON teletape_audit "
+            "BEGIN SELECT RAISE(ABORT, 'the audit is only added to'); END"
+        )
     connection.close()
-    assert [entry.owner for entry in store.entries(before=None, limit=9, subject=None, action=None)] == ["ann"]
     store.close()
+    store = Store.in_folder(str(tmp_path))
+    with pytest.raises(StoreError, match="only added to"):
+        store.remove_entries(time.time())
+    assert store.remove_entries(time.time() - 30 * day - 60) == 1
+    assert [entry.owner for entry in store.entries(before=None, limit=9, subject=None, action=None)] == ["young"]
+    store.close()
+
+
+def test_a_server_removes_entries_of_the_audit_at_their_age(tmp_path: Path) -> None:
+    store, day = Store.in_folder(str(tmp_path)), 86400.0
+    ages = {"old": 51 * day, "young": 49 * day}
+    store.append([Entry(time.time() - age, "key.created", name, "", "", "x", "") for name, age in ages.items()])
+    store.close()
+    settings = Settings(data_dir=str(tmp_path), api_keys=KEYS, admins=frozenset({"ann"}), audit_age=50 * day)
+    with Server(settings).running() as server, server.client() as admin:
+        until(lambda: [entry["owner"] for entry in ok(admin.get(AUDIT)).json()["entries"]] == ["young"])
 
 
 def test_the_tables_are_those_of_postgresql_too() -> None:

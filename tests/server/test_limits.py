@@ -19,6 +19,7 @@ from teletape_server.handlers.idempotency import IdempotencyConflictError
 from teletape_server.problems import PROBLEMS, Problem
 from teletape_server.sessions.quotas import Quota, RunQueue
 from teletape_server.settings import Settings
+from teletape_wire import timestamp
 from teletape_wire.errors import WireError
 
 
@@ -130,7 +131,10 @@ def test_the_answer_reports_when_the_session_expires(server: Server, http: httpx
 def test_sessions_are_counted(http: httpx.Client, server: Server) -> None:
     for _ in range(3):
         ok(http.post("/v1/sessions", json={}))
-    refusal = problem(http.post("/v1/sessions", json={}), 409, "too_many_sessions")
+    answer = http.post("/v1/sessions", json={})
+    refusal = problem(answer, 409, "too_many_sessions")
+    assert 0 < int(answer.headers["Retry-After"]) <= server.settings.idle_limit  # then the first ends by itself
+    assert refusal["details"].pop("frees_at") > timestamp(server.clock())
     expected = {"account": "ann", "name": "sessions", "used": 3, "asked": 1, "limit": 3}
     assert refusal["details"] == expected
     with server.client("bob") as bob:

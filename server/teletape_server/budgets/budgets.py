@@ -10,7 +10,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from teletape_server.budgets.history import History, hour_of
 from teletape_server.budgets.limits import NO_LIMITS, WINDOWS, Limits, Present, Use
@@ -88,6 +88,7 @@ class Budgets:
 
     Attributes:
         present: Returns what each account uses now.
+        frees: Returns when the next session of an account gives up what it has, by itself; None: that is not known.
         over: Accounts for which nothing new runs, as of the last look.
         warnings: Sentences for accounts that have used most of a limit, as of the last look.
         unwritten: Use that no store has yet.
@@ -106,6 +107,7 @@ class Budgets:
         self._rates: dict[str, Rate] = {}
         self._rated: dict[str, bool] = {}  # whether the requests of an account are counted
         self.present: Callable[[], Mapping[str, Present]] = dict
+        self.frees: Callable[[str], float | None] = lambda _: None
         self.over: Mapping[str, Standing] = {}
         self.warnings: Mapping[str, str] = {}
         self.unwritten: Unwritten = {}
@@ -238,20 +240,44 @@ class Budgets:
 
     def refusal(self, standing: Standing) -> Problem:
         """Returns the problem of work for which nothing of a window is left."""
-        now = self._clock()
-        frees = now if standing.frees is None else standing.frees
+        frees = self._clock() if standing.frees is None else standing.frees
         return Problem(
             "over_budget",
             f"{standing.text}, so nothing new is computed until {timestamp(frees)}, when enough of that is older. What "
             "is there can be read, written down and deleted; GET /v1/me shows all limits",
-            headers={"Retry-After": str(max(math.ceil(frees - now), 1))},
             account=standing.account,
             name=standing.name,
             used=round(standing.used, 3),
             asked=None,
             limit=standing.limit,
-            frees_at=timestamp(frees),
+            **self._retry(frees),
         )
+
+    def _retry(self, frees: float | None) -> dict[str, Any]:
+        """Returns what a refusal says of when to try again: a header, and a detail; None: that is not known."""
+        if frees is None:
+            return {}
+        seconds = max(math.ceil(frees - self._clock()), 1)
+        return {"headers": {"Retry-After": str(seconds)}, "frees_at": timestamp(frees)}
+
+    def check_room(self, room: Room | None) -> None:
+        """Checks that there is room for one more session; see `tightest`.
+
+        Raises:
+            Problem: too_many_sessions.
+        """
+        if room is not None and not room.left:
+            raise Problem(
+                "too_many_sessions",
+                f"{whose(room.account)} {room.used} sessions, the limit is {room.limit}: end one first "
+                "(GET /v1/sessions)",
+                account=room.account,
+                name="sessions",
+                used=room.used,
+                asked=1,
+                limit=room.limit,
+                **self._retry(self.frees(room.account)),
+            )
 
     def check_memory(self, account: str, more: int = 0) -> None:
         """Checks that the sessions of an account may have more memory.
@@ -272,6 +298,7 @@ class Budgets:
                 used=used,
                 asked=more,
                 limit=limit,
+                **self._retry(self.frees(name)),
             )
 
     def tightest(self, account: str, sessions: Iterable[str]) -> Room | None:

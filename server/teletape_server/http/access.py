@@ -9,6 +9,7 @@ from fastapi import Depends, Path, Request
 from starlette.datastructures import Headers
 
 from teletape_server.identity.addresses import caller_address
+from teletape_server.identity.entries import Action
 from teletape_server.identity.identity import Identity
 from teletape_server.identity.key_texts import presented_key
 from teletape_server.identity.keys import Keys
@@ -113,8 +114,12 @@ def find_session(request: Request, principal: Principal, name: str) -> SessionEn
 
 def note_look(request: Request, principal: Principal, subject: str) -> None:
     """Notes that an admin looks into what another owner has."""
-    detail = f"{request.method} {request.scope['path']}"
-    identity_of(request).note("session.seen", subject, by=principal, address=address_of(request), detail=detail)
+    note(request, principal, "session.seen", subject, f"{request.method} {request.scope['path']}")
+
+
+def note(request: Request, principal: Principal, action: Action, subject: str, detail: str) -> None:
+    """Notes in the audit what a request has done; see `Entry`."""
+    identity_of(request).note(action, subject, by=principal, address=address_of(request), detail=detail)
 
 
 def address_of(request: Request) -> str:

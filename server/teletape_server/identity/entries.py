@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 Action: TypeAlias = Literal[
-    "session.created", "session.ended", "session.seen", "key.created", "key.rotated", "key.revoked", "limits.changed"
+    "session.created",
+    "session.ended",
+    "session.seen",
+    "key.created",
+    "key.rotated",
+    "key.revoked",
+    "limits.changed",
+    "function.published",
+    "function.aliased",
+    "function.deleted",
 ]
-ACTIONS: Final[tuple[Action, ...]] = (
-    *("session.created", "session.ended", "session.seen"),
-    *("key.created", "key.rotated", "key.revoked", "limits.changed"),
-)
+ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 
 
 class Entry(NamedTuple):
@@ -21,7 +27,7 @@ class Entry(NamedTuple):
         action: What was done. `session.seen`: an admin has looked into another owner's session.
         owner, key: Who did it, and the id of the key; empty: the server itself, or whoever uses one without keys.
         address: From where; empty: over a Unix socket, or by the server itself.
-        subject: Of what: OWNER:ID of a session, the id of a key, or an account.
+        subject: Of what: OWNER:ID of a session, the id of a key, an account, or the name of a published function.
         detail: How, or why.
         number: Its place, from 1 on; 0: it has none yet.
     """

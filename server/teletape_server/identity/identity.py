@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +30,7 @@ _HOURS: Final = 24 * DAYS  # of the longest window
 _LOOK_SECONDS: Final = 0.25  # between two looks at keys that end, and at what is to be written
 _USE_SECONDS: Final = 30.0  # between two notes of which keys were used
 _BUDGET_SECONDS: Final = 10.0  # between two times that what accounts have used is written
+_OLD_SECONDS: Final = 3600.0  # between two times that old entries of the audit are removed
 
 log = logging.getLogger("teletape")
 
@@ -41,6 +43,7 @@ class Identity:
         store: Has all others, and the audit; None: there are none, and nothing is noted.
         clock: Returns Unix seconds.
         defaults: Limits of accounts that have none of their own.
+        audit_age: Seconds after which an entry of the audit is removed.
 
     Attributes:
         keys: Those that are valid.
@@ -54,13 +57,15 @@ class Identity:
         store: Store | None,
         clock: Callable[[], float] = time.time,
         defaults: Limits = NO_LIMITS,
+        audit_age: float = math.inf,
     ) -> None:
         self.keys, self.wrong_keys, self.budgets = Keys(fixed, clock), WrongKeys(), Budgets(defaults, clock)
-        self._store, self._clock = store, clock
+        self._store, self._clock, self._audit_age = store, clock, audit_age
         self._unwritten: list[Entry] = []
         self._writing = asyncio.Lock()
         self._used = clock()  # when it was noted last which keys were used
         self._budgeted = clock()  # when use was written last
+        self._removed = 0.0  # when old entries of the audit were
         self.keys.on_change(lambda: self.budgets.set_groups(self.keys.groups))
         self.budgets.set_groups(self.keys.groups)
         if store is not None:
@@ -78,6 +83,7 @@ class Identity:
         database: str | None,
         clock: Callable[[], float] = time.time,
         defaults: Limits = NO_LIMITS,
+        audit_age: float = math.inf,
     ) -> Identity:
         """Returns that of a server with these settings.
 
@@ -88,6 +94,7 @@ class Identity:
             database: The URL of a database that has them instead.
             clock: Returns Unix seconds.
             defaults: Limits of accounts that have none of their own.
+            audit_age: Seconds after which an entry of the audit is removed.
 
         Raises:
             StoreError: The store cannot be opened.
@@ -98,7 +105,7 @@ class Identity:
             from teletape_server.identity.store import Store
 
             store = Store(database) if database is not None else Store.in_folder(data_dir or "")
-        return cls(environment_keys(environment, admins), store, clock, defaults)
+        return cls(environment_keys(environment, admins), store, clock, defaults, audit_age)
 
     # ----------------------------------------------------------------------------------------------------------- keys
     async def create(
@@ -297,6 +304,14 @@ class Identity:
                 budgets.unwritten[key] = budgets.unwritten.get(key, Use()).plus(use)
             raise
 
+    async def _remove_old(self) -> None:
+        """Removes the entries of the audit that are too old."""
+        now = self._clock()
+        if now - self._removed >= _OLD_SECONDS:
+            self._removed = now
+            if number := await self._stored(lambda store: store.remove_entries(now - self._audit_age)):
+                log.info("%d entries of the audit were older than %g days", number, self._audit_age / 86400)
+
     # ------------------------------------------------------------------------------------------------------------ time
     async def watch(self) -> None:
         """Ends keys whose time has come, writes what was noted, and reads what other servers change; has no end."""
@@ -309,6 +324,7 @@ class Identity:
             try:
                 await self._write()
                 await self._write_use()
+                await self._remove_old()
                 if self._store.is_shared:
                     self._take(*await self._stored(lambda store: (store.keys(), store.limits())))
             except Exception as error:  # of the database, which may come back

@@ -87,21 +87,30 @@ _audit: Final = Table(
     Column("subject", Text, nullable=False),
     Column("detail", Text, nullable=False),
 )
-# Nothing is changed in the audit, nor removed: also not by another program that has this database.
-for _verb in ("UPDATE", "DELETE"):
-    for _dialect, _statement in (
-        (
-            "sqlite",
-            f"CREATE TRIGGER teletape_audit_{_verb.lower()} BEFORE {_verb} ON teletape_audit "
-            "BEGIN SELECT RAISE(ABORT, 'the audit is only added to'); END",
-        ),
-        (
-            "postgresql",
-            f"CREATE RULE teletape_audit_{_verb.lower()} AS ON {_verb} TO teletape_audit DO INSTEAD NOTHING",
-        ),
-    ):
-        statement: Any = DDL(_statement)  # type: ignore[no-untyped-call]  # SQLAlchemy's
-        event.listen(_audit, "after_create", statement.execute_if(dialect=_dialect))
+_YOUNG: Final = 30 * 86400  # seconds for which no program that has this database removes an entry of the audit
+# Nothing is changed in the audit, and nothing young is removed: also not by another program.
+_GUARDS: Final = (
+    (
+        "sqlite",
+        "CREATE TRIGGER teletape_audit_update BEFORE UPDATE ON teletape_audit "
+        "BEGIN SELECT RAISE(ABORT, 'the audit is only added to'); END",
+    ),
+    (
+        "sqlite",
+        "CREATE TRIGGER teletape_audit_delete BEFORE DELETE ON teletape_audit "
+        f"WHEN OLD.at > (julianday('now') - 2440587.5) * 86400 - {_YOUNG} "
+        "BEGIN SELECT RAISE(ABORT, 'the audit is only added to'); END",
+    ),
+    ("postgresql", "CREATE RULE teletape_audit_update AS ON UPDATE TO teletape_audit DO INSTEAD NOTHING"),
+    (
+        "postgresql",
+        "CREATE RULE teletape_audit_delete AS ON DELETE TO teletape_audit "
+        f"WHERE OLD.at > extract(epoch FROM now()) - {_YOUNG} DO INSTEAD NOTHING",
+    ),
+)
+for _dialect, _statement in _GUARDS:
+    statement: Any = DDL(_statement)  # type: ignore[no-untyped-call]  # SQLAlchemy's
+    event.listen(_audit, "after_create", statement.execute_if(dialect=_dialect))
 
 
 class Store:
@@ -133,6 +142,8 @@ class Store:
             if not self.is_shared:
                 connection.exec_driver_sql("PRAGMA synchronous=FULL")
             TABLES.create_all(connection)
+            if not self.is_shared:
+                _renew_guards(connection)
             if "account" not in {column["name"] for column in inspect(connection).get_columns(_keys.name)}:
                 connection.execute(DDL(_NEW_COLUMN))  # type: ignore[no-untyped-call]  # SQLAlchemy's
 
@@ -257,9 +268,26 @@ class Store:
         with self._begun() as connection:
             return [Entry(**row._mapping) for row in connection.execute(query)]
 
+    def remove_entries(self, before: float) -> int:
+        """Removes the entries of the audit that are older than a time in Unix seconds; returns how many.
+
+        The database refuses to remove those of the last 30 days.
+        """
+        with self._begun() as connection:
+            return connection.execute(delete(_audit).where(_audit.c.at < before)).rowcount
+
     def close(self) -> None:
         """Closes the connections."""
         self._engine.dispose()
+
+
+def _renew_guards(connection: Connection) -> None:
+    """Puts the guards of this version in the place of an earlier one's, which kept entries for ever."""
+    known = {*connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE type = 'trigger'").scalars()}
+    for dialect, text in _GUARDS:
+        if dialect == "sqlite" and text not in known:
+            connection.exec_driver_sql(f"DROP TRIGGER {text.split()[2]}")
+            connection.exec_driver_sql(text)
 
 
 def _key(row: Any) -> Key:

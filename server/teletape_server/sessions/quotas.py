@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from teletape_server.budgets.budgets import Room, whose
 from teletape_server.problems import Problem, overloaded
 
 _RETRY_SECONDS: Final = 10  # after which a creation that found no place is best sent again
+
+_NAMED: Final = 5  # owners that a refusal names, those with most places
 
 Request = TypeVar("Request")
 
@@ -50,29 +51,17 @@ class Quota:
     waiting_runs: int = 128
     disk_limit: int = 16 << 30
 
-    def admit(self, room: Room | None, mine: int, all_sessions: int, owners: int) -> None:
-        """Checks that an owner may have one more session.
+    def admit(self, mine: int, all_sessions: int, owners: int) -> None:
+        """Checks that the server has a place for one more session of an owner.
 
         Args:
-            room: That the account has for which it counts; None: as much as there is.
             mine: Live sessions of the owner.
             all_sessions: Live sessions of all owners.
             owners: Owners that have a session.
 
         Raises:
-            Problem: too_many_sessions, which the owner alone can change; or overloaded.
+            Problem: overloaded.
         """
-        if room is not None and not room.left:
-            raise Problem(
-                "too_many_sessions",
-                f"{whose(room.account)} {room.used} sessions, the limit is {room.limit}: end one first "
-                "(GET /v1/sessions)",
-                account=room.account,
-                name="sessions",
-                used=room.used,
-                asked=1,
-                limit=room.limit,
-            )
         if self.sessions_left(mine, all_sessions, owners) <= 0:
             reserved = self._reserved(mine, owners)
             reserve = f", and {reserved} places are kept for keys that have no session" if reserved else ""
@@ -260,12 +249,24 @@ class RunQueue(Generic[Request]):
         if request is None:
             return False
         if mine >= self._quota.waiting_runs:
-            raise overloaded(
+            raise self.refusal(
                 f"{mine} of your requests wait for one of the {self._quota.runs} places of POST /v1/run, the limit"
             )
         self._last += 1
         self._waiting.setdefault(owner, {})[request] = self._last
         return False
+
+    def refusal(self, why: str) -> Problem:
+        """Returns the problem of a request that gets no place: it says who has them."""
+        most = self._running.most_common(_NAMED)
+        users = ", ".join(f"{owner} has {count}" for owner, count in most)
+        problem = overloaded(f"{why}. Of the places, {users or 'none is taken'}")
+        problem.details = {
+            "limit": self._quota.runs,
+            "waiting": self.waiting,
+            "owners": [{"owner": owner, "running": count} for owner, count in most],
+        }
+        return problem
 
     def leave(self, owner: str) -> list[Request]:
         """Notes that a running request of an owner has ended; returns those that run from now on."""

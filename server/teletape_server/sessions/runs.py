@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from teletape_server.hosts.placement import is_of
 from teletape_server.ipc.durations import Durations
-from teletape_server.problems import overloaded, shutting_down
+from teletape_server.problems import shutting_down
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.quotas import Quota, RunQueue
@@ -150,9 +150,9 @@ class Runs:
             await asyncio.wait_for(asyncio.shield(turn), self._wait)
         except TimeoutError:
             if not turn.done():
-                raise overloaded(
+                raise self._queue.refusal(
                     f"the request has waited {self._wait:g} s for one of the {self._quota.runs} places of POST "
-                    "/v1/run: it changed nothing"
+                    "/v1/run, and changed nothing"
                 ) from None
         except BaseException:
             if turn.done() and turn.exception() is None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # a program without a server loads no HTTP
     from teletape.core.network.frame_socket import Response
 
 _LONGEST_WAIT: Final = 10.0  #: The longest time between two attempts, in seconds, whatever the server names.
-_RETRIED: Final = frozenset((429, 502, 503, 504))
+_OUTAGES: Final = frozenset((502, 503, 504))
+_RETRIED: Final = _OUTAGES | {429}
 _ANSWERS: Final = frozenset((200, 201, 202, 204))  #: Statuses of successful answers.
 _ADDRESS: Final = re.compile(r"/v1/requests/[A-Za-z0-9_-]+$", re.ASCII)
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?", re.ASCII)
@@ -63,7 +64,7 @@ class Patience:
     def wait_after(self, response: Response, wait: float) -> float | None:
         """Returns the seconds after which a response asks for a retry.
 
-        None: it asks for none, patience has ended, or a budget is used, which frees after its end.
+        None: it asks for none, patience has ended, or what it lacks is not free before its end, such as a budget.
 
         Args:
             response: The server's answer.
@@ -73,8 +74,8 @@ class Patience:
         if is_progress(response):
             self._since, self._left = None, self._retries
             return seconds
-        is_over_budget = response.status == 429 and (retry_seconds(response) or 0.0) > self._seconds
-        if is_over_budget or not is_retried(response):
+        is_late = response.status not in _OUTAGES and (retry_seconds(response) or 0.0) > self._seconds
+        if is_late or not is_retried(response):
             return None
         busy = f"{self._url} is busy (HTTP {response.status})"
         return seconds if self._goes_on(busy, time.monotonic(), seconds) else None

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, StreamingResponse
 import teletape_wire as wire
 from teletape_server.handlers.endpoints import WORK
 from teletape_server.hosts.protocols import HostGone, Reply
-from teletape_server.http.access import Authenticated, find_session, live_session, registry_of, settings_of
+from teletape_server.http.access import Authenticated, find_session, live_session, note, registry_of, settings_of
 from teletape_server.http.bodies import SmallBodyRoute, declared_length, read_body
 from teletape_server.http.declarations import BODY, SESSION, answers, refusals, takes
 from teletape_server.http.dispatch import fields_outside
@@ -90,7 +90,11 @@ async def publish(
     reply = await _prepared(request, principal, session)
     publisher: Publisher = request.app.state.publisher
     is_new = await publisher.publish(name, principal.owner, reply)
-    result = described(catalogue.names[name], catalogue.names[name].version(LATEST), publisher.is_durable)
+    item = catalogue.names[name]
+    published = item.version(LATEST)
+    result = described(item, published, publisher.is_durable)
+    text = "" if published is None else f"version {published.version}, {item.visibility}"
+    note(request, principal, "function.published", name, text)
     headers = {"location": f"/v1/published/{name}"}
     return Response(result.model_dump_json().encode(), 201 if is_new else 200, headers, wire.JSON_TYPE)
 
@@ -182,6 +186,7 @@ async def alias(
     assert published is not None
     publisher: Publisher = request.app.state.publisher
     changed = await publisher.set_alias(item.name, alias, published.version)
+    note(request, principal, "function.aliased", item.name, f"{alias} is version {published.version}")
     return described(changed, published, publisher.is_durable)
 
 
@@ -194,6 +199,7 @@ async def delete(request: Request, principal: Authenticated, name: Reference) ->
     single = find(request, principal, name)[1].version if "@" in name else None
     publisher: Publisher = request.app.state.publisher
     await publisher.delete(item.name, single)
+    note(request, principal, "function.deleted", item.name, "all versions" if single is None else f"version {single}")
 
 
 @router.get(

@@ -159,9 +159,9 @@ async def revoke(request: Request, principal: Authenticated, id: KeyId) -> None:
 async def audit(
     request: Request, response: Response, principal: Authenticated, query: Annotated[AuditPage, Query()]
 ) -> Audit:
-    """Lists creations and ends of sessions, changes of keys, and each look of an admin into another owner's session.
+    """Lists who created and ended sessions, changed keys, published, or looked into another owner's session.
 
-    The newest come first. Nothing is changed in it or removed. It needs the key of an admin.
+    The newest come first. Nothing is changed in it, and what is removed is old. It needs the key of an admin.
     """
     if not principal.is_admin:
         raise Problem("forbidden", "only the key of an admin sees what all owners did")

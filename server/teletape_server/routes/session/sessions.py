@@ -14,9 +14,8 @@ from teletape_server.http.access import (
     Authenticated,
     KnownSession,
     LiveSession,
-    address_of,
     find_session,
-    identity_of,
+    note,
     registry_of,
     settings_of,
     waits_of,
@@ -96,8 +95,7 @@ async def create(
         account=principal.account,
     )
     if is_new:
-        name = f"{entry.owner}:{entry.id}"
-        identity_of(request).note("session.created", name, by=principal, address=address_of(request), detail=device)
+        note(request, principal, "session.created", f"{entry.owner}:{entry.id}", device)
     content = _described(request, entry).model_dump_json().encode()
     location = {"location": f"/v1/sessions/{entry.id}"}
     return Response(content, 201 if is_new else 200, location, wire.JSON_TYPE)
@@ -273,6 +271,5 @@ async def delete(request: Request, session: KnownSession, principal: Authenticat
 
 async def _end(request: Request, principal: Principal, session: SessionEntry, why: str) -> None:
     """Ends a session, and notes who did it."""
-    name = f"{session.owner}:{session.id}"
-    identity_of(request).note("session.ended", name, by=principal, address=address_of(request), detail=why)
+    note(request, principal, "session.ended", f"{session.owner}:{session.id}", why)
     await registry_of(request).ends.end(session, Reason.DELETED, why)

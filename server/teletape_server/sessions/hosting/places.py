@@ -54,7 +54,8 @@ class Places:
             Problem: too_many_sessions, overloaded; over_budget, resource_exhausted: the account has used too much.
         """
         mine, all_sessions, sessions = self._counts(owner)
-        self._quota.admit(self._room(account), mine, all_sessions, len(sessions))
+        self._budgets.check_room(self._room(account))
+        self._quota.admit(mine, all_sessions, len(sessions))
         self._budgets.check_work(account)
         self._budgets.check_memory(account)
 
@@ -71,6 +72,22 @@ class Places:
         mine, all_sessions, sessions = self._counts(owner)
         left, room = self._quota.sessions_left(mine, all_sessions, len(sessions)), self._room(account)
         return (self._quota.sessions, left) if room is None else (room.limit, min(room.left, left))
+
+    def frees(self, account: str, now: float) -> float | None:
+        """Returns when the next session of an account gives up its place and its memory, if it gets no request.
+
+        It ends, or is parked; one that lasts is parked earlier for a session that needs its place.
+
+        Args:
+            account: Of a key, an owner or a group.
+            now: Unix seconds, as what is returned. None: no session is idle.
+        """
+        idle = [
+            entry.lease.expires_at(now)
+            for entry in self._entries()
+            if entry.has_place and not entry.running and account in self._budgets.chain(entry.account)
+        ]
+        return min(idle, default=None)
 
     def to_park(self, owner: str, account: str, now: float) -> SessionEntry | None:
         """Returns the session whose parking gives an owner a place; None: there is a free one, or no such session.
