@@ -60,6 +60,7 @@ def refused(session, *todo):
     return failure
 
 
+MIB = 1 << 20
 BIG = np.zeros(1000, np.float32)
 
 
@@ -252,6 +253,15 @@ def test_the_estimate_never_falls_below_what_is_in_use():
         assert in_use(session) <= answer.bytes_in_use <= 2 * in_use(session) + (1 << 20) + 800_000
 
 
+def test_the_estimate_forgets_objects_that_are_gone():
+    """A tenth of a MiB of objects is made at a time, with an array, and all of it goes."""
+    memory = Memory(1 << 30, lambda: 1000)
+    for _ in range(1000):
+        memory.note(MIB // 10, "objects")
+        memory.spend(10_000, "an array")
+        assert memory.estimate() <= 10 * MIB
+
+
 def test_memory_refuses_with_the_numbers_and_goes_on():
     memory = Memory(100, lambda: 70)
     memory.spend(90, "a tensor")
@@ -262,9 +272,6 @@ def test_memory_refuses_with_the_numbers_and_goes_on():
     assert caught.value.details == {"needed": 40, "used": 70, "limit": 100}
     memory.spend(30, "a tensor")
     assert memory.spent == 100
-
-
-MIB = 1 << 20
 
 
 @pytest.mark.parametrize("persistent", [True, False])

@@ -72,6 +72,7 @@ EXACT_COUNTS: Final = "free-threading" not in sys.version and counts_every_refer
 
 
 _LOOK_BYTES: Final = 1 << 20  #: Bytes of objects after which everything is counted, at the earliest.
+_FORGET_BYTES: Final = 4 << 20  #: Likewise, after which what has gone since is no longer taken for in use.
 
 
 class Cache(Protocol):
@@ -117,7 +118,8 @@ class Memory:
         self.limit = limit
         self.ceiling = float("inf") if limit is None else limit
         self.spent = 0
-        self._exact = 0
+        self._exact = 0  # as of the last count of arrays
+        self._counted = 0  # as of the last count of arrays and objects
         self._count, self._shed = count, shed
         self._count_arrays = count if count_arrays is None else count_arrays
         self.noted = 0
@@ -187,7 +189,7 @@ class Memory:
 
     def count(self) -> int:
         """The bytes in use, exactly, which `spent` then is."""
-        self.spent = self._exact = used = self._count()
+        self.spent = self._exact = self._counted = used = self._count()
         self.noted, self._uid = 0, new_uid()
         # Close to the limit the next count comes after an eighth of what this one counted: counting takes time.
         self._noted_until = max(_LOOK_BYTES, used // 8, 0 if self.limit is None else self.limit - used)
@@ -223,7 +225,9 @@ class Memory:
         return self.ceiling if self.limit is None else self.ceiling - self._count_arrays() - self.noted
 
     def estimate(self) -> int:
-        """Bytes in use, at most about twice too high: a count walks every array, so it is made seldom."""
+        """Bytes in use, at most about twice too high: a count walks every object, so it is made seldom."""
+        if self.noted > self._counted + _FORGET_BYTES:  # most of what was made since has probably gone
+            return self.count()
         if self.spent > 2 * self._exact + (1 << 20):
             self.spent = self._exact = self._count_arrays() + self.noted
         return self.spent
