@@ -48,7 +48,7 @@ PROBLEMS: Final[dict[str, Kind]] = {
     "no_gradient_registered": Kind(422, "No gradient registered"),
     "gradient_registered": Kind(409, "Gradient already registered"),
     "structure_mismatch": Kind(409, "Structure mismatch"),
-    "resource_exhausted": Kind(507, "Out of memory"),
+    "resource_exhausted": Kind(507, "Out of memory or disk space"),
     "sequence_conflict": Kind(409, "Sequence conflict"),
     "out_of_turn": Kind(409, "Out of turn"),
     "precondition_failed": Kind(412, "Precondition failed"),

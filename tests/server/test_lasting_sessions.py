@@ -385,6 +385,16 @@ def test_the_files_of_a_session_and_of_a_key_are_limited_and_reads_go_on(tmp_pat
         other.run(MakeVariable("x", MIB))
 
 
+def test_a_limit_of_the_files_counts_json_as_what_it_becomes(tmp_path: Path) -> None:
+    with Lasting(tmp_path, disk_limit=6 << 20).running() as lasting:
+        lasting.create()
+        value = {"dtype": "float64", "shape": [1_200_000], "data": [1] * 1_200_000}  # 2.4 MB, then 9.6 MB
+        answer = lasting.http.post(f"{PATH}/variables", json={"id": "v", "value": value})
+        assert problem(answer, 507, "resource_exhausted")["title"] == "Out of memory or disk space"
+        assert "quota" in lasting.described()["why"]
+        assert lasting.described()["disk_bytes"] < 6 << 20
+
+
 # ------------------------------------------------------------------------------------------------ the end of the server
 def test_sessions_go_on_after_an_orderly_restart(tmp_path: Path) -> None:
     key = {"Idempotency-Key": "k"}

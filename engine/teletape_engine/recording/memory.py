@@ -226,7 +226,7 @@ class Memory:
 
     def estimate(self) -> int:
         """Bytes in use, at most about twice too high: a count walks every object, so it is made seldom."""
-        if self.noted > self._counted + _FORGET_BYTES:  # most of what was made since has probably gone
+        if self.noted > self._counted + _FORGET_BYTES:  # most objects since then have probably gone
             return self.count()
         if self.spent > 2 * self._exact + (1 << 20):
             self.spent = self._exact = self._count_arrays() + self.noted

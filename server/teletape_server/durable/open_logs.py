@@ -123,7 +123,7 @@ class OpenLog:
         if self.why_failed:
             return f"its log could not be brought to the disk ({self.why_failed}): it takes no changes until it can"
         if self._page is not None and self._page.refuses:
-            return "its disk takes nothing more: it takes no changes until there is space"
+            return "its disk, or its quota of it, is full: it takes no changes until there is space"
         return ""
 
     def sync(self) -> None:

@@ -35,9 +35,12 @@ from teletape_server.ipc.channel import close_files
 from teletape_server.ipc.page import Page
 from teletape_server.worker import recovery
 from teletape_server.worker.gate import Gate
+from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 _MARGIN: Final = 64 << 10  # bytes of a record besides the request's body
 _SMALL: Final = 4 << 10  # likewise, if nothing of it is stored but a client's number
+_WRITTEN_AS_SENT: Final = (wire.FRAME_TYPE, SAFETENSORS_TYPE)
+_JSON_GROWTH: Final = 4  # times the bytes of a JSON body that are written at most: of "1," eight for a float64
 _PART_SECONDS: Final = 1.0  # of a request after which what it has done so far is written
 _SHARE: Final = 4  # a base is written for want of space if the log has that part of what the files may have
 _LEAST_LOG: Final = 64 << 20  # bytes of a log that is not replaced by a base
@@ -139,6 +142,8 @@ class Durability:
             ResourceExhaustedError: It may change something, and the disk has too little space to write that down.
         """
         journal, length = self._journal, len(request.body)
+        if length > _SMALL and request.content_type not in _WRITTEN_AS_SENT:
+            length *= _JSON_GROWTH
         self._is_safe, self._written = method in self._safe, time.monotonic()
         if (
             length >= LEAST
