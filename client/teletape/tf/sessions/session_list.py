@@ -36,6 +36,7 @@ class SessionFacts:
         disk_bytes: The bytes of its files on the server; 0: it has none, and ends with its process.
         state: As in the answers of `GET /v1/sessions`: live, parked, recovering, damaged, and states between them.
         why: Why it recovers or is damaged; empty: it does neither.
+        log_to_run: Whether its server was killed, and its log was not run since: another version cannot do that.
         created_at: The time of its creation.
         expires_at: The time at which it ends, or, with files, is parked, if no further request comes.
         running: The number of requests that it has not answered.
@@ -51,6 +52,7 @@ class SessionFacts:
         self.disk_bytes: int = facts["disk_bytes"]
         self.state: str = facts["state"]
         self.why: str = facts["why"] or ""
+        self.log_to_run: bool = facts.get("log_to_run", False)
         self._lasts = facts["durability"] != "none"
         self.created_at = _time(facts["created_at"])
         self.expires_at = _time(facts["expires_at"])
@@ -82,7 +84,7 @@ class SessionFacts:
             self.device,
             f"{self.bytes_in_use / 2**20:,.1f} of {self.memory_limit / 2**20:,.0f} MiB",
             f"{self.disk_bytes / 2**20:,.1f} MiB" if self.disk_bytes else "",
-            self.state,
+            self.state + (", log to run" if self.log_to_run else ""),
             _ago(self.created_at),
             f"{'parked' if self._lasts else 'ends'} {_ahead(self.expires_at)}" if self.state == "live" else "",
             f"{self.running} request{'s' if self.running > 1 else ''}" if self.running else "",

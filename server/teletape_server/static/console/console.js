@@ -31,7 +31,9 @@ function workText(work) {
 }
 
 /** What a session does, or where it is. */
-const doing = (facts) => (facts.state === "live" ? workText(facts.running) : facts.state);
+function doing({ log_to_run, running, state }) {
+  return state === "live" ? workText(running) : state + (log_to_run ? ", log to run" : "");
+}
 
 /** Where it computes, and what becomes of it if no request comes. */
 function prospects({ device, durability, expires_at, state }) {
@@ -179,7 +181,7 @@ class Pane {
     const isLive = facts.state === "live";
     this.park.classList.toggle("hidden", facts.durability === "none");
     this.isLive = isLive;
-    this.park.disabled = !isLive;
+    this.park.disabled = !isLive && !facts.log_to_run;
     for (const part of [this.contents.element, this.tapes.element]) part.classList.toggle("hidden", !isLive);
     if (!isLive) {
       this.rest();
