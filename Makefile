@@ -125,7 +125,7 @@ pages: $(INSTALLED) ## run the programs of the pages and write what they print; 
 
 browser: $(INSTALLED) ## install Playwright and Chromium, then run the browser tests
 	$(PIP) --editable '.[browser]'
-	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || { echo "make: no chromium, and it could not be installed: apt-get install chromium as root, then make browser" >&2; exit 1; }
+	@command -v chromium-headless-shell chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell; } || { echo "make: no chromium, and it could not be installed: apt-get install chromium-headless-shell as root, then make browser" >&2; exit 1; }
 	$(MODULE) pytest -m browser --require=browser $(ARGS)
 
 client-tools: $(INSTALLED) ## install clients of other projects, and generators of clients (npm and pip)

@@ -127,7 +127,9 @@ def without_browser() -> str | None:
     """Why no browser test can run here, or None."""
     if importlib.util.find_spec("playwright") is None:
         return "Playwright is not installed (make browser)"
-    if shutil.which("chromium") is None:
+    from programs import chromium_path
+
+    if chromium_path() is None:
         return "Chromium is not installed (make browser)"
     return None
 

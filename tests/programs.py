@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,11 @@ def run(command: list[str], *, text: str | None = None, patience: float = 60, **
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def chromium_path() -> str | None:
+    """The path of Debian's Chromium, preferably of the one that opens no windows; None: neither is installed."""
+    return shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 
 def json_objects(text: str) -> list[dict[str, Any]]:

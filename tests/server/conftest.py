@@ -1,7 +1,6 @@
 """A client of the shared server, a session of the test's own in it, and a browser."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ import httpx
 import pytest
 from rest_client import Rest
 
+from programs import chromium_path
 from serving import ok
 
 if TYPE_CHECKING:
@@ -34,13 +34,16 @@ def rest(http: httpx.Client) -> Iterator[Rest]:
 
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    """Debian's Chromium, for a module: Playwright's loop, in which no other can start, ends with it."""
+    """Debian's Chromium, for a module: Playwright's loop, in which no other can start, ends with it.
+
+    The one that cannot open windows, where it is installed: with a window each page takes two CPU seconds more.
+    """
     from playwright.sync_api import sync_playwright
 
     environment: dict[str, str | float | bool] = {
         name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
     }
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS, env=environment)
+        chromium = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS, env=environment)
         yield chromium
         chromium.close()
