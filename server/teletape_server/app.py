@@ -240,6 +240,7 @@ def identity_of(settings: Settings, clock: Callable[[], float] = time.time) -> I
         clock=clock,
         defaults=settings.default_limits,
         audit_age=settings.audit_age,
+        oidc=settings.oidc,
     )
 
 

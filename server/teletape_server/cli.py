@@ -257,7 +257,8 @@ def _end_at_once(grace: float) -> None:
 def _greeting(settings: Settings, keys: Keys, listener: socket.socket) -> str:
     url = address_of(settings, listener)
     page = f"{url}/docs" if settings.unix is None else f"curl --unix-socket {settings.unix} http://localhost/docs"
-    key = f', api_key="{keys.all[0].owner}\'s key"' if keys else ""
+    whose = f"{keys.all[0].owner}'s key" if keys.all else "your token"
+    key = f', api_key="{whose}"' if keys else ""
     return f"""\
 Teletape serves at {url} (device {settings.device})
 API page:          {page}

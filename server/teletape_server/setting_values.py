@@ -8,9 +8,11 @@ import pwd
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from teletape_server.budgets.limits import NO_LIMITS, Limits
-from teletape_server.identity.addresses import Network
+from teletape_server.identity.addresses import Network, is_loopback
+from teletape_server.identity.token_rules import TokenRules
 from teletape_server.ipc.confinement import User
 
 #: Bytes by unit.
@@ -137,6 +139,23 @@ def weights(text: str) -> dict[str, float]:
     if not weights:
         raise ValueError(expected)
     return weights
+
+
+def token_rules(text: str) -> TokenRules:
+    """Reads which tokens of an issuer are taken."""
+    expected = (
+        "issuer=URL and audience=NAME, with commas, and if need be owner=CLAIM, groups=CLAIM and admins=GROUP; the URL "
+        "begins with https://, or with http:// on this machine"
+    )
+    parts = [part.strip().partition("=") for part in text.split(",")]
+    rules = {name.strip(): value.strip() for name, _, value in parts}
+    if len(rules) < len(parts) or not rules.keys() <= {*TokenRules._fields} or not all(rules.values()):
+        raise ValueError(expected)
+    url = urlsplit(rules.get("issuer", ""))
+    is_safe = url.scheme == "https" or (url.scheme == "http" and is_loopback(url.hostname or ""))
+    if not (is_safe and url.hostname and "audience" in rules):
+        raise ValueError(expected)
+    return TokenRules(**rules)
 
 
 def limits(text: str) -> Limits:

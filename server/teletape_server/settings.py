@@ -13,6 +13,7 @@ from teletape_engine.suggestions import with_nearest
 from teletape_server import setting_values as values
 from teletape_server.budgets.limits import NO_LIMITS, Limits
 from teletape_server.identity.addresses import Network, is_loopback
+from teletape_server.identity.token_rules import TokenRules
 from teletape_server.ipc.confinement import User
 from teletape_server.sessions.record import Durability
 
@@ -90,6 +91,14 @@ class Settings:
     audit_age: float = field(
         default=400 * 86400.0,
         metadata=_setting(values.days, "entries of the audit are removed at this age, at least 30d", "TIME"),
+    )
+    oidc: TokenRules | None = field(
+        default=None,
+        metadata=_setting(
+            values.token_rules,
+            "bearer tokens that are taken: issuer=URL,audience=NAME,owner=CLAIM,groups=CLAIM,admins=GROUP",
+            "RULES",
+        ),
     )
     admins: frozenset[str] = field(
         default=frozenset(),
@@ -262,7 +271,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.has_key_store:
-            self.check_reach(has_keys=bool(self.api_keys))
+            self.check_reach(has_keys=bool(self.api_keys) or self.oidc is not None)
         if self.data_dir is None and self.durability in ("journal", "journal-sync"):
             raise SettingsError(f"--durability {self.durability} needs a folder for the logs: name it, --data-dir")
         if self.tls_key is not None and self.tls_certificate is None:

@@ -118,6 +118,10 @@ class Budgets:
         self._own = own
         self._rated.clear()
 
+    def has_own(self, account: str) -> bool:
+        """Returns whether an account has limits of its own."""
+        return account in self._own
+
     def set_groups(self, groups: Mapping[str, str]) -> None:
         """Takes the groups of accounts."""
         self._groups = groups

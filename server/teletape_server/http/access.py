@@ -57,18 +57,21 @@ async def authenticated(request: Request) -> Principal:
     state = request.scope["state"]
     principal: Principal | None = state.get("principal")
     if principal is None:
-        principal = state["principal"] = _checked(request)
+        principal = state["principal"] = await _checked(request)
     return principal
 
 
-def _checked(request: Request) -> Principal:
+async def _checked(request: Request) -> Principal:
     """Returns who sends the request, unless its address has sent too many wrong keys and this one is new there."""
     identity, address = identity_of(request), address_of(request)
     wrong_keys, seconds = identity.wrong_keys, identity.wrong_keys.seconds(address)
+    headers = request.headers
     try:
-        principal = principal_of(request.headers, identity.keys, request.method, request.scope["path"])
+        if not seconds:
+            await identity.take_token(presented_key(headers.get("authorization"), headers.get("x-api-key")))
+        principal = principal_of(headers, identity.keys, request.method, request.scope["path"])
     except Problem as problem:
-        if problem.code == "unauthenticated" and {"authorization", "x-api-key"} & {*request.headers}:
+        if problem.code == "unauthenticated" and {"authorization", "x-api-key"} & {*headers}:
             if seconds:
                 raise _too_many(address, seconds) from None
             wrong_keys.note_wrong(address)

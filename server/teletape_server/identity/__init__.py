@@ -1,1 +1,1 @@
-"""API keys, what they allow and where they are kept; the addresses of requests; and the audit."""
+"""API keys and tokens, what they allow and where keys are kept; the addresses of requests; and the audit."""

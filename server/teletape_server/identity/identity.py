@@ -11,18 +11,20 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from teletape_server.budgets.budgets import Budgets
+from teletape_server.budgets.budgets import GROUP, Budgets
 from teletape_server.budgets.history import hour_of
 from teletape_server.budgets.limits import DAYS, NO_LIMITS, Limits, Use
 from teletape_server.identity.entries import Action, Entry
 from teletape_server.identity.key_texts import digest, new_text
-from teletape_server.identity.keys import ENVIRONMENT, Key, Keys, environment_keys
+from teletape_server.identity.keys import ENVIRONMENT, Key, Keys, StoreError, environment_keys
 from teletape_server.identity.principals import ALL, Principal, Role, Scope
+from teletape_server.identity.token_rules import TokenRules, is_token
 from teletape_server.identity.wrong_keys import WrongKeys
 from teletape_server.problems import Problem
 
 if TYPE_CHECKING:
     from teletape_server.identity.store import Store
+    from teletape_server.identity.tokens import Issuer
 
 T = TypeVar("T")
 
@@ -44,6 +46,7 @@ class Identity:
         clock: Returns Unix seconds.
         defaults: Limits of accounts that have none of their own.
         audit_age: Seconds after which an entry of the audit is removed.
+        issuer: Whose tokens open the server too; None: there is none.
 
     Attributes:
         keys: Those that are valid.
@@ -58,8 +61,10 @@ class Identity:
         clock: Callable[[], float] = time.time,
         defaults: Limits = NO_LIMITS,
         audit_age: float = math.inf,
+        issuer: Issuer | None = None,
     ) -> None:
-        self.keys, self.wrong_keys, self.budgets = Keys(fixed, clock), WrongKeys(), Budgets(defaults, clock)
+        self.keys = Keys(fixed, clock, has_issuer=issuer is not None)
+        self.wrong_keys, self.budgets, self._issuer = WrongKeys(), Budgets(defaults, clock), issuer
         self._store, self._clock, self._audit_age = store, clock, audit_age
         self._unwritten: list[Entry] = []
         self._writing = asyncio.Lock()
@@ -84,6 +89,7 @@ class Identity:
         clock: Callable[[], float] = time.time,
         defaults: Limits = NO_LIMITS,
         audit_age: float = math.inf,
+        oidc: TokenRules | None = None,
     ) -> Identity:
         """Returns that of a server with these settings.
 
@@ -95,17 +101,40 @@ class Identity:
             clock: Returns Unix seconds.
             defaults: Limits of accounts that have none of their own.
             audit_age: Seconds after which an entry of the audit is removed.
+            oidc: Which tokens open the server too; None: none do.
 
         Raises:
-            StoreError: The store cannot be opened.
+            StoreError: The store cannot be opened, or what checks tokens is not installed.
         """
-        store = None
+        store = issuer = None
+        if oidc is not None:
+            try:
+                from teletape_server.identity.tokens import Issuer
+            except ImportError as error:
+                raise StoreError(f"--oidc needs further packages: pip install 'teletape[oidc]' ({error})") from None
+            issuer = Issuer(oidc)
         if database is not None or data_dir is not None:
             # Imported here: it takes a fifth of a second, and a server without a store needs nothing of it.
             from teletape_server.identity.store import Store
 
             store = Store(database) if database is not None else Store.in_folder(data_dir or "")
-        return cls(environment_keys(environment, admins), store, clock, defaults, audit_age)
+        return cls(environment_keys(environment, admins), store, clock, defaults, audit_age, issuer)
+
+    # --------------------------------------------------------------------------------------------------------- tokens
+    async def take_token(self, presented: str | None) -> None:
+        """Takes what a request presents, if it is a token of the issuer that is new here: it is known from now on.
+
+        Raises:
+            Problem: unauthenticated: it is a token, and not valid; overloaded: the issuer does not answer.
+        """
+        if self._issuer is None or presented is None or not is_token(presented):
+            return
+        if self.keys.principal(presented) is None:
+            self.keys.add_token(presented, *await self._issuer.principal(presented, self._group_of))
+
+    def _group_of(self, groups: list[str]) -> str:
+        """Returns which of an owner's groups counts: the first one that has limits, or else the first one."""
+        return next((name for name in groups if self.budgets.has_own(GROUP + name)), groups[0] if groups else "")
 
     # ----------------------------------------------------------------------------------------------------------- keys
     async def create(

@@ -1,4 +1,4 @@
-"""The API keys that are valid now, in memory: to know a key again costs a digest and a look into a table."""
+"""The API keys and tokens that are valid now, in memory: to know one again costs a digest and a look into a table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from teletape_server.identity.principals import ALL, LOCAL, Principal, Role, Sco
 
 #: Ids of the keys of the environment begin with it, then comes their name; those of the store never do.
 ENVIRONMENT: Final = "env-"
+_MOST_TOKENS: Final = 10_000  # that are known without a check
 
 
 class StoreError(Exception):
@@ -83,6 +84,7 @@ class Keys:
     Args:
         fixed: Those of the environment: they end with the server.
         clock: Returns Unix seconds.
+        has_issuer: Whether tokens of an issuer open the server too; then it requires a key or a token.
 
     Attributes:
         generation: Another number for each set of valid keys: what was decided with another set does not count.
@@ -90,8 +92,12 @@ class Keys:
         used: Ids of the keys that were presented since this was last cleared.
     """
 
-    def __init__(self, fixed: Iterable[Key] = (), clock: Callable[[], float] = time.time) -> None:
-        self.fixed, self._clock = tuple(fixed), clock
+    def __init__(
+        self, fixed: Iterable[Key] = (), clock: Callable[[], float] = time.time, *, has_issuer: bool = False
+    ) -> None:
+        self.fixed, self._clock, self._has_issuer = tuple(fixed), clock, has_issuer
+        self._tokens: dict[bytes, tuple[Principal, float]] = {}  # by digest; and when they end
+        self._token_groups: dict[str, str] = {}  # by account, as the last token of each says
         self.generation = 0
         self.owners = 1
         self.used: set[str] = set()
@@ -112,10 +118,10 @@ class Keys:
 
     @property
     def groups(self) -> dict[str, str]:
-        """The group of each account: that of its newest key that is valid."""
+        """The group of each account: that of its last token, or of its newest key that is valid."""
         now = self._clock()
         keys = sorted(self.all, key=lambda key: (key.is_valid(now), key.created or 0.0))
-        return {key.account: key.group for key in keys}
+        return {key.account: key.group for key in keys} | self._token_groups
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Calls a function after each change of the set of valid keys."""
@@ -126,6 +132,17 @@ class Keys:
         self._stored = tuple(stored)
         self._settle()
 
+    def add_token(self, token: str, principal: Principal, ends: float) -> None:
+        """Takes a token that is valid until a time in Unix seconds: from now on it is known as keys are."""
+        if len(self._tokens) >= _MOST_TOKENS:  # what is forgotten is checked anew
+            del self._tokens[min(self._tokens, key=lambda known: self._tokens[known][1])]
+        self._tokens[digest(token)] = principal, ends
+        self._by_digest[digest(token)] = principal
+        self._next_end = min(self._next_end, ends)
+        if self._token_groups.get(principal.account) != principal.group:
+            self._token_groups[principal.account] = principal.group
+            self._changed()
+
     def end_expired(self) -> None:
         """Lets keys end whose time has come; to be called several times a second."""
         if self._clock() >= self._next_end:
@@ -133,12 +150,19 @@ class Keys:
 
     def _settle(self) -> None:
         now, keys = self._clock(), self.all
+        self._tokens = {known: token for known, token in self._tokens.items() if now < token[1]}
         valid = {key.digest: key.principal for key in keys if key.is_valid(now)}
-        self._next_end = min([key.expires for key in keys if key.expires and key.is_valid(now)], default=float("inf"))
-        if valid == self._by_digest and self._is_open == (not keys):
+        valid |= {known: principal for known, (principal, _) in self._tokens.items()}
+        ends = [key.expires for key in keys if key.expires and key.is_valid(now)]
+        self._next_end = min([*ends, *(end for _, end in self._tokens.values())], default=float("inf"))
+        is_open = not keys and not self._has_issuer
+        if valid == self._by_digest and self._is_open == is_open:
             return
-        self._by_digest, self._is_open = valid, not keys
-        self.owners = max(len({principal.owner for principal in valid.values()}), 1)
+        self._by_digest, self._is_open = valid, is_open
+        self._changed()
+
+    def _changed(self) -> None:
+        self.owners = max(len({principal.owner for principal in self._by_digest.values()}), 1)
         self.generation += 1
         for listener in self._listeners:
             listener()
@@ -156,6 +180,13 @@ class Keys:
         if principal is not None:
             self.used.add(principal.key)
         return principal
+
+    def name_and_end(self, principal: Principal) -> tuple[str, float | None]:
+        """Returns the name of a principal's key, and when its key or token ends by itself; None: never."""
+        for key in self.all:
+            if key.id == principal.key:
+                return key.name, key.expires
+        return "", next((end for known, end in self._tokens.values() if known == principal), None)
 
     def is_valid(self, principal: Principal) -> bool:
         """Returns whether a principal of an earlier request would still be let in."""

@@ -9,7 +9,6 @@ from pydantic import Field
 from teletape_server.budgets.budgets import Budgets, Standing
 from teletape_server.budgets.history import HOUR, hour_of
 from teletape_server.budgets.limits import WINDOWS, Use
-from teletape_server.identity.keys import Key
 from teletape_server.identity.principals import SCOPES, Principal, Role
 from teletape_server.models.base import Answer
 from teletape_server.models.keys import Group, Owner, Scopes
@@ -83,18 +82,26 @@ def account_state(budgets: Budgets, account: str) -> AccountState:
     return AccountState(account=account, group=budgets.group(account), **used._asdict(), limits=states)
 
 
-def me(budgets: Budgets, principal: Principal, key: Key | None, now: float) -> Me:
-    """Returns what a caller learns of itself; `key`: the request's, None: there is none; `now`: Unix seconds."""
+def me(budgets: Budgets, principal: Principal, name: str, expires: float | None, now: float) -> Me:
+    """Returns what a caller learns of itself.
+
+    Args:
+        budgets: Of all accounts.
+        principal: The caller.
+        name: Of its key; empty: it has none.
+        expires: When its key or token ends, in Unix seconds; None: never.
+        now: Unix seconds.
+    """
     history, first = budgets.history(principal.account), hour_of(now) - _HOURS
     hours = {hour * HOUR: use for hour, use in history.hours.items() if hour > first}
     return Me(
         key=principal.key,
-        name="" if key is None else key.name,
+        name=name,
         owner=principal.owner,
         role=principal.role,
         group=principal.group,
         scopes=[scope for scope in SCOPES if scope in principal.scopes],
-        expires_at=None if key is None or key.expires is None else timestamp(key.expires),
+        expires_at=None if expires is None else timestamp(expires),
         use=account_state(budgets, principal.account),
         warning=budgets.warnings.get(principal.account, ""),
         hours=[_use_of(at, use) for at, use in hours.items()],

@@ -60,8 +60,7 @@ async def me_(request: Request, principal: Authenticated) -> Me:
     it is older than that.
     """
     identity = identity_of(request)
-    key = next((key for key in identity.keys.all if key.id == principal.key), None)
-    return me(identity.budgets, principal, key, time.time())
+    return me(identity.budgets, principal, *identity.keys.name_and_end(principal), time.time())
 
 
 @router.get(
