@@ -7,9 +7,12 @@ import multiprocessing.connection
 import multiprocessing.forkserver
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
 
 import httpx
 import pytest
@@ -200,3 +203,19 @@ def test_it_can_begin_before_the_first_process_and_serves_that() -> None:
     process.join(30)
     assert process.exitcode == 0
     process.close()
+
+
+def test_a_process_does_not_run_the_main_module_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, ran = tmp_path / "script.py", tmp_path / "ran"
+    script.write_text(f"open({str(ran)!r}, 'w').close()")
+    main = ModuleType("__main__")
+    main.__file__ = str(script)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "__main__", main)
+        process, sockets = forkserver.start_process(ProcessKind.SESSION)
+        assert sys.modules["__main__"] is main
+    sockets.close()
+    process.join(30)
+    assert process.exitcode == 0
+    process.close()
+    assert not ran.exists()

@@ -14,8 +14,11 @@ import multiprocessing.forkserver
 import multiprocessing.process
 import os
 import signal
+import sys
 import threading
+from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
+from types import ModuleType
 from typing import Any, Final
 
 from teletape_engine.arrays.cpu import DeviceFacts, cpu_facts
@@ -79,7 +82,8 @@ def start_process(kind: ProcessKind, *arguments: Any) -> tuple[BaseProcess, Sock
         limit.daemon = True
         limit.start()
         try:
-            process.start()
+            with _without_main():
+                process.start()
             _disown(process)
         except EOFError:
             ours.close()
@@ -91,6 +95,17 @@ def start_process(kind: ProcessKind, *arguments: Any) -> tuple[BaseProcess, Sock
             limit.cancel()
             limit.join()  # or it could end the forkserver of the next start
     return process, ours
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """A block in which the program has no main module, which each process would run first, with all that it imports."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _disown(process: BaseProcess) -> None:
