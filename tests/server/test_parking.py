@@ -15,6 +15,7 @@ from lasting import PATH, Lasting, X, fetched
 from serving import KEYS, Server, ok, problem, until
 from teletape_engine.commands import Assign, Fetch
 from teletape_server.sessions.lifecycle import Phase
+from teletape_server.sessions.quotas import Quota
 from teletape_server.settings import Settings
 
 
@@ -181,7 +182,9 @@ def test_an_idle_session_is_parked_before_anybody_is_refused(tmp_path: Path) -> 
     with Server(settings).running() as server, server.client("ann") as ann, server.client("bob") as bob:
         for name in ("a", "b", "c"):
             ok(ann.post("/v1/sessions", json={"id": name}))
-        problem(ann.post("/v1/sessions", json={"id": "d"}), 409, "too_many_sessions")  # all have just worked
+        refused = ann.post("/v1/sessions", json={"id": "d"})
+        problem(refused, 409, "too_many_sessions")  # all have just worked
+        assert 1 <= int(refused.headers["Retry-After"]) <= Quota.parks_after
         ok(ann.post("/v1/sessions/a/extend", json={"seconds": 3600}))
         server.clock.ahead += 60
         ok(ann.post("/v1/sessions", json={"id": "d"}))

@@ -88,7 +88,8 @@ class Budgets:
 
     Attributes:
         present: Returns what each account uses now.
-        frees: Returns when the next session of an account gives up what it has, by itself; None: that is not known.
+        frees: Returns when the next session of an account gives up what it has; None: that is not known. It takes the
+            account, and whether one that lasts is parked for that.
         over: Accounts for which nothing new runs, as of the last look.
         warnings: Sentences for accounts that have used most of a limit, as of the last look.
         unwritten: Use that no store has yet.
@@ -107,7 +108,7 @@ class Budgets:
         self._rates: dict[str, Rate] = {}
         self._rated: dict[str, bool] = {}  # whether the requests of an account are counted
         self.present: Callable[[], Mapping[str, Present]] = dict
-        self.frees: Callable[[str], float | None] = lambda _: None
+        self.frees: Callable[[str, bool], float | None] = lambda *_: None
         self.over: Mapping[str, Standing] = {}
         self.warnings: Mapping[str, str] = {}
         self.unwritten: Unwritten = {}
@@ -280,7 +281,7 @@ class Budgets:
                 used=room.used,
                 asked=1,
                 limit=room.limit,
-                **self._retry(self.frees(room.account)),
+                **self._retry(self.frees(room.account, True)),
             )
 
     def check_memory(self, account: str, more: int = 0) -> None:
@@ -302,7 +303,7 @@ class Budgets:
                 used=used,
                 asked=more,
                 limit=limit,
-                **self._retry(self.frees(name)),
+                **self._retry(self.frees(name, False)),
             )
 
     def tightest(self, account: str, sessions: Iterable[str]) -> Room | None:

@@ -83,7 +83,7 @@ class Registry:
         self.live = live = LiveSessions(store or MemoryStore(), quota, boot, clock, budgets)
         budgets.present = lambda: present([*live.by_key.values(), *live.starting.values()])
         self._places = places = Places(quota, live.with_starting, free_memory, budgets)
-        budgets.frees = lambda account: places.frees(account, clock())
+        budgets.frees = lambda account, parks: places.frees(account, clock(), has_parking=parks)
         self.ends = Ends(live)
         self.backlog = Backlog(live, starts, self._places)
         self.parking = Parking(live, self._places, self.ends, self.backlog)

@@ -73,21 +73,21 @@ class Places:
         left, room = self._quota.sessions_left(mine, all_sessions, len(sessions)), self._room(account)
         return (self._quota.sessions, left) if room is None else (room.limit, min(room.left, left))
 
-    def frees(self, account: str, now: float) -> float | None:
-        """Returns when the next session of an account gives up its place and its memory, if it gets no request.
-
-        It ends, or is parked; one that lasts is parked earlier for a session that needs its place.
+    def frees(self, account: str, now: float, *, has_parking: bool) -> float | None:
+        """Returns when the next session of an account gives up what it has, if it gets no request.
 
         Args:
             account: Of a key, an owner or a group.
             now: Unix seconds, as what is returned. None: no session is idle.
+            has_parking: Whether a session that lasts is parked for it, as for a place, before it has no time left.
         """
-        idle = [
-            entry.lease.expires_at(now)
-            for entry in self._entries()
-            if entry.has_place and not entry.running and account in self._budgets.chain(entry.account)
-        ]
-        return min(idle, default=None)
+        times = []
+        for entry in self._entries():
+            if entry.has_place and not entry.running and account in self._budgets.chain(entry.account):
+                times.append(entry.lease.expires_at(now))
+                if has_parking and entry.is_quiet() and (idle := entry.lease.idle(now)):
+                    times.append(now + max(self._quota.parks_after - idle, 0.0))
+        return min(times, default=None)
 
     def to_park(self, owner: str, account: str, now: float) -> SessionEntry | None:
         """Returns the session whose parking gives an owner a place; None: there is a free one, or no such session.
