@@ -58,6 +58,12 @@ def memory(pid: int) -> float:
     raise ValueError(f"process {pid} has no memory")
 
 
+def parts_of_memory(pid: int) -> dict[str, float]:
+    """The parts of a process's memory in MB, by the names that the kernel has for them."""
+    lines = [line.split() for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]]
+    return {name.rstrip(":"): int(kib) * 1024 / 1e6 for name, kib, *_ in lines}
+
+
 def cpu_seconds(pid: int) -> float:
     """The CPU time of a process; 0: it has ended."""
     try:

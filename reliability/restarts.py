@@ -4,7 +4,8 @@
 processes with a thread for each; the server is stopped in order, or killed, and started again at the same port. When
 each program has begun and ended a step after that is measured, from the moment at which the server answers again.
 `dormant`: a server starts with and without 1,000 parked sessions in its folder. `wake`: a parked session of 100 MB
-answers its first request.
+answers its first request. `begin`: sessions are created, one after the other, and do nothing (as root: another user may
+not look into their processes).
 """
 
 import argparse
@@ -162,7 +163,9 @@ def make_dormant(data: Path, count: int) -> None:
         uid = uuid.uuid4().hex
         folder = data / FOLDER / uid
         shutil.copytree(origin, folder)
-        (folder / f"log-{number}.ttj").write_bytes(records.written_head({**log.head, "uid": uid}))
+        head = records.written_head({**log.head, "uid": uid})
+        (folder / f"log-{number}.ttj").write_bytes(head)
+        os.truncate(folder / f"log-{number}.ttj", records.with_reserve(len(head)))
         (folder / "manifest.json").write_text(json.dumps({**manifest, "uid": uid, "id": f"dormant-{copy}"}))
 
 
@@ -221,14 +224,35 @@ def wake(folder: Path, megabytes: int, rounds: int) -> dict[str, Any]:
     return {"MB": megabytes, "seconds to the first answer": spread(waits)}
 
 
+# ------------------------------------------------------------------------------------------------------ idle sessions
+def begin(folder: Path, count: int) -> dict[str, Any]:
+    """Creates that many sessions, which then do nothing; returns the numbers."""
+    waits = []
+    with observing.server(folder, sessions=count, sessions_per_key=count) as (port, pid):
+        for _ in range(count):
+            began = time.monotonic()
+            ask(port, "/v1/sessions", {})
+            waits.append(time.monotonic() - began)
+            time.sleep(0.5)  # the server starts a process again for whoever comes next
+        parts = [observing.parts_of_memory(worker) for worker in observing.workers(pid)]
+    own = [part["Private_Dirty"] + part["Private_Clean"] for part in parts]
+    return {
+        "sessions": count,
+        "seconds until one has begun": spread(waits),
+        "MB of its own": round(statistics.median(own), 1),
+        "MB with its part of what is shared": round(statistics.median(part["Pss"] for part in parts), 1),
+    }
+
+
 def main() -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=["load", "dormant", "wake"], help="one part alone")
+    parser.add_argument("--only", choices=["load", "dormant", "wake", "begin"], help="one part alone")
     parser.add_argument("--count", type=int, default=64, help="programs")
     parser.add_argument("--pause", type=float, default=0.2, metavar="SECONDS", help="of a program after each step")
     parser.add_argument("--dormant", type=int, default=1000, help="sessions")
     parser.add_argument("--megabytes", type=int, default=100, help="of the session that is woken")
+    parser.add_argument("--sessions", type=int, default=30, help="that are created and do nothing")
     parser.add_argument("--rounds", type=int, default=3, help="starts of each kind, and times that a session is woken")
     parser.add_argument("--folder", help="where sessions are written; a temporary one without it")
     parser.add_argument("--programs", nargs=5, help=argparse.SUPPRESS)
@@ -249,6 +273,9 @@ def main() -> None:
         if options.only in (None, "wake"):
             (Path(name) / "wake").mkdir()
             rows["wake"] = wake(Path(name) / "wake", options.megabytes, options.rounds)
+        if options.only in (None, "begin"):
+            (Path(name) / "begin").mkdir()
+            rows["begin"] = begin(Path(name) / "begin", options.sessions)
     print(json.dumps(rows))
 
 

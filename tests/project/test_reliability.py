@@ -66,11 +66,14 @@ def test_a_parked_session_is_woken() -> None:
 
 @pytest.mark.more  # it starts nine servers
 def test_programs_go_on_after_a_restart_and_dormant_sessions_are_listed() -> None:
-    rows = printed("restarts", "--count", "4", "--dormant", "3", "--megabytes", "1", "--rounds", "2")
+    rows = printed(
+        *("restarts", "--count", "4", "--dormant", "3", "--megabytes", "1", "--rounds", "2", "--sessions", "2")
+    )
     for kind in ("stopped in order", "killed"):
         assert rows[kind]["programs"] == 4
         assert rows[kind]["seconds until each went on"]["max"] < 120
     assert rows["dormant"]["processes of theirs"] == 0
+    assert 0 < rows["begin"]["MB of its own"] < rows["begin"]["MB with its part of what is shared"]
 
 
 def test_answers_that_wait_for_the_disk_share_syncs(tmp_path: Path) -> None:
