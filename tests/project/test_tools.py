@@ -107,7 +107,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         return set(archive.namelist())
 
 
-@pytest.mark.long
 def test_wheel_holds_every_package_file(wheel: set[str]) -> None:
     """Data files too: the pages' assets, the guide, the JavaScript client that pages import, py.typed."""
     folders = {"engine": "", "wire": "", "client/teletape": "teletape/", "server": ""}

@@ -163,8 +163,17 @@ def test_the_build_leaves_the_libraries_in_the_package(tmp_path):
     compiler.chmod(0o755)
     build = [sys.executable, "-P", tmp_path / "hatch_build.py"]
     subprocess.run(build, check=True, timeout=300, env=os.environ | {"CC": str(compiler)})
-    assert (package / "plans" / "librows.so.1").stat().st_size > 1000
-    assert (package / "arrays" / "libkernels.so.1").stat().st_size > 1000
+    libraries = [package / "plans" / "librows.so.1", package / "arrays" / "libkernels.so.1"]
+    built = [library.stat() for library in libraries]
+    assert min(status.st_size for status in built) > 1000
+
+    without_compiler = {name: value for name, value in os.environ.items() if name != "CC"} | {"PATH": str(tmp_path)}
+    (tmp_path / "cc").symlink_to("/bin/false")
+    subprocess.run(build, check=True, timeout=300, env=without_compiler)
+    assert [library.stat().st_mtime_ns for library in libraries] == [status.st_mtime_ns for status in built]
+    with (package / "plans" / "rows.c").open("a") as source:
+        source.write("/* changed */\n")
+    assert subprocess.run(build, timeout=300, env=without_compiler, capture_output=True, check=False).returncode == 1
 
 
 @needs_library
