@@ -75,6 +75,7 @@ def without_uneventful(send: Callable[..., None]) -> Callable[..., None]:
     return sent
 
 
+@pytest.hookimpl(trylast=True)  # what is not selected has no place in the order
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     groups: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
