@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 
 from serving import Server, make_certificate
 from teletape_server import cli
+from teletape_server import setting_values as values
 from teletape_server.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,7 +102,8 @@ def default(text: str) -> str:
 
 def test_compose_waits_for_the_orderly_end(services: dict[str, Any]) -> None:
     for service in services.values():
-        assert int(service["stop_grace_period"].removesuffix("s")) > Settings().shutdown_grace + cli._END_SECONDS
+        grace = values.seconds(service["environment"]["TELETAPE_SHUTDOWN_GRACE"])
+        assert int(service["stop_grace_period"].removesuffix("s")) > grace + cli._END_SECONDS
 
 
 def test_no_other_process_of_a_container_has_the_keys(services: dict[str, Any]) -> None:

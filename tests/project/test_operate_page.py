@@ -19,7 +19,7 @@ from prepared import Prepared
 from serving import KEYS, Program, ok
 from teletape_engine.commands import MakeVariable
 from teletape_server import cli
-from teletape_server.settings import Settings
+from teletape_server import setting_values as values
 
 ROOT = Path(__file__).resolve().parents[2]
 TELETAPE = [sys.executable, "-P", "-m", "teletape_server.cli"]
@@ -126,9 +126,11 @@ def unit() -> RawConfigParser:
 
 def test_the_unit_gives_the_server_the_time_that_it_takes_to_end_and_lets_it_end_its_processes() -> None:
     service = unit()["Service"]
-    assert float(service["TimeoutStopSec"]) > Settings().shutdown_grace + cli._END_SECONDS
+    environment = dict(setting.split("=") for setting in service["Environment"].split())
+    grace = values.seconds(environment.pop("TELETAPE_SHUTDOWN_GRACE"))
+    assert float(service["TimeoutStopSec"]) > grace + cli._END_SECONDS
     assert (service["KillMode"], service["Type"], service["OOMPolicy"]) == ("mixed", "notify", "continue")
-    assert service["Environment"] == f"TELETAPE_DATA_DIR=%S/{service['StateDirectory']}"
+    assert environment == {"TELETAPE_DATA_DIR": f"%S/{service['StateDirectory']}"}
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
