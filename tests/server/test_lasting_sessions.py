@@ -1,13 +1,14 @@
 """Sessions that last: what was answered is there after the end of their process, of the server, and of both at once."""
 
 import asyncio
+import logging
 import os
 import re
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -530,6 +531,11 @@ def logs_to_run(folder: Path) -> list[bool]:
     return [session.folder.has_log_to_run() for session in stored_sessions(str(folder))]
 
 
+def within(lasting: Lasting, work: Coroutine[Any, Any, None]) -> None:
+    """Does something in the server's event loop."""
+    asyncio.run_coroutine_threadsafe(work, lasting.server.loop()).result(60)
+
+
 def wait_before_logs(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr("teletape_server.sessions.hosting.backlog._PAUSE_SECONDS", seconds)
 
@@ -574,6 +580,46 @@ def test_a_stop_during_a_request_leaves_no_log(tmp_path: Path) -> None:
         assert ok(lasting.http.get(f"{PATH}/variables/w")).json()["value"]["data"] == X.tolist()
 
 
+def test_a_session_that_was_deleted_before_its_log_is_run_leaves_nothing(
+    left: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wait_before_logs(monkeypatch, 0.5)
+    with Lasting(left).running() as lasting:
+        entry = lasting.entry
+        ok(lasting.http.delete(PATH))
+        within(lasting, lasting.server.app.state.registry.backlog.run(entry))
+    assert [path.name for path in (left / FOLDER).iterdir() if path.is_dir()] == []
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_log_that_is_lost_is_found_before_a_request_comes(
+    left: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, *, is_there: bool
+) -> None:
+    wait_before_logs(monkeypatch, 0.01)
+    for path in left.rglob("log-*.ttj"):
+        if is_there:
+            os.truncate(path, 50)
+        else:
+            path.unlink()
+    with Lasting(left).running() as lasting:
+        until(lambda: lasting.described()["state"] == "damaged")
+        assert not lasting.described()["log_to_run"]
+    assert "keep logs" not in caplog.text, "no version can run it"
+
+
+def test_a_stop_that_has_no_time_names_the_sessions_that_keep_their_logs_once(
+    left: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wait_before_logs(monkeypatch, 600)
+    monkeypatch.setattr("teletape_server.sessions.registry._LOGS_SECONDS", 0.0)
+    with Lasting(left).running() as lasting:
+        within(lasting, lasting.server.app.state.registry.drain(0.0))
+    assert caplog.text.count("1 sessions keep logs, which this version of the server alone can run: local:demo") == 1
+    assert "exception was never retrieved" not in caplog.text
+    assert logs_to_run(left) == [True]
+
+
 def test_a_log_of_another_version_is_said_before_a_request_comes(
     left: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -590,8 +636,8 @@ def test_a_log_of_another_version_is_said_before_a_request_comes(
     assert "of local is damaged: record 1 was written with teletape '0.1' (now" in caplog.text
     path.write_bytes(data)
     with Lasting(left).running() as lasting:
-        until(lambda: not lasting.described()["log_to_run"])
-        assert (lasting.described()["state"], lasting.described()["why"]) == ("parked", None)
+        until(lambda: lasting.described()["state"] == "parked")
+        assert lasting.described()["why"] is None
 
 
 # ------------------------------------------------------------------------------------------------ the end of everything

@@ -16,6 +16,7 @@ from typing import Any, Final
 from teletape_server.administration.running_server import CommandError, RunningServer, address_of_server
 from teletape_server.administration.stored_sessions import StoredSession, stored_sessions
 from teletape_server.durable.records import DamagedError
+from teletape_server.sessions.lifecycle import LOST
 
 VERBS: Final = ("list", "show", "park", "rescue", "end")
 
@@ -72,7 +73,9 @@ def _on_files(options: argparse.Namespace) -> int:
         _say(json.dumps(session.facts(), indent=1))
     elif options.verb == "end":
         session.folder.remove()
-    elif session.facts()["log_to_run"]:
+    elif (facts := session.facts())["state"] in LOST:
+        raise CommandError(f"{session.name} is {facts['state']}, and stays so: {facts['why']}")
+    elif facts["log_to_run"]:
         raise CommandError(f"{session.name} has a log to run, which a server does: start one on {options.data_dir}")
     return 0  # a session without a server is parked
 

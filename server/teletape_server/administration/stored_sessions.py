@@ -34,7 +34,7 @@ class StoredSession:
         """Returns its manifest, with members as GET /v1/sessions has them."""
         phase, _, why = self.manifest["state"]
         state = phase if phase in LOST else "parked"  # whatever it was: now it has no process
-        more = {"log_to_run": self.folder.has_log_to_run(), "folder": self.folder.path}
+        more = {"log_to_run": phase not in LOST and self.folder.has_log_to_run(), "folder": self.folder.path}
         sizes = {"disk_bytes": self.folder.nbytes(), "bytes_in_use": 0}
         return {**self.manifest, "state": state, "why": why or None, **more, **sizes}
 

@@ -162,10 +162,17 @@ class Folder:
         return False
 
     def has_log_to_run(self) -> bool:
-        """Returns whether the session's log has records: what they did is not in its base."""
+        """Returns whether the session's log has records, which did what is not in its base, or is lost."""
         with contextlib.suppress(OSError), open(self.at(f"log-{self.newest()}.ttj"), "rb") as file:
             return records.has_records(file.read(_HEAD))
-        return False
+        return True
+
+    def has_values(self) -> bool:
+        """Returns whether a base has bytes, or the log records: other files are there for a process to write."""
+        with os.scandir(self.path) as files:
+            if any(file.name.startswith("base-") and file.stat().st_size for file in files):
+                return True
+        return self.has_log(self.newest()) and self.has_log_to_run()
 
     def cut_bytes(self) -> int:
         """Returns the bytes of a write that was not finished, which the next process cuts from the log.

@@ -157,9 +157,9 @@ def has_head(data: Buffer) -> bool:
 
 
 def has_records(data: Buffer) -> bool:
-    """Returns whether the first bytes of a log, in which its head is, have anything after that."""
+    """Returns whether the first bytes of a log have anything after its head, or no whole head."""
     head, position = _read_head(memoryview(data))
-    return head is not None and any(memoryview(data)[position : position + _RECORD.size])
+    return head is None or any(memoryview(data)[position : position + _RECORD.size])
 
 
 def read(data: Buffer, *, to_damage: bool = False) -> Log | None:

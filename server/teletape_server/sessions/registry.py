@@ -93,6 +93,7 @@ class Registry:
             entry.log_to_run = live.store.has_log_to_run(record)
         self.runs = Runs(quota, run_wait)
         self.bodies = Bodies(quota)
+        self._has_closed = False
 
     # ------------------------------------------------------------------------------------------------------- creating
     async def create(
@@ -370,11 +371,14 @@ class Registry:
         self.runs.stop()
 
     async def close(self, seconds: float = 0.0) -> None:
-        """Parks the sessions that outlive the server, and ends the others: it shuts down.
+        """Parks the sessions that outlive the server, and ends the others: it shuts down, once.
 
         Args:
             seconds: That logs may be run for, beyond two.
         """
+        if self._has_closed:
+            return
+        self._has_closed = True
         self._stop()
         lasting = [entry for entry in self.live.by_key.values() if entry.lasts]
         ends = [

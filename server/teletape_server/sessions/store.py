@@ -180,7 +180,7 @@ class DiskStore:
             raise overloaded(f"the session could not be written down ({why})")
 
     def all(self) -> list[SessionRecord]:
-        """As `Store.all`; all of them are without a host. What has no manifest was never created, and is removed."""
+        """As `Store.all`; all of them are without a host. What has neither a manifest nor values is removed."""
         records = []
         for name in sorted(os.listdir(self._path)):
             if name == LOCK:
@@ -188,7 +188,7 @@ class DiskStore:
             folder = Folder(os.path.join(self._path, name))
             manifest = None if name.endswith(_GONE) else folder.manifest()
             if manifest is None:
-                if not any(entry.startswith("base-") for entry in os.listdir(folder.path)):
+                if not folder.has_values():
                     folder.remove()
                 continue
             with suppress(OSError):  # its next process finds out

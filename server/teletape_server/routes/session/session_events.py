@@ -30,6 +30,7 @@ from teletape_server.http.schemas import (
 from teletape_server.models.waiting import Place
 from teletape_server.problems import Problem
 from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.lifecycle import LOST
 from teletape_server.sessions.record import Key
 from teletape_server.sessions.registry import Registry
 from teletape_wire import timestamp
@@ -64,7 +65,7 @@ def described(entry: SessionEntry, now: float, disk_limit: int, wait: Place | No
         state=entry.record.state.phase.value,
         why=entry.record.state.why or (entry.log and entry.log.trouble) or None,
         durability=entry.record.durability,
-        log_to_run=entry.log_to_run,
+        log_to_run=entry.log_to_run and entry.record.state.phase not in LOST,
         disk_bytes=entry.disk_bytes,
         disk_limit=disk_limit,
         recovered=None if entry.recovered is None else Recovered(**entry.recovered),

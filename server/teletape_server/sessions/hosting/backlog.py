@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -44,6 +44,9 @@ class Backlog:
     def _left(self) -> list[SessionEntry]:
         return [entry for entry in self._live.by_key.values() if entry.log_to_run]
 
+    def _left_to_this_version(self) -> list[SessionEntry]:
+        return [entry for entry in self._left() if entry.record.state.phase not in LOST]
+
     async def work_off(self) -> None:
         """Runs the logs of all sessions, one after the other, while no session starts for a request."""
         left = self._left()
@@ -56,14 +59,14 @@ class Backlog:
 
     async def finish(self, seconds: float) -> None:
         """Runs the logs that are left when the server stops, as many as the time allows; then says which are left."""
-        if left := self._left():
+        if left := self._left_to_this_version():
             tasks = [asyncio.create_task(self._run_in_turn(entry)) for entry in left]
             _, late = await asyncio.wait(tasks, timeout=seconds)
             late |= {entry.parking for entry in left if entry.parking is not None}
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        if left := self._left():
+        if left := self._left_to_this_version():
             names = ", ".join(f"{entry.owner}:{entry.id}" for entry in left)
             log.warning(
                 "%d sessions keep logs, which this version of the server alone can run: %s. Start it again, and stop "
@@ -82,7 +85,8 @@ class Backlog:
         It does nothing for a session that has no log to run, and leaves it if the machine has too little memory, or
         the host cannot start. A log that cannot be run leaves the session damaged.
         """
-        if entry.log_to_run and entry.host is None and entry.waking is None and entry.parking is None:
+        is_free = entry.host is None and entry.waking is None and entry.parking is None
+        if entry.log_to_run and is_free and self._live.by_key.get(entry.record.key) is entry:
             entry.parking = asyncio.get_running_loop().create_task(self._run(entry))
             entry.parking.add_done_callback(partial(_note_done, entry))
         if entry.parking is not None:
@@ -90,9 +94,9 @@ class Backlog:
 
     async def _run(self, entry: SessionEntry) -> None:
         live, record = self._live, replace(entry.record, epoch=entry.record.epoch + 1)
-        with suppress(Problem):  # overloaded: it is left to a request, or the next server
-            give_back = self._places.reserve(entry)
-            try:
+        try:
+            with ExitStack() as at_end:
+                at_end.callback(self._places.reserve(entry))
                 opened = await live.store.open_log(record)
                 try:
                     host, _ = await self._starts.host(entry.record, live.devices_in_use, opened)
@@ -102,16 +106,14 @@ class Backlog:
                     raise
                 entry.log = opened
                 await self._write_base(entry, host)
-            except SessionDamagedError as error:
-                state = entry.record.state
-                if state.phase is Phase.PARKED:
-                    live.change(entry, state=state.then(Phase(str(error.details["state"])), str(error)))
-                facts = (entry.id, entry.owner, entry.record.state.phase, error)
-                log.warning("session %s of %s is %s: %s", *facts, extra=entry.log_facts)
-            except TeletapeError as error:
-                log.warning("session %s of %s: %s", entry.id, entry.owner, error, extra=entry.log_facts)
-            finally:
-                give_back()
+        except SessionDamagedError as error:
+            state = entry.record.state
+            if state.phase is Phase.PARKED:
+                live.change(entry, state=state.then(Phase(str(error.details["state"])), str(error)))
+            facts = (entry.id, entry.owner, entry.record.state.phase, error)
+            log.warning("session %s of %s is %s: %s", *facts, extra=entry.log_facts)
+        except (Problem, TeletapeError) as error:  # it is left to a request, or to the next server
+            log.warning("session %s of %s keeps its log: %s", entry.id, entry.owner, error, extra=entry.log_facts)
 
     async def _write_base(self, entry: SessionEntry, host: Host) -> None:
         live = self._live

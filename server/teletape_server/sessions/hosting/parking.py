@@ -44,7 +44,7 @@ class Parking:
         if entry.parking is None and entry.host is not None and entry.log is not None:
             if not self._live.stopping and not self._places.can_write_down(entry):
                 raise overloaded("the machine has too little memory to write down what the session has on its GPU")
-            self._begin(entry, "it was asked for")
+            self._begin(entry, "the server stops" if self._live.stopping else "it was asked for")
         elif entry.log_to_run and not self._live.stopping:
             await self._backlog.run(entry)
         if entry.parking is not None:
