@@ -8,6 +8,7 @@ from typing import Any
 
 from teletape_server import cli
 from teletape_server.handlers.methods import METHODS, Result, json_result, method
+from teletape_server.hosts.processes import forkserver
 from teletape_server.worker import main  # noqa: F401  # it registers the methods
 
 
@@ -33,4 +34,7 @@ def look(session: Any, request: Any) -> Result:
 
 
 if __name__ == "__main__":
+    own = Path(__file__)
+    os.environ["PYTHONPATH"] = str(own.parent)
+    forkserver._INHERITED = (*forkserver._INHERITED, own.stem)  # type: ignore[misc]  # with the method above
     sys.exit(cli.main(["serve", "--port", "0"]))

@@ -552,12 +552,21 @@ def test_a_log_that_was_left_is_run_after_the_start_and_a_base_written(
         assert ok(lasting.http.get(f"{PATH}/variables/w")).json()["value"]["data"] == X.tolist()
 
 
-def test_parking_a_session_runs_a_log_that_was_left(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parking_a_session_runs_a_log_that_was_left(
+    left: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     wait_before_logs(monkeypatch, 600)
+    [path] = [path for path in left.rglob("log-1.ttj") if path.stat().st_size]
+    log = records.read(path.read_bytes())
+    assert log is not None
+    with path.open("rb+") as file:
+        file.seek(log.end)
+        file.write(b"\x99\0\0\0torn")
     with Lasting(left).running() as lasting:
         assert (lasting.described()["state"], lasting.described()["log_to_run"]) == ("parked", True)
         parked = ok(lasting.http.post(f"{PATH}/park")).json()
         assert (parked["state"], parked["log_to_run"]) == ("parked", False)
+        assert "session demo of local: 8 bytes of a write that was not finished are cut" in caplog.text
         assert logs_to_run(left) == [False]
         assert ok(lasting.http.get(f"{PATH}/variables/w")).json()["value"]["data"] == X.tolist()
         assert not lasting.described()["log_to_run"]

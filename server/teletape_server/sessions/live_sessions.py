@@ -142,6 +142,13 @@ class LiveSessions:
         self.created += not entry.record.is_run
         self.ended.forget(entry.record.key)
 
+    def note_beginning(self, entry: SessionEntry, host: Host) -> None:
+        """Notes that a host of a session has begun, and says what it has cut from the log."""
+        host.name, host.log_facts = f"session {entry.id} of {entry.owner}", entry.log_facts
+        entry.begin(host.beginning, host.facts().written)
+        if cut := (host.beginning.recovered or {}).get("cut_bytes"):
+            log.warning("%s: %d bytes of a write that was not finished are cut", host.name, cut, extra=entry.log_facts)
+
     def let_go(self, entry: SessionEntry, host: Host) -> None:
         """Notes that the host of a session that goes on has ended, and what it had."""
         self._spend(entry, host)

@@ -117,8 +117,7 @@ class Backlog:
 
     async def _write_base(self, entry: SessionEntry, host: Host) -> None:
         live = self._live
-        host.name, host.log_facts = f"session {entry.id} of {entry.owner}", entry.log_facts
-        entry.begin(host.beginning, host.facts().written)
+        live.note_beginning(entry, host)
         try:
             entry.log_to_run = not await host.suspend()
         finally:

@@ -94,17 +94,14 @@ class Waking:
             entry.room = None
             live.starting.pop(entry.record.key, None)
         entry.host, entry.log, entry.lost, entry.log_to_run = host, opened, None, False
-        entry.begin(host.beginning, host.facts().written)
+        live.note_beginning(entry, host)
         if is_new:
             live.add(entry)
         live.change(entry, device=device, epoch=entry.record.epoch + 1, state=entry.record.state.then(Phase.LIVE))
         entry.go_on()
-        host.name, host.log_facts = f"session {entry.id} of {entry.owner}", entry.log_facts
         how = "created" if is_new else "recovered" if state.phase is Phase.RECOVERING else "woken"
         live.starts["run" if entry.record.is_run else how].note(time.monotonic() - began)
         log.info("%s %s on %s by request %s", host.name, how, device, REQUEST_ID.get(), extra=entry.log_facts)
-        if cut := (host.beginning.recovered or {}).get("cut_bytes"):
-            log.warning("%s: %d bytes of a write that was not finished are cut", host.name, cut, extra=entry.log_facts)
         entry.lease.work(live.clock())
         live.measure(entry)
         host.ended.add_done_callback(partial(self._on_host_ended, entry, host), context=Context())  # no request's
