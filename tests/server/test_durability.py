@@ -185,7 +185,7 @@ def test_a_retry_after_a_death_gets_the_first_answer(process: Process) -> None:
     process = again(process)
     retried = process.frame(Assign("w", X, "add"), Fetch("w"), **batch)
     assert [_results(first), variable(process)] == [_results(retried), [3.0, 6.0]]
-    assert process.session.last_client == 2
+    assert process.session.last_client == 2 + 2 * durability._LOST_CLIENTS, "some may have joined in vain"
 
 
 def _results(result: Result) -> Any:

@@ -104,6 +104,22 @@ def test_a_client_that_joins_later_has_a_number_of_its_own(lasting: Lasting) -> 
     first.run(Assign("w", X, "add"))
 
 
+def test_a_batch_of_a_client_that_a_power_cut_took_is_no_other_client_s(tmp_path: Path) -> None:
+    """Nothing is left of the client, and what it sent comes late: its number is not given again."""
+    with Lasting(tmp_path / "before").running() as lasting:
+        lasting.create()
+        shutil.copytree(tmp_path / "before" / FOLDER, tmp_path / "after" / FOLDER)
+        lost = Program(lasting.http, "demo")
+    with Lasting(tmp_path / "after").running() as lasting:
+        other = Program(lasting.http, "demo")
+        assert other.client > lost.client
+        lost.http = lasting.http
+        assert b"attach first" in lost.outcome(lost.batch(Assign("w", X, "add"))).content
+        assert fetched(other.run(Fetch("w"))) == X.tolist()
+        ok(lasting.http.post(f"{PATH}/park"))
+        assert Program(lasting.http, "demo").client == other.client + 2, "nothing can be lost after an orderly end"
+
+
 def test_without_a_log_a_session_ends_with_its_process(tmp_path: Path) -> None:
     with Lasting(tmp_path, durability="none").running() as lasting:
         lasting.create()

@@ -215,6 +215,10 @@ class Session:
         """The highest client number that a caller has chosen."""
         return self._state.clients.last_named
 
+    def skip_clients(self, count: int) -> None:
+        """Gives the next `count` numbers of clients to none: some that it does not know may have them."""
+        self._state.clients.skip(count)
+
     # ----------------------------------------------------------------------------------------------------- facts
     def describe(self, name: Id) -> dict[str, Any]:
         """What an id names, as JSON-able facts with `id` and `kind`.
