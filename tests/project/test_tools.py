@@ -51,7 +51,7 @@ def modules() -> Iterator[ModuleType]:
         root = importlib.import_module(package)
         yield root
         for walk_package in pkgutil.walk_packages(root.__path__, f"{package}."):
-            if not walk_package.name.endswith(".__main__"):
+            if not walk_package.name.endswith((".__main__", ".inherited")):  # these change the process
                 try:
                     yield importlib.import_module(walk_package.name)
                 except ModuleNotFoundError as error:

@@ -64,7 +64,7 @@ class Patience:
     def wait_after(self, response: Response, wait: float) -> float | None:
         """Returns the seconds after which a response asks for a retry.
 
-        None: it asks for none, patience has ended, or what it lacks is not free before its end, such as a budget.
+        None: it asks for none, patience has ended, or what it lacks is not free soon, such as a budget.
 
         Args:
             response: The server's answer.
@@ -74,7 +74,8 @@ class Patience:
         if is_progress(response):
             self._since, self._left = None, self._retries
             return seconds
-        is_late = response.status not in _OUTAGES and (retry_seconds(response) or 0.0) > self._seconds
+        soon = min(self._seconds, _LONGEST_WAIT)  # what is free later is said at once: the user may free it sooner
+        is_late = response.status not in _OUTAGES and (retry_seconds(response) or 0.0) > soon
         if is_late or not is_retried(response):
             return None
         busy = f"{self._url} is busy (HTTP {response.status})"
