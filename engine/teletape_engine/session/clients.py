@@ -80,7 +80,7 @@ class Clients:
         return place(client)
 
     def skip(self, count: int) -> None:
-        """Gives the next so many even numbers to no client."""
+        """Gives the next `count` even numbers to no client."""
         self._last[0] += 2 * count
 
     def detach(self, client: int) -> None:
