@@ -162,7 +162,7 @@ class Folder:
         return False
 
     def has_log_to_run(self) -> bool:
-        """Returns whether the session's log has records, which did what is not in its base, or is lost."""
+        """Returns whether the base alone is not what the session had: its log has records, or is lost."""
         with contextlib.suppress(OSError), open(self.at(f"log-{self.newest()}.ttj"), "rb") as file:
             return records.has_records(file.read(_HEAD))
         return True

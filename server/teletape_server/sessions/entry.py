@@ -97,7 +97,7 @@ class SessionEntry:
         room: The end of another session's host, whose place this one gets; None: it waits for none.
         attempts: How often a host was started in vain since the last one.
         recovered: What the last host has brought back; see `Beginning`.
-        log_to_run: Whether it has no host, and a log with more than its base has.
+        log_to_run: Whether it has no host, and its base is not all that it had; see `Folder.has_log_to_run`.
         lost: The state in which an earlier server has left it, if that is one of `LOST`, until it is tried again.
         disk_bytes: Of its files, as of the last look.
         problems: Number of requests that were answered with a problem.

@@ -63,7 +63,7 @@ class Store(Protocol):
         """Returns the bytes that a session takes on a disk."""
 
     def has_log_to_run(self, record: SessionRecord) -> bool:
-        """Returns whether the log of a session without a host has more than its base has."""
+        """Returns whether the base of a session without a host is not all that it had; see `Folder.has_log_to_run`."""
 
     def close(self) -> None:
         """Ends what works for the store; the second time it does nothing."""

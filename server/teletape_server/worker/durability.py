@@ -47,7 +47,7 @@ _LEAST_LOG: Final = 64 << 20  # bytes of a log that is not replaced by a base
 _LOOK_BYTES: Final = 64 << 10  # that a long log grows by before the next look at whether a base can be written
 _REPLAY_SECONDS: Final = 5.0  # that a log may take to run again
 _DIGESTS: Final = 256  # requests between two checksums of the variables
-_LOST_CLIENTS: Final = 128  # that may have joined in the time that a power cut takes: more than there can be
+_LOST_CLIENTS: Final = 128  # numbers: more than join within the 50 ms that a power cut may take
 _TRY_SECONDS: Final = 1.0  # between two tries to go on with another log than one that has failed
 
 
@@ -390,7 +390,7 @@ class Durability:
                 self._page.synced = self._page.written
             except OSError as error:  # what is there can be read
                 journal.broken = str(error)
-        if log.records or log.head["base"] is None:  # a power cut may have taken later clients, whose batches come
+        if log.records or log.head["base"] is None:  # a power cut may have taken clients, whose batches may still come
             self._session.skip_clients(_LOST_CLIENTS)
         seconds = time.monotonic() - began
         self.recovered = {"record": last, "cut_bytes": log.cut, "seconds": seconds}

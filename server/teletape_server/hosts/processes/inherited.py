@@ -1,17 +1,12 @@
 """What the forkserver does once, when it imports this module, so that all sessions' processes inherit it.
 
 No other process of their user can look into them, and if memory runs out the system ends one of them, not the server.
-They share the memory of what is loaded here as long as none writes to it. A look for garbage writes to every object: so
-these are left out of all looks. Nothing else may import this module, and it is imported last.
+Nothing else may import this module.
 """
 
 from __future__ import annotations
-
-import gc
 
 from teletape_server.ipc.confinement import be_the_first_to_end, hide
 
 be_the_first_to_end()  # first: what is hidden may not change this any more
 hide()
-gc.collect()
-gc.freeze()
