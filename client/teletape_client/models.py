@@ -98,7 +98,9 @@ class AccountState(Model):
         sessions: That have a place.
         memory_bytes: Of their arrays.
         disk_bytes: Of their files.
+        used: Of each window of days, by the name that its limit has.
         limits: Those that hold for it, its group's too.
+        own_limits: Those that were set for it; the others are defaults.
     """
 
     account: str
@@ -106,9 +108,23 @@ class AccountState(Model):
     sessions: int
     memory_bytes: int
     disk_bytes: int
+    used: dict[str, float]
     limits: list[LimitState]
+    own_limits: dict[str, float]
 
     _readers: ClassVar[Mapping[str, Reader]] = {"limits": list_of(LimitState.read)}
+
+
+class AccountTime(Model):
+    """An account's computing, step by step.
+
+    Attributes:
+        account: OWNER, or OWNER:KEY; empty: all others together, whom an admin alone sees by name.
+        seconds: Of computing in each step, the present one last.
+    """
+
+    account: str
+    seconds: list[float]
 
 
 class Accounts(Model):
@@ -416,6 +432,22 @@ class Unanswered(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"wait": Place.read}
 
 
+class Timeline(Model):
+    """The computing of accounts over time.
+
+    Attributes:
+        began_at: RFC 3339: when the first step began.
+        step_seconds: The length of a step.
+        accounts: Those that have computed, the most first.
+    """
+
+    began_at: str
+    step_seconds: float
+    accounts: list[AccountTime]
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"accounts": list_of(AccountTime.read)}
+
+
 class BoxUse(Model):
     """The use of the server by all keys now, and why your requests wait.
 
@@ -427,6 +459,8 @@ class BoxUse(Model):
         waiting_runs: Those that wait for a place.
         places: Requests without a session that may run at a time.
         requests: The 100 oldest of yours that are not answered.
+        processors: On which the server and all sessions run.
+        timeline: Who computed when; null: it was not asked for.
     """
 
     owner: str
@@ -436,11 +470,14 @@ class BoxUse(Model):
     waiting_runs: int
     places: int
     requests: list[Unanswered]
+    processors: int
+    timeline: Timeline | None = None
 
     _readers: ClassVar[Mapping[str, Reader]] = {
         "keys": list_of(KeyShare.read),
         "longest_idle": LongestIdle.read,
         "requests": list_of(Unanswered.read),
+        "timeline": Timeline.read,
     }
 
 

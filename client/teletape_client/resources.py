@@ -3574,15 +3574,21 @@ class Server(Resource):
         )
         return answer
 
-    def usage(self) -> models.BoxUse:
+    def usage(self, *, timeline: Literal["minutes", "hours", "days"] | None = None) -> models.BoxUse:
         """See who uses the server, and why you wait.
 
         Lists what each key has now: sessions, memory, processes that compute, requests that wait, and its share. Your
         own unanswered requests are listed with what each waits for: who is ahead, when it will start as far as that
         can be estimated, and the reason in one sentence. Other keys are named, and of their sessions only the one
-        that is idle for longest: its owner may park or end it. All of it is as of half a second ago at most.
+        that is idle for longest: its owner may park or end it. All of it is as of half a second ago at most. With
+        `timeline`, who computed when: an admin sees all accounts, others their own and the rest as a sum.
+
+        Args:
+            timeline: Say who computed when: in the last 180 minutes, 48 hours or 30 days.
         """
-        answer: models.BoxUse = self._send(Call("GET", f"{self._path}/usage", models.BoxUse.read, is_work=False))
+        answer: models.BoxUse = self._send(
+            Call("GET", f"{self._path}/usage", models.BoxUse.read, query={"timeline": timeline}, is_work=False)
+        )
         return answer
 
     def me(self) -> models.Me:

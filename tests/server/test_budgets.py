@@ -20,6 +20,7 @@ from teletape_server.budgets.budgets import Budgets
 from teletape_server.budgets.history import HOUR, History
 from teletape_server.budgets.limits import WINDOWS, Limits, Present, Use
 from teletape_server.budgets.rates import Rate
+from teletape_server.budgets.timeline import Minutes, Timeline
 from teletape_server.hosts.protocols import HostFacts
 from teletape_server.identity import identity as identity_module
 from teletape_server.identity.identity import Identity
@@ -163,6 +164,24 @@ def test_use_is_there_after_a_restart_and_old_hours_are_not(tmp_path: Path) -> N
     store.close()
 
 
+def test_a_timeline_has_minutes_hours_and_days_of_each_account() -> None:
+    minutes, start = Minutes(), 50 * DAY
+    minutes.add("ann", start, 2.5)
+    minutes.add("ann", start + 59, 1.5)
+    minutes.add("bob", start + 100 * 60, 8.0)
+    used = {"ann": minutes.of("ann"), "bob": minutes.of("bob"), "idle": {}}
+    line = Timeline.of("minutes", used, start + 100 * 60 + 30)
+    assert (line.began, line.step, [*line.seconds]) == (start - 79 * 60, 60.0, ["ann", "bob"])
+    assert [(place, seconds) for place, seconds in enumerate(line.seconds["ann"]) if seconds] == [(79, 4.0)]
+    assert line.seconds["bob"][-1] == 8.0
+    minutes.add("bob", start + 180 * 60, 1.0)
+    assert (minutes.of("ann"), len(minutes.of("bob"))) == ({}, 2)  # three hours later the first minute is forgotten
+    hour = round(start / 3600)
+    hours = {"ann": {hour: 1.0, hour - 1: 2.0, hour - 48: 4.0, hour - 30 * 24: 8.0}}
+    assert [second for second in Timeline.of("hours", hours, start).seconds["ann"] if second] == [2.0, 1.0]
+    assert [second for second in Timeline.of("days", hours, start).seconds["ann"] if second] == [4.0, 2.0, 1.0]
+
+
 # ------------------------------------------------------------------------------------------------------------ served
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -303,3 +322,27 @@ def test_use_is_written_while_the_server_runs(
     store = Store.in_folder(server.settings.data_dir)
     until(lambda: "ann" in store.use(0))
     store.close()
+
+
+def test_an_admin_sees_who_computed_when_and_others_only_themselves(server: Server) -> None:
+    budgets = server.app.state.identity.budgets
+    for account in ("ann", "bob", "cleo", "cleo:k1"):
+        budgets.charge(account, Use(3.0))
+    for step, count in (("minutes", 180), ("hours", 48), ("days", 30)):
+        with server.client("ann") as ann, server.client("bob") as bob:
+            seen = {
+                owner: {line["account"]: line["seconds"] for line in of(http, step)["accounts"]}
+                for owner, http in (("ann", ann), ("bob", bob))
+            }
+        assert {*seen["ann"]} >= {"ann", "bob", "cleo", "cleo:k1"}
+        assert "" not in seen["ann"]
+        assert {*seen["bob"]} == {"bob", ""}
+        assert sum(seen["bob"]["bob"]) >= 3.0
+        assert sum(seen["bob"][""]) >= 9.0
+        assert {len(seconds) for seconds in (*seen["ann"].values(), *seen["bob"].values())} == {count}
+
+
+def of(http: httpx.Client, step: str) -> dict[str, Any]:
+    """The timeline in such steps, as a caller sees it."""
+    timeline: dict[str, Any] = ok(http.get("/v1/usage", params={"timeline": step})).json()["timeline"]
+    return timeline

@@ -11,6 +11,9 @@ import httpx
 import pytest
 
 from serving import KEYS, Server, ok
+from teletape_server.budgets.limits import Limits, Use
+from teletape_server.identity.entries import ACTIONS
+from teletape_server.identity.principals import SCOPES
 from teletape_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -346,3 +349,90 @@ def test_a_server_with_keys_asks_for_one_and_an_admin_sees_all(open_page: Opener
         page.locator("#confirm-end").click()
         page.locator(".pane", has_text="This session has ended").wait_for()
         assert bob.get("/v1/sessions/his").status_code == 410
+
+
+LISTS = """async () => {
+    const names = (path) => import(new URL(`static/console/${path}.js`, location));
+    const [bars, keys, audit] = await Promise.all([names("bars"), names("keys"), names("audit")]);
+    return [Object.keys(bars.LIMITS), Object.keys(keys.SCOPES), audit.ACTIONS];
+}"""
+
+
+def test_an_operator_and_a_user_see_their_parts(open_page: Opener, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    settings = Settings(
+        api_keys=KEYS, admins=frozenset({"ann"}), data_dir=str(tmp_path), log_level="error", shutdown_grace=0.1
+    )
+    with Server(settings).running() as server, server.client("ann") as ann, server.client("bob") as bob:
+        ok(ann.put("/v1/admin/limits/bob", json={"sessions": 2, "compute_seconds_1d": 100}))
+        ok(bob.post("/v1/sessions", json={"id": "his"}))
+        budgets = server.app.state.identity.budgets
+        for account, seconds in (("bob", 90.0), ("ann", 30.0)):
+            budgets.charge(account, Use(seconds))
+        page = open_page("#/keys", url=server.url)
+        sign_in(page, "ann")
+        assert page.evaluate(LISTS) == [[*Limits._fields], [*SCOPES], [*ACTIONS]]
+
+        page.get_by_role("button", name="New key…").click()
+        form = page.get_by_role("dialog", name="New key")
+        form.get_by_label("Name", exact=True).fill("laptop")
+        form.get_by_label("Owner", exact=True).fill("cleo")
+        form.get_by_label("Group").fill("not a group")
+        form.get_by_role("button", name="Create").click()
+        expect(form).to_be_visible()  # the browser itself refuses the group
+        form.get_by_label("Group").fill("lab")
+        form.get_by_role("button", name="Create").click()
+        secret = form.get_by_label("The new key").input_value()
+        with server.client(None, Authorization=f"Bearer {secret}") as cleo:
+            me = ok(cleo.get("/v1/me")).json()
+            assert (me["owner"], me["group"], me["scopes"]) == ("cleo", "lab", ["sessions", "call", "publish"])
+            form.get_by_role("button", name="Done").click()
+            assert secret not in page.content()
+            page.get_by_role("button", name=f"Replace {me['key']}").click()
+            page.get_by_label("The former one ends").select_option("at once")
+            page.get_by_role("dialog").get_by_role("button", name="Replace").click()
+            page.get_by_label("The new key").wait_for()
+            page.get_by_role("button", name="Done").click()
+            assert cleo.get("/v1/me").status_code == 401
+        page.get_by_role("button", name=re.compile("Revoke ")).click()
+        page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+        expect(page.locator("tbody tr")).to_have_count(2, timeout=PATIENCE)  # those of the environment
+        page.get_by_label("those that have ended too").check()
+        expect(page.locator("tbody tr")).to_have_count(4, timeout=PATIENCE)
+
+        page.get_by_role("link", name="Budgets").click()
+        row = page.locator('[data-row="bob"]')
+        expect(row.get_by_role("meter", name="Computing in 1 day")).to_have_attribute("aria-valuenow", "90")
+        row.get_by_role("button", name="Limits of bob").click()
+        page.get_by_role("spinbutton", name="Computing in 1 day").fill("0.05")
+        page.get_by_role("button", name="Set limits").click()
+        expect(row.get_by_role("meter", name="Computing in 1 day")).to_have_attribute("aria-valuenow", "50")
+        assert ok(bob.get("/v1/me")).json()["use"]["own_limits"] == {"sessions": 2, "compute_seconds_1d": 180}
+
+        page.get_by_role("link", name="Usage").click()
+        totals = page.get_by_label("Processors that computed: totals")
+        expect(totals.locator("li")).to_have_text(["bob90 s", "ann30 s"], timeout=PATIENCE)
+        page.get_by_label("Time shown").select_option("days")
+        expect(totals.locator("li")).to_have_count(2, timeout=PATIENCE)
+        page.get_by_role("link", name="Audit").click()
+        page.get_by_label("Action").select_option("key.revoked")
+        expect(page.locator("tbody tr")).to_have_count(1, timeout=PATIENCE)
+
+        page = open_page("#/usage", url=server.url, width=360, dark=True)
+        sign_in(page, "bob")
+        expect(page.get_by_label("Processors that computed: totals").locator("li")).to_have_text(
+            ["bob90 s", "others30 s"]
+        )
+        expect(page.get_by_role("link", name="Audit")).to_be_hidden()
+        page.get_by_role("link", name="Budgets").click()
+        expect(page.get_by_role("meter", name="Computing in 1 day")).to_have_attribute("aria-valuenow", "50")
+        expect(page.get_by_role("heading")).to_have_text(["What you may use", "What you have used"])
+        page.get_by_role("link", name="Keys").click()
+        expect(page.locator("tbody tr")).to_have_count(1, timeout=PATIENCE)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def sign_in(page: "Page", owner: str) -> None:
+    page.locator("#key").fill(KEYS[owner])
+    page.get_by_role("button", name="Use it").click()

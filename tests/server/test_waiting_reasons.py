@@ -83,7 +83,8 @@ def test_a_request_waits_for_those_of_its_session(server: Server) -> None:
             keys = {key.pop("owner"): key for key in use["keys"]}
             assert keys["ann"]["sessions"] == 1
             assert keys["bob"] == {"sessions": 1, "bytes_in_use": 0, "computing": 0, "waiting": 0, "share": 0.0}
-            assert use["requests"] == []
+            assert (use["requests"], use["timeline"]) == ([], None)
+            assert use["processors"] == len(os.sched_getaffinity(0))
             mine = ok(ann.get("/v1/usage")).json()["requests"]
             assert [(request["session"], request["wait"]["position"]) for request in mine] == [
                 ("busy", position) for position in range(3)

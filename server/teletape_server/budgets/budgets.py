@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from teletape_server.budgets.history import History, hour_of
 from teletape_server.budgets.limits import NO_LIMITS, WINDOWS, Limits, Present, Use
 from teletape_server.budgets.rates import Rate
+from teletape_server.budgets.timeline import Minutes
 from teletape_server.problems import Problem
 from teletape_wire import timestamp
 
@@ -93,6 +94,7 @@ class Budgets:
         over: Accounts for which nothing new runs, as of the last look.
         warnings: Sentences for accounts that have used most of a limit, as of the last look.
         unwritten: Use that no store has yet.
+        minutes: When accounts have computed in the last hours; groups have none.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Budgets:
         self.over: Mapping[str, Standing] = {}
         self.warnings: Mapping[str, str] = {}
         self.unwritten: Unwritten = {}
+        self.minutes = Minutes()
 
     # ------------------------------------------------------------------------------------------------------ what is set
     def set_limits(self, own: Mapping[str, Limits]) -> None:
@@ -168,6 +171,7 @@ class Budgets:
     def charge(self, account: str, use: Use) -> None:
         """Counts what was used just now."""
         now = self._clock()
+        self.minutes.add(account, now, use.compute_seconds)
         for name in self.chain(account):
             self._histories[name].add(now, use)
             key = name, hour_of(now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from typing import Annotated, Any, Literal
 
@@ -104,6 +105,7 @@ def use_of(waits: Waits, owner: str) -> BoxUse:
         waiting_runs=runs.counts[1],
         places=runs.places,
         requests=requests,
+        processors=len(os.sched_getaffinity(0)),
     )
 
 

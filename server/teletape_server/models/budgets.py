@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from teletape_server.budgets.budgets import Budgets, Standing
+from teletape_server.budgets import timeline as steps
+from teletape_server.budgets.budgets import GROUP, Budgets, Standing
 from teletape_server.budgets.history import HOUR, hour_of
-from teletape_server.budgets.limits import WINDOWS, Use
+from teletape_server.budgets.limits import WINDOWS, Present, Use
+from teletape_server.budgets.timeline import Step
 from teletape_server.identity.principals import SCOPES, Principal, Role
 from teletape_server.models.base import Answer
 from teletape_server.models.keys import Group, Owner, Scopes
+from teletape_server.models.waiting import AccountTime, Timeline
 from teletape_wire import timestamp
 
 _HOURS: Final = 48  # of a history by hours
@@ -47,7 +52,9 @@ class AccountState(Answer):
     sessions: Annotated[int, Field(description="That have a place")]
     memory_bytes: Annotated[int, Field(description="Of their arrays")]
     disk_bytes: Annotated[int, Field(description="Of their files")]
+    used: Annotated[dict[str, float], Field(description="Of each window of days, by the name that its limit has")]
     limits: Annotated[list[LimitState], Field(description="Those that hold for it, its group's too")]
+    own_limits: Annotated[dict[str, float], Field(description="Those that were set for it; the others are defaults")]
 
 
 class Accounts(Answer):
@@ -72,14 +79,25 @@ class Me(Answer):
     days: Annotated[list[UseOfTime], Field(description="The last 30 days, likewise")]
 
 
-def account_state(budgets: Budgets, account: str) -> AccountState:
-    """Returns what an account may use, and uses."""
-    present = budgets.present()
-    used = budgets.now_used(account, present)
+def account_states(budgets: Budgets, accounts: Iterable[str]) -> list[AccountState]:
+    """Returns what each account may use, and uses; the sessions are looked at once for all."""
+    present, now = budgets.present(), time.time()
+    return [_account_state(budgets, account, present, now) for account in accounts]
+
+
+def _account_state(budgets: Budgets, account: str, present: Mapping[str, Present], now: float) -> AccountState:
+    now_used, history = budgets.now_used(account, present), budgets.history(account)
     states = [_limit_state(standing) for standing in budgets.standings(account, present)]
     for name, limit in budgets.chain_limits(account, "requests_per_second"):
         states.append(LimitState(account=name, name="requests_per_second", limit=limit))
-    return AccountState(account=account, group=budgets.group(account), **used._asdict(), limits=states)
+    return AccountState(
+        account=account,
+        group=budgets.group(account),
+        **now_used._asdict(),
+        used={name: round(history.used(name, now), 6) for name in WINDOWS},
+        limits=states,
+        own_limits=budgets.own_limits(account).named,
+    )
 
 
 def me(budgets: Budgets, principal: Principal, name: str, expires: float | None, now: float) -> Me:
@@ -102,11 +120,49 @@ def me(budgets: Budgets, principal: Principal, name: str, expires: float | None,
         group=principal.group,
         scopes=[scope for scope in SCOPES if scope in principal.scopes],
         expires_at=None if expires is None else timestamp(expires),
-        use=account_state(budgets, principal.account),
+        use=account_states(budgets, [principal.account])[0],
         warning=budgets.warnings.get(principal.account, ""),
         hours=[_use_of(at, use) for at, use in hours.items()],
         days=[_use_of(day * _DAY, use) for day, use in history.days(now).items()],
     )
+
+
+def timeline(budgets: Budgets, principal: Principal, step: Step, now: float) -> Timeline:
+    """Returns who computed when; whoever is no admin learns of others only what they computed together.
+
+    Args:
+        budgets: Of all accounts.
+        principal: The caller.
+        step: Of the timeline.
+        now: Unix seconds.
+    """
+    used: dict[str, Mapping[int, float]] = {}
+    for account in budgets.accounts:
+        if account.startswith(GROUP):  # its members are there
+            continue
+        hours = budgets.history(account).hours
+        used[account] = budgets.minutes.of(account) if step == "minutes" else _seconds(hours)
+    line = steps.Timeline.of(step, used, now)
+    by_account, others = dict[str, list[float]](), [0.0] * steps.STEPS[step][1]
+    for account, seconds in line.seconds.items():
+        if principal.is_admin or account.partition(":")[0] == principal.owner:
+            by_account[account] = seconds
+        else:
+            others = [sum(pair) for pair in zip(others, seconds, strict=True)]
+    named = sorted(by_account.items(), key=lambda item: -sum(item[1]))
+    return Timeline(
+        began_at=timestamp(line.began),
+        step_seconds=line.step,
+        accounts=[
+            AccountTime(account=account, seconds=[round(item, 3) for item in seconds])
+            for account, seconds in (*named, ("", others))
+            if any(seconds)
+        ],
+    )
+
+
+def _seconds(hours: Mapping[int, Use]) -> dict[int, float]:
+    return {hour: use.compute_seconds for hour, use in hours.items()}
 
 
 def _limit_state(standing: Standing) -> LimitState:

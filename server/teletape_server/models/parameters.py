@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
@@ -92,6 +92,15 @@ class Several(Selection):
     id: Ids = None
     prefix: Prefix = None
     all: All = False
+
+
+class TimelineSteps(Parameters):
+    """How a timeline is divided."""
+
+    timeline: Annotated[
+        Literal["minutes", "hours", "days"] | None,
+        Field(description="Say who computed when: in the last 180 minutes, 48 hours or 30 days"),
+    ] = None
 
 
 class HistogramBins(Parameters):

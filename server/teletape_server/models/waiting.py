@@ -63,6 +63,23 @@ class Unanswered(BaseModel):
     wait: Annotated[Place, Field(description="Why it waits")]
 
 
+class AccountTime(BaseModel):
+    """An account's computing, step by step."""
+
+    account: Annotated[
+        str, Field(description="OWNER, or OWNER:KEY; empty: all others together, whom an admin alone sees by name")
+    ]
+    seconds: Annotated[list[float], Field(description="Of computing in each step, the present one last")]
+
+
+class Timeline(BaseModel):
+    """The computing of accounts over time."""
+
+    began_at: Annotated[str, Field(description="RFC 3339: when the first step began")]
+    step_seconds: Annotated[float, Field(description="The length of a step")]
+    accounts: Annotated[list[AccountTime], Field(description="Those that have computed, the most first")]
+
+
 class BoxUse(BaseModel):
     """The use of the server by all keys now, and why your requests wait."""
 
@@ -73,3 +90,5 @@ class BoxUse(BaseModel):
     waiting_runs: Annotated[int, Field(description="Those that wait for a place")]
     places: Annotated[int, Field(description="Requests without a session that may run at a time")]
     requests: Annotated[list[Unanswered], Field(description="The 100 oldest of yours that are not answered")]
+    processors: Annotated[int, Field(description="On which the server and all sessions run")]
+    timeline: Annotated[Timeline | None, Field(description="Who computed when; null: it was not asked for")] = None

@@ -13,7 +13,7 @@ from teletape_server.http.bodies import SmallBodyRoute
 from teletape_server.http.declarations import BODY, STILL_RUNNING, refusals
 from teletape_server.http.parameters import IdempotencyKey, Prefer
 from teletape_server.identity.principals import Principal
-from teletape_server.models.budgets import Accounts, AccountState, Me, account_state, me
+from teletape_server.models.budgets import Accounts, AccountState, Me, account_states, me
 from teletape_server.models.keys import LimitsBody
 from teletape_server.problems import Problem
 
@@ -27,6 +27,8 @@ _ACCOUNT: Final = {
         {"account": "ann", "name": "sessions", "used": 2, "limit": 16},
         {"account": "@lab", "name": "compute_seconds_7d", "used": 30600.5, "limit": 36000},
     ],
+    "used": {"compute_seconds_1d": 912.4, "compute_seconds_7d": 10200.5},
+    "own_limits": {},
 }
 _USE: Final = {"at": "2026-11-28T12:00:00Z", "compute_seconds": 912.4, "gib_hours": 0.5, "requests": 5120}
 _ME: Final = {
@@ -73,7 +75,7 @@ async def accounts(request: Request, principal: Authenticated) -> Accounts:
     """Lists the accounts of owners, of keys with limits of their own, and of groups. It needs the key of an admin."""
     _check_admin(principal)
     budgets = identity_of(request).budgets
-    return Accounts(accounts=[account_state(budgets, account) for account in budgets.accounts])
+    return Accounts(accounts=account_states(budgets, budgets.accounts))
 
 
 @router.put(
@@ -104,7 +106,7 @@ async def limit(
     _check_admin(principal)
     identity = identity_of(request)
     await identity.set_limits(principal, account, body.limits, address=address_of(request))
-    return account_state(identity.budgets, account)
+    return account_states(identity.budgets, [account])[0]
 
 
 def _check_admin(principal: Principal) -> None:

@@ -2,11 +2,12 @@
 
 import { apiKey, events, request, setApiKey } from "../shared/api.js";
 import { Contents } from "./contents.js";
-import { bytes, count, duration, make } from "./elements.js";
+import { bytes, count, duration, make, meter } from "./elements.js";
 import { problem } from "./node.js";
 import { pendingReads, Rate, read } from "./reads.js";
-import { counts, isLost, StateNote } from "./states.js";
+import { counts, isLost, kindOf, StateNote } from "./states.js";
 import { Tapes } from "./tapes.js";
+import { partOf, Views } from "./views.js";
 
 const AGAIN = [500, 1000, 2000, 5000, 10000]; // milliseconds until the stream is opened again
 const SOON = 700; // milliseconds: shorter work is not shown
@@ -14,7 +15,7 @@ const TICK = 5000; // between two looks at the clock
 
 const $ = (id) => document.getElementById(id);
 const sessions = new Map(); // name → {facts, row}
-const view = { owner: "", admin: false, name: null, pane: null };
+const view = { owner: "", admin: false, key: "", scopes: null, name: null, pane: null, stream: null, state: "" };
 
 const nameOf = (session) => `${session.owner}:${session.id}`;
 const pathOf = (name) => {
@@ -32,6 +33,8 @@ function workText(work) {
 
 /** What a session does, or where it is. */
 function doing({ log_to_run, running, state }) {
+  const part = state === "live" && running.requests ? share(running) : null;
+  if (part !== null) return `${Math.floor(part * 100)} %`;
   return state === "live" ? workText(running) : state + (log_to_run ? ", log to run" : "");
 }
 
@@ -47,20 +50,6 @@ const onDisk = ({ disk_bytes, durability }) => (durability === "none" ? "" : `${
 function share(work) {
   if (work.iterations) return work.iteration / work.iterations;
   return work.total > 1 ? work.done / work.total : null;
-}
-
-function meter(label) {
-  const fill = make("span", { class: "fill" });
-  const bar = make("span", { class: "meter", role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": 100 }, fill);
-  return {
-    bar,
-    set(part, text) {
-      fill.style.width = `${Math.min(100, part * 100)}%`;
-      bar.classList.toggle("high", part > 0.85);
-      bar.setAttribute("aria-valuenow", Math.round(part * 100));
-      bar.setAttribute("aria-valuetext", text);
-    },
-  };
 }
 
 function newRow(name) {
@@ -99,6 +88,7 @@ function drawRow(name, { facts, row }) {
   const memory = `${bytes(facts.bytes_in_use)} of ${bytes(facts.memory_limit)}`;
   parts.memory.textContent = [facts.durability === "none" ? memory : facts.state === "live" ? bytes(facts.bytes_in_use) : "", onDisk(facts)].filter(Boolean).join(" · ");
   parts.meter.set(facts.bytes_in_use / facts.memory_limit, memory);
+  parts.meter.bar.classList.toggle("hidden", facts.state !== "live");
   parts.ends.textContent = prospects(facts);
   button.toggleAttribute("aria-current", name === view.name);
   if (name === view.name) button.setAttribute("aria-current", "true");
@@ -107,11 +97,46 @@ function drawRow(name, { facts, row }) {
 
 function matches(facts) {
   const wanted = $("filter").value.trim().toLowerCase();
+  if (view.state && kindOf(facts) !== view.state) return false;
   return !wanted || `${facts.id} ${facts.owner} ${facts.device} ${facts.state}`.toLowerCase().includes(wanted);
 }
 
+/** Buttons for the states that there are, by which the list is narrowed. */
+function drawStates(numbers) {
+  if (view.state && !numbers.has(view.state)) {
+    view.state = "";
+    drawAll();
+  }
+  const words = numbers.size > 1 ? [["", sessions.size], ...numbers] : [];
+  const places = [...$("states").children];
+  while (places.length > words.length) places.pop().remove();
+  while (places.length < words.length) {
+    const button = make("button", { type: "button", click: () => narrow(button.dataset.state) });
+    places.push(button);
+    $("states").append(button);
+  }
+  words.forEach(([word, number], place) => {
+    const [button, text] = [places[place], `${word || "all"} ${count(number)}`];
+    button.dataset.state = word;
+    if (button.textContent !== text) button.textContent = text;
+    button.setAttribute("aria-pressed", String(word === view.state));
+  });
+}
+
+function narrow(word) {
+  view.state = word;
+  drawAll();
+  summary();
+}
+
+function drawAll() {
+  for (const [name, entry] of sessions) drawRow(name, entry);
+}
+
 function summary() {
-  $("count").textContent = sessions.size ? counts([...sessions.values()].map(({ facts }) => facts)) : "";
+  const numbers = counts([...sessions.values()].map(({ facts }) => facts));
+  $("count").textContent = sessions.size ? count(sessions.size) : "";
+  drawStates(numbers);
   $("none").classList.toggle("hidden", sessions.size > 0 || !view.owner);
 }
 
@@ -312,10 +337,24 @@ function snapshot({ owner, admin, sessions: listed }) {
   if (view.name === null && sessions.has(wanted)) choose(wanted);
 }
 
+/** Asks for a key if the server takes none without or not this one; returns whether that is so. */
+function refused(error) {
+  if (error.status !== 401) return false;
+  views.clear();
+  $("key-form").classList.remove("hidden");
+  $("key-fault").textContent = apiKey() ? error.message : "";
+  state("API key needed", "lost");
+  return true;
+}
+
+/** Follows the list of sessions until another part is shown. */
 async function follow() {
-  for (let failures = 0; ; failures += 1) {
+  view.stream?.abort();
+  const { signal } = (view.stream = new AbortController());
+  for (let failures = 0; !signal.aborted; failures += 1) {
     try {
-      for await (const { event, data } of events("GET", "v1/sessions")) {
+      for await (const { event, data } of events("GET", "v1/sessions", undefined, { signal })) {
+        if (signal.aborted) return;
         failures = 0;
         if (event === "sessions") snapshot(data);
         else if (event === "session") put(data);
@@ -325,30 +364,79 @@ async function follow() {
       }
       state("The server ended the connection. Connecting again…", "lost");
     } catch (error) {
-      if (error.status === 401) {
-        $("key-form").classList.remove("hidden");
-        $("key-fault").textContent = apiKey() ? error.message : "";
-        state("API key needed", "lost");
-        return;
-      }
+      if (signal.aborted || refused(error)) return;
       state(error.status ? error.message : "The server does not answer. Connecting again…", "lost");
+      if (error.status === 403) return; // the key is not for sessions
     }
     await new Promise((resolve) => setTimeout(resolve, AGAIN[Math.min(failures, AGAIN.length - 1)]));
   }
 }
+
+// ----------------------------------------------------------------------------------------------------------- the parts
+const views = new Views($("part"), refused);
+
+/** Shows the part that the address names. */
+function show() {
+  const name = partOf(location.hash);
+  const isList = name === "sessions";
+  for (const link of $("parts").querySelectorAll("a")) {
+    if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  $("console").classList.toggle("hidden", !isList);
+  $("part").classList.toggle("hidden", isList);
+  document.title = `Teletape: ${isList ? "console" : name}`;
+  if (!isList) {
+    view.stream?.abort();
+    view.stream = null;
+    views.open(name, view);
+    return;
+  }
+  views.leave();
+  if (!view.stream) follow();
+  const wanted = decodeURIComponent(location.hash.slice(1));
+  if (sessions.has(wanted) && wanted !== view.name) choose(wanted);
+}
+
+/** Reads whose key it is, and shows the part that the address names. */
+async function enter() {
+  state("Connecting…", "");
+  for (let failures = 0; ; failures += 1) {
+    try {
+      const me = await request("GET", "v1/me");
+      Object.assign(view, { owner: me.owner, admin: me.role === "admin", key: me.key, scopes: me.scopes });
+      break;
+    } catch (error) {
+      if (refused(error)) return;
+      state(error.status ? error.message : "The server does not answer. Connecting again…", "lost");
+      await new Promise((resolve) => setTimeout(resolve, AGAIN[Math.min(failures, AGAIN.length - 1)]));
+    }
+  }
+  $("who").textContent = view.key ? `${view.owner}${view.admin ? ", admin" : ""}` : "";
+  $("leave").classList.toggle("hidden", !apiKey());
+  const hidden = { "#/keys": !view.key || !view.scopes.includes("keys"), "#/audit": !view.key || !view.admin || !view.scopes.includes("keys") };
+  for (const link of $("parts").querySelectorAll("a")) link.classList.toggle("hidden", hidden[link.hash] ?? false);
+  show();
+}
+
+addEventListener("hashchange", () => view.scopes && show());
+
+$("leave").addEventListener("click", () => {
+  setApiKey("");
+  location.reload();
+});
 
 $("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   setApiKey($("key").value.trim());
   $("key").value = "";
   $("key-form").classList.add("hidden");
-  state("Connecting…", "");
-  follow();
+  view.stream?.abort();
+  view.stream = null;
+  enter();
 });
 
-$("filter").addEventListener("input", () => {
-  for (const [name, entry] of sessions) drawRow(name, entry);
-});
+$("filter").addEventListener("input", drawAll);
 
 $("rows").addEventListener("keydown", (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -359,8 +447,9 @@ $("rows").addEventListener("keydown", (event) => {
 });
 
 setInterval(() => {
-  for (const [name, entry] of sessions) drawRow(name, entry);
+  if (!view.stream) return;
+  drawAll();
   if (sessions.has(view.name)) view.pane?.update(sessions.get(view.name).facts);
 }, TICK);
 
-follow();
+enter();

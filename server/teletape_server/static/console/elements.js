@@ -42,10 +42,42 @@ export function duration(milliseconds) {
   return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
 }
 
+/** A bar that shows a part of something. Returns it with a function that sets it: a part from 0 on, and its text. */
+export function meter(label) {
+  const fill = make("span", { class: "fill" });
+  const bar = make("span", { class: "meter", role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": 100 }, fill);
+  return {
+    bar,
+    set(part, text) {
+      fill.style.width = `${Math.min(100, part * 100)}%`;
+      bar.classList.toggle("high", part > 0.85);
+      bar.setAttribute("aria-valuenow", Math.round(part * 100));
+      bar.setAttribute("aria-valuetext", text);
+    },
+  };
+}
+
+/** Seconds that were computed, for people. */
+export function computed(seconds) {
+  if (seconds < 100) return `${number(Number(seconds.toPrecision(3)))} s`;
+  if (seconds < 6000) return `${Math.round(seconds / 60)} min`;
+  return `${seconds < 360_000 ? Number((seconds / 3600).toPrecision(3)) : count(Math.round(seconds / 3600))} h`;
+}
+
+/** A time of an answer for people: with the date if it is not of today; a text of its own without one. */
+export function moment(text, without = "never") {
+  if (!text) return without;
+  const time = new Date(text);
+  const options = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  if (time.toDateString() === new Date().toDateString()) return time.toLocaleTimeString("en-GB", options);
+  if (time.getFullYear() !== new Date().getFullYear()) options.year = "numeric";
+  return time.toLocaleDateString("en-GB", { ...options, day: "numeric", month: "short" });
+}
+
 /** A dtype and shape as text. */
 export const spec = (dtype, shape) => (dtype ? `${dtype}${shape.length ? `[${shape.join("×")}]` : ""}` : "");
 
-const SVG = "http://www.w3.org/2000/svg";
+export const SVG = "http://www.w3.org/2000/svg";
 
 /** A histogram as a picture, with its statistics as text. */
 export function histogram(facts) {

@@ -16,14 +16,16 @@ const TEXTS = {
 /** Whether only its files are left of a session. */
 export const isLost = ({ state }) => state === "damaged" || state === "diverged";
 
-/** How many sessions are in each state but live, as text; of busy ones in the first place. */
+const KINDS = ["running", "idle", "damaged", "diverged", "recovering", "starting", "waking", "parking", "parked"];
+
+/** The state of a session, where live is one of two: running or idle. */
+export const kindOf = ({ state, running }) => (state !== "live" ? state : running.requests ? "running" : "idle");
+
+/** How many sessions are in each state, in the order of `KINDS`. */
 export function counts(sessions) {
-  const numbers = new Map();
-  for (const { state, running } of sessions) {
-    const word = state !== "live" ? state : running.requests ? "running" : null;
-    if (word) numbers.set(word, (numbers.get(word) ?? 0) + 1);
-  }
-  return [`${sessions.length}`, ...[...numbers].map(([word, number]) => `${number} ${word}`)].join(", ");
+  const numbers = new Map(KINDS.map((kind) => [kind, 0]));
+  for (const session of sessions) numbers.set(kindOf(session), (numbers.get(kindOf(session)) ?? 0) + 1);
+  return new Map([...numbers].filter(([, number]) => number));
 }
 
 /** What is to be said of a session's state: a part of the page, which is hidden while there is nothing. */
