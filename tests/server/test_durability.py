@@ -62,10 +62,13 @@ DEFAULTS = {"accept": wire.JSON_TYPE, "encoding": None, "full": True, "now": 100
 class Process:
     """What a session's process does with its log, and what the server does."""
 
-    def __init__(self, folder: Path, epoch: int = 1, level: str = "journal", synced: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, epoch: int = 1, level: str = "journal", synced: int | None = None, last_client: int = 0
+    ) -> None:
         self.folder = Folder(str(folder))
         self.folder.create()
         self.log = OpenLog(self.folder, {"uid": "u", "epoch": epoch, "level": level, "synced": synced})
+        facts = {**self.log.facts, "last_client": last_client}
         self.page, page = Page.new()
         for file in self.log.files(page):  # of a process that dies before it begins
             os.close(file)
@@ -79,7 +82,7 @@ class Process:
             self.durability = Durability(
                 self.session,
                 self.once,
-                self.log.facts,
+                facts,
                 files,
                 self.page,
                 self.messages.append,
@@ -186,6 +189,10 @@ def test_a_retry_after_a_death_gets_the_first_answer(process: Process) -> None:
     retried = process.frame(Assign("w", X, "add"), Fetch("w"), **batch)
     assert [_results(first), variable(process)] == [_results(retried), [3.0, 6.0]]
     assert process.session.last_client == 2 + 2 * durability._LOST_CLIENTS, "some may have joined in vain"
+    process = again(process)
+    assert process.session.last_client == 2 + 4 * durability._LOST_CLIENTS, "and some since then"
+    process = again(process, last_client=600)
+    assert process.session.last_client == 2 + 4 * durability._LOST_CLIENTS, "the server knows all that have joined"
 
 
 def _results(result: Result) -> Any:

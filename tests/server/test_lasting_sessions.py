@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -102,6 +103,19 @@ def test_a_client_that_joins_later_has_a_number_of_its_own(lasting: Lasting) -> 
     assert second.client > first.client
     second.run(Assign("w", X, "add"))
     first.run(Assign("w", X, "add"))
+
+
+def test_a_client_that_joins_while_its_session_s_process_dies_keeps_its_number(lasting: Lasting) -> None:
+    first = lasting.create()
+    pid = lasting.entry.host.pid
+    os.kill(pid, signal.SIGSTOP)
+    second = Program(lasting.http, "demo")  # answered by the server, before the process has read it
+    os.kill(pid, signal.SIGKILL)
+    third = Program(lasting.http, "demo")
+    assert first.client < second.client < third.client
+    for program in (first, second, third):
+        program.run(Assign("w", X, "add"))
+    assert fetched(first.run(Fetch("w"))) == (4 * X).tolist()
 
 
 def test_a_batch_of_a_client_that_a_power_cut_took_is_no_other_client_s(tmp_path: Path) -> None:

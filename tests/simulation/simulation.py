@@ -146,8 +146,8 @@ class _Simulation:
         self.network = Network(world, self._listening)
         self.plan = Plan(world, self.network)
         self.counts: Counter[str] = Counter()
-        kinds = [name for name in Faults._fields if self.rng.random() < 0.6] or ["kill_all"]
         weights = Faults()._asdict()
+        kinds = [name for name in Faults._fields if self.rng.random() < 0.6 and weights[name]] or ["kill_all"]
         self.faults = [name for name in kinds for _ in range(weights[name])]
         self.loses_folder = self.rng.random() < 0.05
         self.operator = Process(world, "operator")

@@ -79,9 +79,9 @@ class Clients:
         self._clients[client] = _Client()
         return place(client)
 
-    def skip(self, count: int) -> None:
-        """Gives the next `count` even numbers to no client."""
-        self._last[0] += 2 * count
+    def note_named(self, last: int) -> None:
+        """Notes that even numbers up to this one may have been given to clients that are not known here."""
+        self._last[0] = max(self._last[0], last)
 
     def detach(self, client: int) -> None:
         """Ends a client, which may have ended before; what it made stays.

@@ -215,9 +215,9 @@ class Session:
         """The highest client number that a caller has chosen."""
         return self._state.clients.last_named
 
-    def skip_clients(self, count: int) -> None:
-        """Gives the next `count` numbers of clients to none: some that it does not know may have them."""
-        self._state.clients.skip(count)
+    def note_clients(self, last: int) -> None:
+        """Notes that callers may have chosen numbers of clients up to this one, of which it knows nothing."""
+        self._state.clients.note_named(last)
 
     # ----------------------------------------------------------------------------------------------------- facts
     def describe(self, name: Id) -> dict[str, Any]:

@@ -223,6 +223,7 @@ class Start:
         dedicated: Whether it gets a process of its own on a GPU; on the CPU it has one.
         resets: Whether nothing of a request is there for the next one.
         log: What the session's requests are written to; None: nothing of it outlives the host.
+        last_client: The highest number that this server has given to one of its clients; 0: it does not know.
         owner: Whose it is.
         weight: The part of a GPU that its owner gets, relative to those of others.
     """
@@ -237,6 +238,7 @@ class Start:
     dedicated: bool = False
     resets: bool = False
     log: OpenLog | None = None
+    last_client: int = 0
     owner: str = ""
     weight: float = 1.0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
@@ -105,7 +104,7 @@ class SessionEntry:
         last_request: The request that has ended last, in this run of the server.
         receiving: Number of requests whose body is being received.
         body_bytes, answer_bytes: Of its requests and answers, without those that its host has read itself.
-        client_numbers: The numbers of clients that join: even, so that they are not the session's own, and rising.
+        last_client: The highest number that was given to a client; 0: this server does not know it yet.
         under_way: Its requests that run and that a retry joins.
         metered: What its host had used when that was counted last; see `Meter`.
     """
@@ -138,7 +137,7 @@ class SessionEntry:
         self.last_request: LastRequest | None = None
         self.receiving = 0
         self.body_bytes = self.answer_bytes = 0
-        self.client_numbers = itertools.count(2, 2)
+        self.last_client = 0
         self.under_way = UnderWay()
         self.metered = Metered(clock())
 
@@ -170,8 +169,12 @@ class SessionEntry:
         self.metered = Metered(self._clock())
         self._began_at, self.attempts, self._next_try = written, 0, 0.0
         self.recovered = beginning.recovered
-        if beginning.last_client:
-            self.client_numbers = itertools.count(beginning.last_client + 2, 2)
+        self.last_client = max(self.last_client, beginning.last_client)  # clients may join just now
+
+    def next_client(self) -> int:
+        """Returns the number of a client that joins: even, so that it is not one of the session's own, and rising."""
+        self.last_client += 2
+        return self.last_client
 
     def note_death(self, written: int) -> int:
         """Notes that a host died in a request after a record of the log; returns how many have died there in a row.

@@ -57,7 +57,8 @@ class Durability:
     Args:
         session: The session, which has nothing.
         once: The answers to its requests with a key.
-        facts: Of the log: uid, epoch and level of the session, `log`: its number, `base`: whether it begins with one.
+        facts: Of the log: uid, epoch and level of the session, `log`: its number, `base`: whether it begins with one,
+            `last_client`: see `Start`.
         files: Descriptors: of the log, of the next base and log, of the blobs, and of this log's base if it has one.
             They are closed here when they are not needed any more.
         page: Says which record is on the disk.
@@ -379,19 +380,21 @@ class Durability:
             last = recovery.write_again(journal, file, data[: log.end], self._blobs, places, self._facts)
         self._seconds = recovery.bring_back(self._session, self._once, log, last, base, self._blobs)
         self._page.written = self._page.synced = last
+        if (log.records or log.head["base"] is None) and not self._facts["last_client"]:
+            # With an earlier server a power cut may have taken clients, whose batches may still come.
+            self._session.note_clients(self._session.last_client + 2 * _LOST_CLIENTS)
         if not journal.broken:
             try:
                 if log.cut:
                     file.write(log.end, bytes(log.cut))  # zeros, on the disk before a record takes their place
                     journal.sync()
-                self._page.written = journal.append(Kind.EPOCH, packed([self._facts["epoch"], self._versions]), last)
+                epoch = [self._facts["epoch"], self._versions, self._session.last_client]
+                self._page.written = journal.append(Kind.EPOCH, packed(epoch), last)
                 self._blobs.sync()
                 journal.sync()  # always: so a log without records shows that no client has joined since its base
                 self._page.synced = self._page.written
             except OSError as error:  # what is there can be read
                 journal.broken = str(error)
-        if log.records or log.head["base"] is None:  # a power cut may have taken clients, whose batches may still come
-            self._session.skip_clients(_LOST_CLIENTS)
         seconds = time.monotonic() - began
         self.recovered = {"record": last, "cut_bytes": log.cut, "seconds": seconds}
         return journal

@@ -185,6 +185,7 @@ class Worker:
                 self._budgets = Budget
             self._once = Once(start["idempotency_window"])
             if durable is not None:
+                durable = {**durable, "last_client": start["last_client"]}
                 self._durability = Durability(
                     self._session, self._once, durable, files, self._page, self.answers.send, self._lose_disk
                 )

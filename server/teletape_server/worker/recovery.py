@@ -23,7 +23,7 @@ from teletape_server.durable.journal import Journal
 from teletape_server.durable.records import DIGEST_BYTES, DamagedError, DivergedError, Kind, Log, unpacked
 from teletape_server.handlers.idempotency import Once
 
-FORMAT: Final = 1  #: Of logs.
+FORMAT: Final = 2  #: Of logs.
 
 
 def versions() -> dict[str, Any]:
@@ -46,7 +46,8 @@ def check_is(log: Log, uid: str) -> None:
         DamagedError: It is not.
     """
     if log.head["format"] != FORMAT or log.head["uid"] != uid:
-        raise DamagedError(f"the log is of format {log.head['format']} and of the session {log.head['uid']}")
+        of = f"of format {log.head['format']} and of the session {log.head['uid']}"
+        raise DamagedError(f"the log is {of}, and this version runs format {FORMAT}")
 
 
 def write_again(
@@ -129,7 +130,8 @@ def _replay(session: Session, once: Once, log: Log, last: int, blobs: Blobs, *, 
     reader, own, written_by, seconds = BatchReader(blobs), versions(), log.head["versions"], 0.0
     for record in log.records[: last + 1 - log.head["first"]]:
         if record.kind is Kind.EPOCH:
-            _, written_by = unpacked(record.payload)
+            _, written_by, last_client = unpacked(record.payload)
+            session.note_clients(last_client)
         elif record.kind is Kind.STRUCTURE:
             reader.add_structure(record.payload)
         elif record.kind is Kind.DIGEST:

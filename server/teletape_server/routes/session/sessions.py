@@ -211,7 +211,7 @@ async def attach(request: Request, session: LiveSession, key: IdempotencyKey = N
 
     A session that computes does so too: the client's batches wait, and GET of the session says what it is doing.
     """
-    registry, client = registry_of(request), next(session.client_numbers)
+    registry, client = registry_of(request), session.next_client()
     running = registry.submit(session, "attach", {"client": client})
     done, _ = await asyncio.wait([running.reply], timeout=_ATTACH_SECONDS)
     if done:

@@ -41,7 +41,11 @@ class Starts:
         self._slow_after = slow_after
 
     async def host(
-        self, record: SessionRecord, in_use: Callable[[], Mapping[str, int]], log: OpenLog | None = None
+        self,
+        record: SessionRecord,
+        in_use: Callable[[], Mapping[str, int]],
+        log: OpenLog | None = None,
+        last_client: int = 0,
     ) -> tuple[Host, str]:
         """Starts a host for a session; returns it with the device that it computes on.
 
@@ -49,6 +53,7 @@ class Starts:
             record: The session's.
             in_use: Returns how many sessions each device has.
             log: The session's log; None: it has none.
+            last_client: See `Start`.
 
         Raises:
             Problem: overloaded, unknown_device, internal.
@@ -68,6 +73,7 @@ class Starts:
                 dedicated=record.limits.dedicated,
                 resets=record.is_run,
                 log=log,
+                last_client=last_client,
                 owner=record.owner,
             )
             return await self._hosts.start(start), device

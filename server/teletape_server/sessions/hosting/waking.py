@@ -76,7 +76,7 @@ class Waking:
             give_back = await self._parking.reserve_memory(entry)
             next_host = replace(entry.record, epoch=entry.record.epoch + 1)
             opened = await live.store.open_log(next_host)
-            host, device = await self._starts.host(entry.record, live.devices_in_use, opened)
+            host, device = await self._starts.host(entry.record, live.devices_in_use, opened, entry.last_client)
             if is_new and not entry.record.is_run:
                 await self._settle(replace(next_host, device=device, state=state.then(Phase.LIVE)), host)
         except BaseException as error:
