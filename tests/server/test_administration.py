@@ -1,6 +1,7 @@
 """What an operator does: looks at sessions, parks and ends them; backs up, also while programs train, and restores."""
 
 import json
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,39 @@ def test_the_command_finds_the_server_that_has_the_folder(tmp_path: Path, run: R
     assert run("sessions", "park", "demo", *where) == ""
     run("sessions", "end", "demo", *where)
     assert run("sessions", "list", *where) == ""
+
+
+def test_what_is_no_session_s_folder_stays_and_hinders_no_other_one(
+    tmp_path: Path, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    with_values(tmp_path, good=X, later=X, bad=X)
+    sessions = tmp_path / "sessions"
+    folders = {json.loads(path.read_bytes())["id"]: path.parent for path in sessions.glob("*/manifest.json")}
+    manifest = json.loads((folders["later"] / "manifest.json").read_bytes())
+    (folders["later"] / "manifest.json").write_text(json.dumps({**manifest, "of_a_later_version": 1}))
+    (folders["bad"] / "manifest.json").write_text('{"owner": "local", "id": "bad"}')
+    shutil.copytree(folders["good"], sessions / "copy")
+    shutil.copytree(folders["good"], sessions / "0.gone")  # the server was killed while it removed that
+    (sessions / "0" / "backups").mkdir(parents=True)
+    (sessions / "notes.txt").write_text("a file of the operator's")
+    listed = run("sessions", "list", "--data-dir", tmp_path)
+    assert "local:bad  damaged  unknown" in listed
+    assert "its manifest is none that this version reads (uid: Field required)" in listed
+    assert "unknown:copy  damaged  unknown" in listed
+    with Lasting(tmp_path).running() as lasting:
+        assert [value(lasting, name) for name in ("good", "later")] == [X.tolist()] * 2
+        problem(lasting.http.get("/v1/sessions/bad"), 404, "unknown_session")
+    left = [record.getMessage() for record in caplog.records if "is left as it is" in record.getMessage()]
+    assert [line.split(" ")[0] for line in left] == [
+        *map(str, sorted([sessions / "0", folders["bad"], sessions / "copy", sessions / "notes.txt"]))
+    ]
+    assert not (sessions / "0.gone").exists()
+    assert f"is that of the session in the folder {folders['good'].name}" in caplog.text
+    run("sessions", "rescue", "bad", "--data-dir", tmp_path, "--out", tmp_path / "out")
+    assert "bad is damaged: its manifest is none" in run(
+        "backup", tmp_path / "backup", "--data-dir", tmp_path, status=1
+    )
+    assert "bad  would not go on: its" in run("upgrade", "--check", tmp_path / "backup", status=1)
 
 
 def test_an_admin_s_key_sees_the_sessions_of_all(tmp_path: Path, run: Run) -> None:

@@ -7,6 +7,7 @@ import os
 import random
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,10 @@ from teletape_server.durable.records import DamagedError, SessionDamagedError
 from teletape_server.durable.rescue import rescue
 from teletape_server.handlers.idempotency import Once, Refusal
 from teletape_server.handlers.methods import METHODS, Request, Result
+from teletape_server.ipc.leases import Terms
 from teletape_server.ipc.page import Page
 from teletape_server.sessions.lifecycle import Phase
+from teletape_server.sessions.record import SessionLimits, SessionRecord
 from teletape_server.worker import durability, recovery
 from teletape_server.worker.durability import Durability
 from teletape_wire.safetensors.reader import read_file
@@ -327,9 +330,8 @@ def test_the_last_good_values_can_be_saved(
     process: Process, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From a base and a log that is damaged in the middle."""
-    process.folder.write_manifest(
-        {"owner": "local", "id": "demo", "durability": "journal", "state": ["live", None, ""]}
-    )
+    record = SessionRecord("u", "local", "demo", "cpu", SessionLimits(1 << 30), 0.0, Terms(1.0, 2.0), "journal")
+    process.folder.write_manifest(asdict(record))
     process.frame(Assign("w", X, "add"))
     assert process.durability.checkpoint()
     process.take_files()
@@ -348,8 +350,8 @@ def test_the_last_good_values_can_be_saved(
     assert "local:demo  parked, log to run  journal" in capsys.readouterr().out
     assert cli.main(["sessions", "park", "demo", *where]) == 1
     assert "has a log to run, which a server does" in capsys.readouterr().err
-    assert cli.main(["sessions", "rescue", "demo", *where, "--out", str(out)]) == 0
-    assert "cannot be read" in capsys.readouterr().out
+    assert cli.main(["sessions", "rescue", "demo", *where, "--out", str(out)]) == 1
+    assert "not all is there, or it is doubtful: record " in capsys.readouterr().err
     assert json.loads((out / "facts.json").read_text())["why"].startswith("record ")
     assert cli.main(["sessions", "rescue", "demo", *where, "--out", str(out)]) == 1
     assert "is not empty" in capsys.readouterr().err
@@ -543,6 +545,10 @@ def test_without_its_log_what_the_newest_base_has_is_saved(process: Process, tmp
     for base in tmp_path.glob("session/base-*"):
         base.write_bytes(b"{}")
     with pytest.raises(DamagedError, match="neither a log with a head nor a base"):
+        rescue(process.folder, str(tmp_path / "out"))
+    log.write_bytes(data)
+    Path(process.folder.at("base-3.safetensors")).unlink()
+    with pytest.raises(DamagedError, match=r"base-3\.safetensors, from which its log goes on, is not there"):
         rescue(process.folder, str(tmp_path / "out"))
 
 

@@ -81,6 +81,7 @@ def back_up(data_dir: str, out: str) -> Done:
     for session in stored_sessions(data_dir):
         with contextlib.suppress(FileNotFoundError):  # it has ended meanwhile
             why = copy_session(session.folder, os.path.join(out, FOLDER, session.uid), is_live=is_live)
+            why = why or session.unreadable
             sessions.append(session.name)
             if why:
                 damaged[session.name] = why
@@ -246,7 +247,7 @@ def restore(backup: str, data_dir: str, names: Collection[str]) -> Done:
     restored, nbytes = [], 0
     for session in sessions:
         begin = f"{FOLDER}/{session.uid}/"
-        why = _wrong(backup, begin, files) or damage(session.folder)
+        why = _wrong(backup, begin, files) or session.unreadable or damage(session.folder)
         if why:
             damaged[session.name] = why
             continue

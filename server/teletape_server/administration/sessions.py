@@ -92,10 +92,13 @@ def _rescue(options: argparse.Namespace) -> int:
         rescued = rescue(session.folder, options.out)
     except DamagedError as error:
         raise CommandError(str(error)) from error
-    _say(f"{rescued.values} values as of record {rescued.record} are in {options.out}")
+    as_of = f"record {rescued.record}" if rescued.record else "the base"
+    _say(f"{rescued.values} values as of {as_of} are in {options.out}")
+    if rescued.notes:
+        _say(rescued.notes)
     if rescued.why:
-        _say(f"what is not there or doubtful: {rescued.why}")
-    return 0
+        sys.stderr.write(f"teletape: not all is there, or it is doubtful: {rescued.why}\n")
+    return 1 if rescued.why else 0
 
 
 def _data_dir(options: argparse.Namespace) -> str:

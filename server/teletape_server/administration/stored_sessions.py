@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
-from teletape_server.durable.folders import FOLDER, Folder
-from teletape_server.sessions.lifecycle import LOST
+from teletape_server.durable.folders import FOLDER, GONE, Folder
+from teletape_server.sessions.lifecycle import LOST, Phase
+from teletape_server.sessions.record import record_of
+
+#: What is not known of a session whose manifest cannot be read.
+_UNKNOWN: Final = {"owner": "unknown", "durability": "unknown", "state": ["", None, ""]}
 
 
 class StoredSession:
@@ -15,15 +19,23 @@ class StoredSession:
 
     Args:
         folder: Its own folder.
-        manifest: What is known of it; see `SessionRecord`.
+        manifest: What is known of it; see `SessionRecord`. None: nothing.
 
     Attributes:
-        name: OWNER:ID.
+        name: OWNER:ID; unknown:UID: that is not known.
+        unreadable: Why no server has the session; empty: its manifest is there, and can be read.
     """
 
-    def __init__(self, folder: Folder, manifest: dict[str, Any]) -> None:
-        self.folder, self.manifest = folder, manifest
-        self.name = f"{manifest['owner']}:{manifest['id']}"
+    def __init__(self, folder: Folder, manifest: dict[str, Any] | None) -> None:
+        self.folder, self.unreadable = folder, ""
+        is_own = manifest is not None and manifest.get("uid", self.uid) == self.uid
+        self.manifest = {**_UNKNOWN, "id": self.uid, **(manifest if manifest and is_own else {})}
+        try:
+            record_of(manifest, self.uid)
+        except ValueError as error:
+            self.unreadable = str(error)
+            self.manifest["state"] = [Phase.DAMAGED.value, None, self.unreadable]
+        self.name = f"{self.manifest['owner']}:{self.manifest['id']}"
 
     @property
     def uid(self) -> str:
@@ -45,5 +57,5 @@ def stored_sessions(data_dir: str) -> Iterator[StoredSession]:
     for uid in sorted(os.listdir(path)) if os.path.isdir(path) else []:
         folder = Folder(os.path.join(path, uid))
         manifest = folder.manifest()
-        if manifest is not None:
+        if not uid.endswith(GONE) and (manifest is not None or folder.has_values()):
             yield StoredSession(folder, manifest)

@@ -31,7 +31,7 @@ def check(data_dir: str) -> int:
     for session in stored_sessions(data_dir):
         with tempfile.TemporaryDirectory(prefix="teletape-upgrade-") as folder:
             copy = os.path.join(folder, session.uid)
-            why = copy_session(session.folder, copy, is_live=is_live) or _tried(copy)
+            why = copy_session(session.folder, copy, is_live=is_live) or session.unreadable or _tried(copy)
         cut = 0 if why or is_live else session.folder.cut_bytes()
         goes_on = f"goes on, without {cut} bytes of a write that was not finished" if cut else "goes on"
         sys.stdout.write(f"{session.name}  {f'would not go on: {why}' if why else goes_on}\n")

@@ -27,6 +27,7 @@ from teletape_server.durable.disk import NEWER, RealFile, replace, sync_folder
 FOLDER: Final = "sessions"  #: Of all sessions, in a server's folder for data.
 JOURNAL_SYNC: Final = "journal-sync"  #: The level whose answers wait for the disk.
 LOCK: Final = "lock"  #: The file there that one server at a time has.
+GONE: Final = ".gone"  #: The end of the name of a session's folder that is being removed.
 _MANIFEST: Final = "manifest.json"
 _BLOBS: Final = "blobs"
 _LOG: Final = re.compile(r"(?:log-(\d+)\.ttj|base-(\d+)\.safetensors)")
@@ -88,7 +89,7 @@ class Folder:
 
     def remove(self) -> None:
         """Removes the folder; under another name at once, so that nothing half removed is found again."""
-        gone = f"{self.path}.gone"
+        gone = f"{self.path}{GONE}"
         with contextlib.suppress(OSError):
             os.rename(self.path, gone)
             shutil.rmtree(gone, ignore_errors=True)
@@ -169,10 +170,18 @@ class Folder:
 
     def has_values(self) -> bool:
         """Returns whether a base has bytes, or the log records: other files are there for a process to write."""
-        with os.scandir(self.path) as files:
+        with contextlib.suppress(NotADirectoryError), os.scandir(self.path) as files:
             if any(file.name.startswith("base-") and file.stat().st_size for file in files):
                 return True
-        return self.has_log(self.newest()) and self.has_log_to_run()
+            return self.has_log(self.newest()) and self.has_log_to_run()
+        return False
+
+    def is_unfinished(self) -> bool:
+        """Returns whether it has the files of a session that has no values yet, and nothing else."""
+        if not os.path.isdir(self.path):
+            return False
+        own = {_MANIFEST, _MANIFEST + NEWER, _BLOBS}
+        return all(name in own or _LOG.fullmatch(name) for name in os.listdir(self.path)) and not self.has_values()
 
     def cut_bytes(self) -> int:
         """Returns the bytes of a write that was not finished, which the next process cuts from the log.

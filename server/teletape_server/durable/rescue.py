@@ -32,13 +32,15 @@ class Rescued(NamedTuple):
 
     Attributes:
         values: The number of tensors and variables.
-        record: The number of the last record that they are as of.
+        record: The number of the last record that they are as of; 0: of none, but of the base.
         why: Why later ones are left out, and what is doubtful; empty: all of it is there.
+        notes: What else is to be known; empty: nothing.
     """
 
     values: int
     record: int
     why: str
+    notes: str
 
 
 class _Run(NamedTuple):
@@ -69,7 +71,7 @@ def rescue(folder: Folder, out: str) -> Rescued:
         DamagedError: Neither a base nor a log can be read.
         OSError: A file cannot be read or written.
     """
-    number, why = folder.newest(), ""
+    number, why, notes = folder.newest(), "", ""
     base: bytes | None
     data = folder.bytes_of_log(number) if os.path.exists(folder.at(f"log-{number}.ttj")) else b""
     try:
@@ -80,11 +82,18 @@ def rescue(folder: Folder, out: str) -> Rescued:
         log, base = _without_log(folder)
         why += f"; {records.LOG_LOST}: what requests did after the base is not there"
     else:
-        base = None if log.head["base"] is None else folder.bytes_of_base(number)
+        base = None if log.head["base"] is None else _base(folder, number)
         if log.cut and not why:
-            why = f"; {log.cut} bytes of a write that was not finished"
+            notes = f"; {log.cut} bytes of a write that was not finished, and not answered, are left out"
     with folder.blobs() as blobs:
-        return _rescued(log, base, blobs, why, out)
+        return _rescued(log, base, blobs, why, notes, out)
+
+
+def _base(folder: Folder, number: int) -> bytes:
+    try:
+        return folder.bytes_of_base(number)
+    except FileNotFoundError as error:
+        raise DamagedError(f"{error.filename}, from which its log goes on, is not there") from None
 
 
 def _without_log(folder: Folder) -> tuple[Log, bytes]:
@@ -96,20 +105,20 @@ def _without_log(folder: Folder) -> tuple[Log, bytes]:
     raise DamagedError(f"{folder.path} has neither a log with a head nor a base that can be read")
 
 
-def _rescued(log: Log, base: bytes | None, blobs: Blobs, why: str, out: str) -> Rescued:
+def _rescued(log: Log, base: bytes | None, blobs: Blobs, why: str, notes: str, out: str) -> Rescued:
     run = _run(log, base, blobs, log.head["first"] + len(log.records))
     os.makedirs(out, exist_ok=True)
     if run.differed:
-        _write(run, why, out, _DIVERGED)
+        _write(run, why, notes, out, _DIVERGED)
         why += (
             f"; the log gives other values than the session had at record {run.differed}: those in the end, of record "
             f"{run.record}, are in files that begin with {_DIVERGED}"
         )
         run = _run(log, base, blobs, run.agreed)
-    return _write(run, why, out, "")
+    return _write(run, why, notes, out, "")
 
 
-def _write(run: _Run, why: str, out: str, prefix: str) -> Rescued:
+def _write(run: _Run, why: str, notes: str, out: str, prefix: str) -> Rescued:
     session, why = run.session, why + run.why
     listed = session.listing("variable", "tensor")
     arrays = {str(facts["id"]): _array(session, facts["id"]) for facts in listed}
@@ -119,11 +128,13 @@ def _write(run: _Run, why: str, out: str, prefix: str) -> Rescued:
     for number, (name, array) in enumerate(arrays.items()):
         if array.dtype not in NAME_OF:
             np.save(os.path.join(out, f"{prefix}{number}.npy"), array)
-            why += f"; {name!r} is {prefix}{number}.npy, since safetensors has no {array.dtype.name}"
+            notes += f"; {name!r} is {prefix}{number}.npy, since safetensors has no {array.dtype.name}"
+    why, notes = why.removeprefix("; "), notes.removeprefix("; ")
     everything = session.listing("variable", "tensor", "slices", "function", "tape")
     with open(os.path.join(out, f"{prefix}{_FACTS}"), "w", encoding="utf-8") as text:
-        json.dump({"record": run.record, "why": why.removeprefix("; "), "ids": everything}, text, indent=1, default=str)
-    return Rescued(len(arrays), run.record, why.removeprefix("; "))
+        facts = {"record": run.record, "why": why, "notes": notes, "ids": everything}
+        json.dump(facts, text, indent=1, default=str)
+    return Rescued(len(arrays), run.record, why, notes)
 
 
 def _run(log: Log, base: bytes | None, blobs: Blobs, last: int) -> _Run:

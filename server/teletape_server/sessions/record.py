@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from pydantic import TypeAdapter, ValidationError
 
 from teletape_server.hosts.placement import is_of
 from teletape_server.ipc.leases import Terms
@@ -85,6 +88,32 @@ class SessionRecord:
                 f"dtype {self.limits.dtype}; the request has {device}, {limits.memory} and {limits.dtype}. End it "
                 "first, ask for `replace`, or choose another id",
             )
+
+
+_RECORDS: Final = TypeAdapter(SessionRecord)
+
+
+def record_of(manifest: Mapping[str, Any] | None, uid: str) -> SessionRecord:
+    """Returns the record that a manifest has; members of which this version does not know are left out.
+
+    Args:
+        manifest: The manifest; None: it is no JSON object.
+        uid: The uid of the session in whose folder it is.
+
+    Raises:
+        ValueError: It has none, or that of another session.
+    """
+    if manifest is None:
+        raise ValueError("its manifest cannot be read")
+    try:
+        record = _RECORDS.validate_python(manifest)
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join(map(str, first["loc"]))
+        raise ValueError(f"its manifest is none that this version reads ({at}: {first['msg']})") from None
+    if record.uid != uid:
+        raise ValueError(f"its manifest is that of the session in the folder {record.uid}")
+    return record
 
 
 def new_uid() -> str:

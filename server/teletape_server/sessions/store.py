@@ -12,18 +12,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from teletape_server.durable.disk import sync_folder
-from teletape_server.durable.folders import FOLDER, LOCK, Folder
+from teletape_server.durable.folders import FOLDER, GONE, LOCK, Folder
 from teletape_server.durable.open_logs import OpenLog
 from teletape_server.durable.syncer import Syncer
-from teletape_server.ipc.leases import NEVER, Terms
+from teletape_server.ipc.leases import NEVER
 from teletape_server.problems import overloaded
 from teletape_server.sessions.lifecycle import LOST, Phase, State
-from teletape_server.sessions.record import SessionLimits, SessionRecord
+from teletape_server.sessions.record import SessionRecord, record_of
 
-_GONE: Final = ".gone"
 _THREADS: Final = 4  # that open and close logs: a slow disk holds that many of them up
 _LOCK_SECONDS: Final = 10.0  # that the server before may take to end
 
@@ -180,21 +179,25 @@ class DiskStore:
             raise overloaded(f"the session could not be written down ({why})")
 
     def all(self) -> list[SessionRecord]:
-        """As `Store.all`; all of them are without a host. What has neither a manifest nor values is removed."""
+        """As `Store.all`; all of them are without a host. What was about to begin, or to go, is removed."""
         records = []
         for name in sorted(os.listdir(self._path)):
             if name == LOCK:
                 continue
             folder = Folder(os.path.join(self._path, name))
-            manifest = None if name.endswith(_GONE) else folder.manifest()
-            if manifest is None:
-                if not folder.has_values():
-                    folder.remove()
+            manifest = None if name.endswith(GONE) else folder.manifest()
+            if manifest is None and (name.endswith(GONE) or folder.is_unfinished()):
+                folder.remove()
+                continue
+            try:
+                record = record_of(manifest, name)
+            except ValueError as error:
+                log.error("%s is left as it is, and is no session of this server: %s", folder.path, error)
                 continue
             with suppress(OSError):  # its next process finds out
                 folder.sync()
             down = max(self._now - (folder.last_change() or self._now), 0.0)
-            records.append(_record(manifest, down))
+            records.append(_without_host(record, down))
         return sorted(records, key=lambda record: record.created)
 
     async def open_log(self, record: SessionRecord) -> OpenLog | None:
@@ -254,14 +257,11 @@ class DiskStore:
         self._lock = None
 
 
-def _record(manifest: dict[str, Any], down: float) -> SessionRecord:
-    """The record of a manifest: of a session without a host, to whose times the seconds without a server are added."""
-    terms = Terms(**{**manifest["terms"], "ends": NEVER})
-    terms = replace(terms, until=terms.until + down if terms.until else 0.0)
-    limits = SessionLimits(*manifest["limits"])
-    phase, _, why = manifest["state"]
-    state = State(Phase(phase), why=why) if phase in LOST else State(Phase.PARKED)
-    return SessionRecord(**{**manifest, "terms": terms, "limits": limits, "state": state})
+def _without_host(record: SessionRecord, down: float) -> SessionRecord:
+    """The record of a session that has no host; the seconds without a server are added to its times."""
+    terms, (phase, _, why) = record.terms, record.state
+    terms = replace(terms, ends=NEVER, until=terms.until + down if terms.until else 0.0)
+    return replace(record, terms=terms, state=State(phase, why=why) if phase in LOST else State(Phase.PARKED))
 
 
 def _wait_for(lock: int, folder: str) -> None:
