@@ -142,7 +142,8 @@ def test_a_start_that_fails_is_said_to_all_who_wait_and_tried_again(
         ok(http.get("/v1/health"))
     dormant.hosts.may_start.set()
     for future in pending:
-        assert "the test lets none start" in problem(future.result(), 500, "internal")["detail"]
+        assert "the test lets none start" in problem(future.result(), 503, "recovering")["detail"]
+        assert future.result().headers["retry-after"] == "1"
     assert dormant.phase is Phase.PARKED
     dormant.hosts.fails = False
     ok(run_frame(http))

@@ -101,7 +101,8 @@ class Waking:
         entry.go_on()
         how = "created" if is_new else "recovered" if state.phase is Phase.RECOVERING else "woken"
         live.starts["run" if entry.record.is_run else how].note(time.monotonic() - began)
-        log.info("%s %s on %s by request %s", host.name, how, device, REQUEST_ID.get(), extra=entry.log_facts)
+        by = f"by request {request_id}" if (request_id := REQUEST_ID.get()) != "-" else "by itself"
+        log.info("%s %s on %s %s", host.name, how, device, by, extra=entry.log_facts)
         entry.lease.work(live.clock())
         live.measure(entry)
         host.ended.add_done_callback(partial(self._on_host_ended, entry, host), context=Context())  # no request's
@@ -139,17 +140,17 @@ class Waking:
         """Notes that a session could not be brought back: it is tried again, unless it cannot succeed.
 
         Raises:
-            Problem: session_damaged.
+            Problem: session_damaged; recovering: its process has ended meanwhile, and another one may succeed.
         """
         live, state, lost, why = self._live, entry.record.state, Phase.DAMAGED, ""
+        has_died = isinstance(error, Problem) and isinstance(error.__cause__, HostGone) and not live.stopping
         if isinstance(error, SessionDamagedError):
             lost, why = Phase(str(error.details["state"])), str(error)
-        if isinstance(error, Problem) and isinstance(error.__cause__, HostGone) and not live.stopping:
+        if has_died or (state.phase is Phase.RECOVERING and not live.stopping):
             entry.note_failure(live.clock())
-            if entry.attempts >= _MOST_FAILURES:
-                why = f"its process has ended {entry.attempts} times while it was brought back: {error.detail}"
-        elif state.phase is Phase.RECOVERING and not live.stopping:
-            entry.note_failure(live.clock())
+        detail = error.detail if isinstance(error, Problem) else str(error)
+        if has_died and entry.attempts >= _MOST_FAILURES:
+            why = f"its process has ended {entry.attempts} times while it was brought back: {detail}"
         if why:
             entry.lost = None
             live.change(entry, state=state.then(lost, why))
@@ -159,10 +160,11 @@ class Waking:
             live.change(entry, state=entry.lost or state.then(Phase.PARKED))
         elif not live.stopping:
             first = state.why.partition("; attempt ")[0]
-            detail = error.detail if isinstance(error, Problem) else str(error)
             why = f"{first}; attempt {entry.attempts} has failed: {detail}"
             live.change(entry, state=state.then(Phase.RECOVERING, why))
             log.warning("session %s of %s: %s", entry.id, entry.owner, why, extra=entry.log_facts)
+        if has_died:
+            raise recovering(entry.id, detail, entry.pause(live.clock())) from error
 
     # ----------------------------------------------------------------------------------------------------- recovering
     def _on_host_ended(self, entry: SessionEntry, host: Host, ended: asyncio.Future[Ending]) -> None:
