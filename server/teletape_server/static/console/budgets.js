@@ -48,12 +48,12 @@ function history() {
 function setLimits({ account, own_limits: own }, refresh) {
   const inputs = Object.entries(LIMITS).map(([name, { label, unit, size }]) => {
     const value = own[name] === undefined ? null : Number((own[name] / size).toPrecision(6));
-    return field(label, make("input", { name, type: "number", min: 0, step: "any", value, placeholder: "the default" }), unit || null);
+    return field(label, make("input", { name, type: "number", min: 0, step: "any", value, placeholder: account.startsWith("@") ? "none" : "the default" }), unit, true);
   });
   ask({
     title: `Limits of ${account}`,
     action: "Set limits",
-    children: [make("p", {}, account.startsWith("@") ? "What all of the group use together. An empty one is no limit." : "An empty one is the server's default."), ...inputs],
+    children: [make("p", {}, account.startsWith("@") ? "What its members may use together. Empty: no limit." : "Empty: the server's default."), ...inputs],
     async send(form) {
       const limits = {};
       for (const [name, { size }] of Object.entries(LIMITS)) {
@@ -87,6 +87,7 @@ function accountsTable(kind, label, refresh, columns) {
     columns: [
       ...columns,
       { name: "Most of a limit", value: (row) => (mostOf(row) ? part(mostOf(row)) : -1), cell: limitsCell },
+      { name: "Share now", value: (row) => row.share, cell: ({ share }) => `${Math.round(share * 100)} %`, numeric: true },
       { name: "Computing, 1 d", value: ({ used }) => used.compute_seconds_1d, cell: ({ used }) => computed(used.compute_seconds_1d), numeric: true },
       { name: "30 d", value: ({ used }) => used.compute_seconds_30d, cell: ({ used }) => computed(used.compute_seconds_30d), numeric: true },
       { name: "GiB-h, 30 d", value: ({ used }) => used.gib_hours_30d, cell: ({ used }) => number(used.gib_hours_30d), numeric: true },
@@ -113,19 +114,24 @@ export function budgets({ admin }) {
     ),
     seconds: 15,
     async refresh() {
-      const [me, all] = await Promise.all([request("GET", "v1/me"), admin ? request("GET", "v1/admin/limits") : null]);
-      const rows = { owner: me.owner, key: me.key ? `${me.name} (${me.key})` : "none", role: me.role, group: me.group || "none", "key is for": me.scopes.join(", "), "key ends": moment(me.expires_at) };
-      facts.replaceChildren(...Object.entries(rows).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+      const wanted = ["v1/me", ...(admin ? ["v1/admin/limits", "v1/usage"] : [])];
+      const [me, all, now] = await Promise.all(wanted.map((path) => request("GET", path)));
+      const identity = { owner: me.owner, key: me.key ? `${me.name} (${me.key})` : "none", role: me.role, group: me.group || "none", "key is for": me.scopes.join(", "), "key ends": moment(me.expires_at) };
+      facts.replaceChildren(...Object.entries(identity).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
       warning.textContent = me.warning ? `${me.warning.split(";")[0]}.` : "";
       warning.classList.toggle("hidden", !me.warning);
       own.replaceChildren(me.use.limits.length ? limitBars(me.use.limits, me.use.account) : make("p", { class: "soft" }, "There are no limits."));
       used.set(me);
       if (!all) return;
       const isGroup = ({ account }) => account.startsWith("@");
-      const members = new Map();
-      for (const { group } of all.accounts) if (group) members.set(group, (members.get(group) ?? 0) + 1);
-      groups.set(all.accounts.filter(isGroup).map((row) => ({ ...row, members: members.get(row.account) ?? 0 })));
-      accounts.set(all.accounts.filter((row) => !isGroup(row)));
+      const shares = new Map(now.keys.map(({ owner, share }) => [owner, share]));
+      const rows = all.accounts.filter((row) => !isGroup(row)).map((row) => ({ ...row, share: shares.get(row.account) ?? 0 }));
+      const ofGroup = (account) => {
+        const members = rows.filter(({ group }) => group === account);
+        return { members: members.length, share: members.reduce((sum, { share }) => sum + share, 0) };
+      };
+      accounts.set(rows);
+      groups.set(all.accounts.filter(isGroup).map((row) => ({ ...row, ...ofGroup(row.account) })));
     },
   };
   const refresh = () => view.refresh();

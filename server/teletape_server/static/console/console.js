@@ -1,16 +1,12 @@
 // The console: the list of sessions, live, and the pane of the one that was chosen.
 
 import { apiKey, events, request, setApiKey } from "../shared/api.js";
-import { Contents } from "./contents.js";
 import { bytes, count, duration, make, meter } from "./elements.js";
-import { problem } from "./node.js";
-import { pendingReads, Rate, read } from "./reads.js";
-import { counts, isLost, kindOf, StateNote } from "./states.js";
-import { Tapes } from "./tapes.js";
+import { Pane, share, workText } from "./pane.js";
+import { counts, isLost, kindOf } from "./states.js";
 import { partOf, Views } from "./views.js";
 
 const AGAIN = [500, 1000, 2000, 5000, 10000]; // milliseconds until the stream is opened again
-const SOON = 700; // milliseconds: shorter work is not shown
 const TICK = 5000; // between two looks at the clock
 
 const $ = (id) => document.getElementById(id);
@@ -24,13 +20,6 @@ const pathOf = (name) => {
 };
 
 // ------------------------------------------------------------------------------------------------------------ the list
-function workText(work) {
-  if (!work.requests) return "idle";
-  if (work.iterations) return `${count(work.iteration)} of ${count(work.iterations)}`;
-  if (work.iteration) return `iteration ${count(work.iteration)}`;
-  return work.total > 1 ? `${work.done} of ${work.total} commands` : "running";
-}
-
 /** What a session does, or where it is. */
 function doing({ log_to_run, running, state }) {
   const part = state === "live" && running.requests ? share(running) : null;
@@ -45,12 +34,6 @@ function prospects({ device, durability, expires_at, state }) {
 }
 
 const onDisk = ({ disk_bytes, durability }) => (durability === "none" ? "" : `${bytes(disk_bytes)} on disk`);
-
-/** The share of the running request that is done, or null. */
-function share(work) {
-  if (work.iterations) return work.iteration / work.iterations;
-  return work.total > 1 ? work.done / work.total : null;
-}
 
 function newRow(name) {
   const parts = { id: make("b"), owner: make("span", { class: "soft owner" }), work: make("span", { class: "work" }), memory: make("span", { class: "soft" }), ends: make("span", { class: "soft" }), meter: meter("Memory") };
@@ -147,174 +130,13 @@ function remove(ended) {
   if (view.name === name) view.pane?.ended(ended);
 }
 
-// ------------------------------------------------------------------------------------------------------------ the pane
-/** A number of requests, and how many a second there have been lately. */
-class Pane {
-  constructor(name, facts) {
-    this.path = pathOf(name);
-    this.contents = new Contents(this.path, facts.owner === view.owner ? facts.id : null);
-    this.tapes = new Tapes(this.path, () => this.contents.load());
-    this.memory = meter("Memory");
-    this.progress = make("progress", { "aria-label": "Progress of the running request", max: 1 });
-    this.text = make("span", { role: "status" });
-    this.cancel = make("button", { type: "button", click: () => this.act("POST", "/cancel", this.cancel) }, "Cancel");
-    this.running = make("div", { class: "running hidden" }, this.progress, this.text, this.cancel);
-    this.facts = make("dl", { class: "facts" });
-    this.fault = make("div", {});
-    this.lastProblem = make("p", { class: "soft problem hidden" });
-    this.rate = new Rate();
-    this.hours = make("select", { "aria-label": "Keep for" }, ...[[900, "15 min"], [3600, "1 h"], [28800, "8 h"]].map(([seconds, text]) => make("option", { value: seconds, selected: seconds === 3600 }, text)));
-    this.extend = make("button", { type: "button", click: () => this.act("POST", "/extend", this.extend, { seconds: Number(this.hours.value) }) }, "Extend");
-    this.park = make("button", { type: "button", click: () => this.act("POST", "/park", this.park) }, "Park");
-    this.note = new StateNote(name, () => this.wake());
-    this.end = make("button", { type: "button", class: "danger", click: () => this.confirm() }, "End session");
-    this.element = make(
-      "div",
-      { class: "pane", "data-session": name },
-      make("div", { class: "bar" }, make("h2", {}, facts.id, view.admin ? make("span", { class: "soft" }, ` ${facts.owner}`) : null), make("div", { class: "row" }, this.hours, this.extend, this.park, this.end)),
-      this.fault,
-      this.note.element,
-      this.running,
-      this.memory.bar,
-      this.facts,
-      this.lastProblem,
-      this.contents.element,
-      this.tapes.element,
-    );
-    this.busy = null;
-    this.timer = null;
-    this.title = facts.id;
-    this.update(facts);
-  }
-
-  update(facts) {
-    const memory = `${bytes(facts.bytes_in_use)} of ${bytes(facts.memory_limit)}`;
-    this.memory.set(facts.bytes_in_use / facts.memory_limit, memory);
-    const rows = {
-      memory,
-      device: facts.device,
-      created: new Date(facts.created_at).toLocaleTimeString(),
-      ...this.prospects(facts),
-      requests: this.rate.of(facts.answered.requests),
-      problems: count(facts.answered.problems),
-    };
-    const last = facts.answered.last_problem;
-    this.lastProblem.classList.toggle("hidden", !last);
-    if (last) this.lastProblem.replaceChildren("last problem, ", make("a", { href: `problems/${last.code}` }, last.code), ` at ${new Date(last.at).toLocaleTimeString()}: ${last.message}`);
-    this.facts.replaceChildren(...Object.entries(rows).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", { "data-fact": name }, value))));
-    this.note.update(facts);
-    const isLive = facts.state === "live";
-    this.park.classList.toggle("hidden", facts.durability === "none");
-    this.isLive = isLive;
-    this.park.disabled = !isLive && !facts.log_to_run;
-    for (const part of [this.contents.element, this.tapes.element]) part.classList.toggle("hidden", !isLive);
-    if (!isLive) {
-      this.rest();
-      return;
-    }
-    const work = facts.running;
-    // Reading a tape is a request too: what is over soon changes nothing on the page.
-    const busy = work.requests > pendingReads();
-    if (!busy || this.busy !== false) {
-      this.settle();
-      this.show(busy);
-    } else this.timer ??= setTimeout(() => this.show(true), SOON);
-    const done = share(work);
-    if (done === null) this.progress.removeAttribute("value");
-    else this.progress.value = done;
-    this.text.textContent = `${workText(work)}${work.requests > 1 ? ` · ${work.requests - 1} waiting` : ""}`;
-  }
-
-  prospects(facts) {
-    const [idle, ends] = [facts.expires_at, facts.ends_at].map((time) => `in ${duration(Date.parse(time) - Date.now())}`);
-    if (facts.durability === "none") return { "ends without work": idle, "ends at the latest": ends };
-    const recovered = facts.recovered ? { recovered: `record ${count(facts.recovered.record)} in ${facts.recovered.seconds.toFixed(1)} s` } : {};
-    const parked = facts.state === "live" ? { "is parked without work": idle } : {};
-    return { "on disk": `${bytes(facts.disk_bytes)} of ${bytes(facts.disk_limit)}`, durability: facts.durability, ...parked, ...recovered };
-  }
-
-  /** Shows nothing of what is in the session: to read it would wake it. */
-  rest() {
-    this.settle();
-    this.busy = null;
-    this.running.classList.add("hidden");
-    this.contents.close();
-    this.tapes.close();
-  }
-
-  async wake() {
-    this.note.wake.disabled = true;
-    try {
-      await read(`${this.path}/variables?limit=1`);
-      this.fault.replaceChildren();
-    } catch (error) {
-      this.fault.replaceChildren(problem(error));
-    } finally {
-      this.note.wake.disabled = false;
-    }
-  }
-
-  /** Shows whether the session computes, and draws its tapes when it has finished. */
-  show(busy) {
-    if (busy === this.busy) return;
-    this.busy = busy;
-    this.running.classList.toggle("hidden", !busy);
-    if (busy) {
-      this.tapes.wait();
-      return;
-    }
-    this.contents.load();
-    this.tapes.load();
-  }
-
-  async act(method, action, button, body = method === "POST" ? {} : undefined) {
-    button.disabled = true;
-    try {
-      const facts = await request(method, this.path + action, action === "/cancel" ? undefined : body);
-      this.fault.replaceChildren();
-      if (facts) put(facts);
-    } catch (error) {
-      this.fault.replaceChildren(problem(error));
-    } finally {
-      button.disabled = button === this.park && !this.isLive;
-    }
-  }
-
-  confirm() {
-    $("confirm-title").textContent = `End the session ${this.title}?`;
-    const dialog = $("confirm");
-    dialog.onclose = () => {
-      if (dialog.returnValue === "end") this.act("DELETE", "", this.end);
-      this.end.focus();
-    };
-    dialog.returnValue = "";
-    dialog.showModal();
-  }
-
-  settle() {
-    clearTimeout(this.timer);
-    this.timer = null;
-  }
-
-  close() {
-    this.settle();
-    this.contents.close();
-    this.tapes.close();
-  }
-
-  ended({ text }) {
-    this.close();
-    this.element.replaceChildren(make("h2", {}, this.title), make("p", { class: "panel", role: "status" }, `This session has ended: ${text}.`));
-    summary();
-  }
-}
-
 function choose(name) {
   const before = view.name;
   view.name = name;
   view.pane?.close();
   const entry = sessions.get(name);
-  view.pane = entry ? new Pane(name, entry.facts) : null;
+  const of = { path: pathOf(name), isOwn: entry?.facts.owner === view.owner, admin: view.admin, changed: put };
+  view.pane = entry ? new Pane(name, entry.facts, of) : null;
   $("session").replaceChildren(view.pane?.element ?? make("p", { class: "soft empty" }, `There is no session ${name}.`));
   for (const each of [before, name]) if (sessions.has(each)) drawRow(each, sessions.get(each));
   document.body.classList.toggle("chosen", view.pane !== null);
@@ -341,6 +163,7 @@ function snapshot({ owner, admin, sessions: listed }) {
 function refused(error) {
   if (error.status !== 401) return false;
   views.clear();
+  for (const id of ["parts", "part", "console"]) $(id).classList.add("hidden");
   $("key-form").classList.remove("hidden");
   $("key-fault").textContent = apiKey() ? error.message : "";
   state("API key needed", "lost");
@@ -377,9 +200,11 @@ const views = new Views($("part"), refused);
 
 /** Shows the part that the address names. */
 function show() {
-  const name = partOf(location.hash);
+  const links = [...$("parts").querySelectorAll("a")];
+  const isHidden = links.some((link) => link.hash === location.hash && link.classList.contains("hidden"));
+  const name = isHidden ? "sessions" : partOf(location.hash);
   const isList = name === "sessions";
-  for (const link of $("parts").querySelectorAll("a")) {
+  for (const link of links) {
     if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
@@ -412,6 +237,7 @@ async function enter() {
       await new Promise((resolve) => setTimeout(resolve, AGAIN[Math.min(failures, AGAIN.length - 1)]));
     }
   }
+  $("parts").classList.remove("hidden");
   $("who").textContent = view.key ? `${view.owner}${view.admin ? ", admin" : ""}` : "";
   $("leave").classList.toggle("hidden", !apiKey());
   const hidden = { "#/keys": !view.key || !view.scopes.includes("keys"), "#/audit": !view.key || !view.admin || !view.scopes.includes("keys") };

@@ -5,12 +5,12 @@ import { problem } from "./node.js";
 
 let fields = 0;
 
-/** A labelled field of a form, with what else is to be known of it. */
-export function field(text, input, note) {
+/** A labelled field of a form, with what else is to be known of it; a unit comes after the field. */
+export function field(text, input, note, unit) {
   const words = note ? make("span", { class: "soft", id: `note-${(fields += 1)}` }, note) : null;
   input.setAttribute("aria-label", text);
   if (words) input.setAttribute("aria-describedby", words.id);
-  return make("label", {}, make("span", {}, text), make("span", { class: "stack" }, input, words));
+  return make("label", {}, make("span", {}, text), make("span", { class: unit ? "stack beside" : "stack" }, input, words));
 }
 
 /** A field to choose from: values by their texts. */
@@ -27,7 +27,7 @@ export function ask({ title, action, danger, children, send }) {
   const answer = make("div", { role: "alert" });
   const button = make("button", { class: danger ? "danger" : "primary" }, action);
   const close = (text) => make("button", { type: "button", click: () => dialog.close() }, text);
-  const form = make("form", { class: "publish" }, make("h2", {}, title), ...children, answer, make("div", { class: "row" }, close("Cancel"), button));
+  const form = make("form", { class: "publish asked" }, make("h2", {}, title), ...children, answer, make("div", { class: "row" }, close("Cancel"), button));
   const before = document.activeElement;
   const dialog = make("dialog", { "aria-label": title, close: () => (dialog.remove(), before?.focus()) }, form);
   form.addEventListener("submit", async (event) => {

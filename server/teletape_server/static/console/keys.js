@@ -12,7 +12,7 @@ export const SCOPES = { sessions: "sessions and runs", call: "calls of published
 
 /** The secret of a new key, which is nowhere else. */
 function secret({ id, owner, key }) {
-  const text = make("input", { readonly: true, value: key, "aria-label": "The new key", class: "secret", focus: () => text.select() });
+  const text = make("textarea", { readonly: true, rows: 2, "aria-label": "The new key", class: "secret", focus: () => text.select() }, key);
   const copied = make("span", { role: "status", class: "good" });
   const copy = async () => {
     text.select();
@@ -23,7 +23,8 @@ function secret({ id, owner, key }) {
     "div",
     { class: "stack" },
     make("p", {}, `The key ${id} of ${owner}. It is shown this once: the server does not have it.`),
-    make("div", { class: "row" }, text, make("button", { type: "button", class: "primary", click: copy }, "Copy"), copied),
+    text,
+    make("div", { class: "row" }, copied, make("button", { type: "button", class: "primary", click: copy }, "Copy")),
   );
 }
 

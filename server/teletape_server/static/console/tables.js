@@ -29,7 +29,7 @@ export class Table {
       this.body,
     );
     this.filter = filter ? make("input", { type: "search", placeholder: filter, "aria-label": filter, input: () => this.draw() }) : null;
-    this.more = make("button", { type: "button", click: () => this.enlarge() });
+    this.more = make("button", { type: "button", class: "hidden", click: () => this.enlarge() });
     this.number = make("span", { class: "soft", role: "status" });
     this.note = make("p", { class: "soft hidden" });
     this.element = make("div", { class: "table" }, (this.search = make("div", { class: "row" }, this.filter, this.number)), this.table, this.note, this.more);
@@ -75,7 +75,7 @@ export class Table {
     if (shown.length !== this.body.children.length || shown.some((row, place) => row !== this.body.children[place])) this.body.replaceChildren(...shown);
     this.number.textContent = words.length ? `${count(rows.length)} of ${count(this.all.length)}` : count(this.all.length);
     this.search.classList.toggle("hidden", this.all.length <= FEW && !words.length);
-    this.note.textContent = this.all.length ? "None of them has these words." : this.empty;
+    this.note.textContent = this.all.length ? "None has these words." : this.empty;
     this.note.classList.toggle("hidden", rows.length > 0);
     this.table.classList.toggle("hidden", !rows.length);
     this.more.textContent = `Show ${count(Math.min(PAGE, rows.length - shown.length))} more of ${count(rows.length)}`;
