@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from anyio import create_task_group
 from fastapi import Depends, FastAPI, Request
@@ -65,6 +65,9 @@ from teletape_server.sessions.store import DiskStore, MemoryStore, Store
 from teletape_server.settings import Settings
 from teletape_server.waiting.waits import Waits
 
+if TYPE_CHECKING:  # it needs packages that not every server has
+    from teletape_server.middleware.tracing import Tracing
+
 ROUTERS: Final = (
     *(module.router for module in (info, catalogue, expressions, run, sessions, requests, keys, usage, budgets)),
     *(published.router, published.aliases, published_questions.router),
@@ -85,6 +88,7 @@ def create_app(
     store: Store | None = None,
     identity: Identity | None = None,
     shares: Shares | None = None,
+    tracing: Tracing | None = None,
 ) -> FastAPI:
     """Returns the server's application.
 
@@ -95,6 +99,7 @@ def create_app(
         store: Has the records of sessions; None: they end with the server.
         identity: The keys and the audit; None: as the settings say.
         shares: How keys share the CPU; None: as their processes do.
+        tracing: Makes spans of requests; None: nothing does.
     """
     identity = identity or identity_of(settings, clock)
     boot = Boot.at(clock())
@@ -173,6 +178,8 @@ def create_app(
             await asyncio.gather(registry.close(), pool.close())
             await session_hosts.close()
             await identity.close()
+            if tracing is not None:
+                await asyncio.to_thread(tracing.close)
 
     app = FastAPI(
         title="Teletape",
@@ -191,7 +198,7 @@ def create_app(
     app.state.identity, app.state.keys = identity, identity.keys
     app.state.info = _info(settings, boot)
     app.state.yaml = None
-    app.state.metrics = Metrics()
+    app.state.metrics, app.state.tracing = Metrics(), tracing
     app.state.guard = Guard(
         requires_key=lambda: bool(identity.keys),
         origins=settings.allow_origins,

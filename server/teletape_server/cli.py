@@ -11,7 +11,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from teletape_engine.arrays.cpu import DeviceFacts
@@ -23,7 +24,9 @@ from teletape_server.ipc.confinement import hide, machine_memory, scrub
 from teletape_server.settings import Settings, SettingsError, unknown_variables
 
 if TYPE_CHECKING:
-    from teletape_server.hosts.shares import Shares
+    from fastapi import FastAPI
+
+    from teletape_server.middleware.tracing import Tracing
 
 _END_SECONDS: Final = 4.0  # after the grace for running requests, in which everything has to end: Docker waits 10 s
 _LATE_STATUS: Final = 70
@@ -68,17 +71,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings = unknown_variables(os.environ)
     supervisor = os.environ.get("NOTIFY_SOCKET")
     hide()  # its keys above all; before the first process that could look
+    tracing = {name: value for name, value in os.environ.items() if name.startswith("OTEL_")}
     scrub(os.environ)  # before the first thread, and before the first process that inherits it
-    return serve(settings, warnings, supervisor)
+    return serve(settings, warnings, supervisor, tracing)
 
 
-def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | None = None) -> int:
+def serve(
+    settings: Settings,
+    warnings: Sequence[str] = (),
+    supervisor: str | None = None,
+    tracing: Mapping[str, str] = MappingProxyType({}),
+) -> int:
     """Logs the warnings, and serves until a signal stops it; returns the exit status.
 
     Args:
         settings: The server's settings.
         warnings: What the log begins with.
         supervisor: The socket of a supervisor, such as systemd, that wants to know when the server answers.
+        tracing: OpenTelemetry's variables of the environment, which say where spans go.
     """
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
@@ -131,7 +141,9 @@ def serve(settings: Settings, warnings: Sequence[str] = (), supervisor: str | No
             logging.getLogger("teletape").warning("%s", sentence)
         for line in allowances(settings, machine_memory()):
             logging.getLogger("teletape").info("%s", line)
-        return _serve(settings, identity, shares, listener, stack, supervisor)
+        gc.disable()  # until the server answers nothing is garbage: to look for it took a tenth of the start
+        application = app.create_app(settings, identity=identity, shares=shares, tracing=tracing_of(tracing))
+        return _serve(application, settings, identity, listener, stack, supervisor)
 
 
 def overcommitment(settings: Settings, memory: int) -> str:
@@ -192,17 +204,34 @@ def _missing_gpu(device: str, all_facts: list[DeviceFacts]) -> str:
     return reasons[0] if reasons else f"this machine has {', '.join(facts.device for facts in gpus)}"
 
 
+def tracing_of(variables: Mapping[str, str]) -> Tracing | None:
+    """Returns what makes spans, if variables of OpenTelemetry name where they go; None: they name nothing."""
+    names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    if variables.get("OTEL_SDK_DISABLED", "").lower() == "true" or not any(map(variables.get, names)):
+        return None
+    os.environ.update(variables)  # the library reads them; a process that starts later must not
+    try:
+        from teletape_server.middleware.tracing import Tracing
+
+        return Tracing()
+    except ImportError as error:
+        log = "nothing is traced, which needs further packages: pip install 'teletape[traces]' (%s)"
+        logging.getLogger("teletape").warning(log, error)
+        return None
+    finally:
+        for name in variables:
+            del os.environ[name]
+
+
 def _serve(
+    application: FastAPI,
     settings: Settings,
     identity: Identity,
-    shares: Shares,
     listener: socket.socket,
     resources: contextlib.ExitStack,
     supervisor: str | None,
 ) -> int:
-    gc.disable()  # until the server answers nothing is garbage: to look for it took a tenth of the start
     from teletape_server.administration.running_server import note_address
-    from teletape_server.app import create_app
     from teletape_server.server import Server
 
     class GreetingServer(Server):
@@ -226,7 +255,7 @@ def _serve(
             await super().shutdown(sockets)
             resources.close()
 
-    server = GreetingServer(create_app(settings, identity=identity, shares=shares), settings)
+    server = GreetingServer(application, settings)
     if (
         settings.tls_certificate is not None or signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
     ):  # as nohup sets it

@@ -24,7 +24,7 @@ from teletape_server.connections.caller_memory import (
 from teletape_server.connections.exchanges.cycle import Caller
 from teletape_server.connections.exchanges.frame import FrameExchange
 from teletape_server.connections.exchanges.without_session import HealthExchange, PublishedExchange, RunExchange
-from teletape_server.connections.heads import FrameHead, FrameHeads, KnownHead
+from teletape_server.connections.heads import BATCH, FrameHead, FrameHeads, KnownHead
 from teletape_server.connections.reader import Head
 from teletape_server.connections.streams import AnswerWriter, answer_head
 from teletape_server.http.plain_requests import HEALTH
@@ -176,6 +176,10 @@ class Frames:
             metrics.observe_frame(status, seconds, head.owner)
         else:
             metrics.observe(head.plain.verb, head.plain.route, status, seconds, head.owner or None)
+        if exchange.trace is not None and self.heads.tracing is not None:
+            verb, route = ("POST", BATCH) if head.plain is None else (head.plain.verb, head.plain.route)
+            facts = {"owner": head.owner or None, "session": head.session or None, "request_id": exchange.request_id}
+            self.heads.tracing.end(exchange.trace, verb, route, status, seconds, **facts)
 
     def _on_end(self, exchange: FrameExchange, response: Response) -> None:
         self._writer = None

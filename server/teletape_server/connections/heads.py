@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.responses import Response
@@ -41,9 +41,13 @@ from teletape_server.settings import Settings
 from teletape_server.waiting.waits import Waits
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
+if TYPE_CHECKING:  # it needs packages that not every server has
+    from teletape_server.middleware.tracing import Tracing
+
 #: The URL of a plain frame: no query, nothing that would have to be decoded.
 _URL: Final = re.compile(rb"/v1/sessions/([A-Za-z0-9._~-]+)/batch")
 _SESSIONS: Final = b"/v1/sessions/"
+BATCH: Final = "/v1/sessions/{session}/batch"  #: The path of a frame.
 _RUN: Final = RUN.encode()
 _PUBLISHED: Final = PUBLISHED.encode()
 _FILES: Final = (SAFETENSORS_TYPE, wire.JSON_TYPE)  # types of questions to published functions, and of their answers
@@ -64,6 +68,7 @@ class FrameHead:
         request_id: The one that the caller has sent; None: each request gets its own.
         keep_alive: Whether the connection stays open after the answer.
         forwarded: Whom proxies name as the caller.
+        parent: The caller's span, if it traces the request.
     """
 
     principal: Principal | None
@@ -75,6 +80,7 @@ class FrameHead:
     request_id: str | None
     keep_alive: bool
     forwarded: str | None
+    parent: Any = None
 
     @property
     def owner(self) -> str:
@@ -155,6 +161,12 @@ class FrameHeads:
         return metrics
 
     @property
+    def tracing(self) -> Tracing | None:
+        """What makes spans of requests; None: nothing does."""
+        tracing: Tracing | None = self._state.tracing
+        return tracing
+
+    @property
     def guard(self) -> Guard:
         """The rules for every request."""
         guard: Guard = self._state.guard
@@ -214,7 +226,10 @@ class FrameHeads:
             return None
         gzip = plain is not None and accepts_gzip(named.get("accept-encoding", ""))
         request_id, forwarded = sent_request_id(named), named.get("x-forwarded-for")
-        head = FrameHead(principal, session, path, params, plain, gzip, request_id, request.keep_alive, forwarded)
+        parent = None if self.tracing is None else self.tracing.parent(named)
+        head = FrameHead(
+            principal, session, path, params, plain, gzip, request_id, request.keep_alive, forwarded, parent
+        )
         return head, length
 
     def _health(self, request: Head) -> tuple[FrameHead, int] | None:

@@ -128,6 +128,8 @@ class Lending:
             return False
         if known is None or known.head is not head or not head.keep_alive or known.generation != keys.generation:
             return False
+        if head.parent is not None:  # the spans of its requests are made here
+            return False
         data = known.data.before + known.data.after
         return len(data) <= _MAX_HEAD and not _PROXIED.search(data)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, TeletapeError, tree
-from teletape_server.handlers.methods import TIME_LIMIT, WAITED, Request, Result
+from teletape_server.handlers.methods import TIME_LIMIT, TRACED, WAITED, Request, Result
 
 MAX_KEYS: Final = 100_000  # within the window; each takes 300 to 550 bytes without its reply
 MAX_REPLY_BYTES: Final = 64 << 20
@@ -20,7 +20,13 @@ REPLAYED: Final = {"Idempotent-Replayed": "true"}
 DIGEST: Final = "digest"
 #: The parameter that asks for an answer that is stored: nothing is executed.
 STORED: Final = "stored"
-_NOT_COMPARED: Final = ("now", "terms", TIME_LIMIT, WAITED)  # parameters that differ between a request and its retry
+_NOT_COMPARED: Final = (
+    "now",
+    "terms",
+    TIME_LIMIT,
+    TRACED,
+    WAITED,
+)  # parameters that differ between a request and its retry
 #: How the error of a dropped answer says where its results are.
 _READ_THEM: Final = "read its results by their ids"
 

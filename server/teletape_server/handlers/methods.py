@@ -25,6 +25,7 @@ from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 from teletape_wire.tensors import Buffer
 
 TIME_LIMIT: Final = "time_limit"  #: The parameter of a request whose caller gives it some seconds.
+TRACED: Final = "traced"  #: The parameter of a request whose process says what it ran.
 #: The parameter of a request that another process had before, which has ended: the seconds since it was sent there.
 WAITED: Final = "waited"
 _MAX_VALUES: Final = 5_000_000  # of a body in JSON, as `_WEIGHTS` counts them: to read more takes two seconds

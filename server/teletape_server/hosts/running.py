@@ -15,6 +15,38 @@ from teletape_server.handlers.idempotency import conflict
 REQUEST_ID: Final = ContextVar("REQUEST_ID", default="-")
 
 
+@dataclass(eq=False)
+class Trace:
+    """A request whose caller traces it: what its spans are made of at its end.
+
+    Attributes:
+        parent: The caller's span, as a context of OpenTelemetry.
+        ran: What processes ran for it: `method`, `queue_seconds`, `compute_seconds`, and `ops` of a batch, each with
+            the time of its end in Unix nanoseconds.
+        note_late: Takes what ran after its answer, as after a 202; None: it is not answered yet.
+    """
+
+    parent: Any
+    ran: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+    note_late: Callable[[int, Mapping[str, Any]], None] | None = None
+
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """Notes what a process has just run."""
+        if self.note_late is None:
+            self.ran.append((time.time_ns(), facts))
+        else:
+            self.note_late(time.time_ns(), facts)
+
+
+_TRACE: Final[ContextVar[Trace | None]] = ContextVar("_TRACE", default=None)
+
+
+def begin_request(id: str, trace: Trace | None) -> None:
+    """Notes which request this task handles from now on: for the lines of the log, and for what it submits."""
+    REQUEST_ID.set(id)
+    _TRACE.set(trace)
+
+
 class Reply(NamedTuple):
     """The answer to a request.
 
@@ -69,7 +101,7 @@ class Running:
         done, total: Number of commands done, and in all (0: not known yet).
         iteration, iterations: Iterations done by the loop in the next command, and in all (0: not known).
         loss: Of training: that of the last step that is known.
-        request_id: Of the HTTP request that was submitted first.
+        request_id, trace: Of the HTTP request that was submitted first; no trace: its caller does not trace it.
         cancel: Asks it to stop at its next step.
         question: Returns what asks for its answer after the end; None: that is not stored.
         id: The one in its address; empty: it has none yet.
@@ -84,6 +116,7 @@ class Running:
     iterations: int = 0
     loss: float | None = None
     request_id: str = field(default_factory=REQUEST_ID.get)
+    trace: Trace | None = field(default_factory=_TRACE.get, repr=False)
     cancel: Callable[[], None] = field(default=_do_nothing, repr=False)
     question: Callable[[], StoredQuestion] | None = None
     id: str = ""

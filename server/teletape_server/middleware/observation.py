@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders, State
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from teletape_server.guard import new_request_id, sent_request_id
-from teletape_server.hosts.running import REQUEST_ID
+from teletape_server.hosts.running import Trace, begin_request
 from teletape_server.identity.addresses import caller_address
 from teletape_server.logs import log_request
 
@@ -40,7 +40,10 @@ class ObservationMiddleware:
         answered: float | None = None
         request_id = sent_request_id(Headers(scope=scope)) or new_request_id()
         scope.setdefault("state", {})["request_id"] = request_id
-        REQUEST_ID.set(request_id)  # of this task, which handles nothing else
+        tracing = self._server.tracing
+        parent = None if tracing is None else tracing.parent(Headers(scope=scope))
+        trace = None if parent is None else Trace(parent)
+        begin_request(request_id, trace)  # of this task, which handles nothing else
         status, length = _LEFT, 0
 
         async def send_noted(message: Message) -> None:
@@ -55,9 +58,11 @@ class ObservationMiddleware:
         try:
             await self._app(scope, receive, send_noted)
         finally:
-            self._note(scope, status, length, time.perf_counter() - began, answered)
+            self._note(scope, status, length, time.perf_counter() - began, answered, trace)
 
-    def _note(self, scope: Scope, status: int, length: int, seconds: float, answered: float | None) -> None:
+    def _note(
+        self, scope: Scope, status: int, length: int, seconds: float, answered: float | None, trace: Trace | None
+    ) -> None:
         """Notes a request that took some seconds, and whose answer began after `answered` of them."""
         method, path, principal = scope["method"], scope["path"], scope["state"].get("principal")
         owner = None if principal is None else principal.owner
@@ -68,6 +73,11 @@ class ObservationMiddleware:
             self._server.metrics.observe_frame(status, seconds if answered is None else answered, str(owner))
         else:
             self._server.metrics.observe(method if method in _METHODS else "other", template, status, seconds, owner)
+        if trace is not None:
+            ids = {"owner": owner, "session": scope.get("path_params", {}).get("session")}
+            self._server.tracing.end(
+                trace, method, template, status, seconds, request_id=scope["state"]["request_id"], **ids
+            )
         if self._is_logged:
             state = scope["state"]
             sent = scope.get("raw_path", path.encode()).decode("latin-1")

@@ -126,11 +126,11 @@ class Answers:
         """Sends the traceback of the exception that is handled: the server logs it with the session and the request."""
         self.send(("defect", number, traceback.format_exc()[-_TRACEBACK_LENGTH:]))
 
-    def say_slow(self, number: int, method: str, request: Request, seconds: float) -> None:
-        """Says that a request ran for some seconds, and what its batch names, for the server's log."""
+    def say_run(self, number: int, method: str, request: Request, seconds: float, *, is_slow: bool) -> None:
+        """Says that a request ran for some seconds, and what its batch names: for the log if it is slow, or a trace."""
         waited = max(request.started - request.received, 0.0)
-        facts = {"method": method, "compute_seconds": round(seconds, 3), "queue_seconds": round(waited, 3)}
-        self.send(("slow", number, facts | {"ops": ops_of(request.batch)}))
+        facts = {"method": method, "compute_seconds": round(seconds, 6), "queue_seconds": round(waited, 6)}
+        self.send(("ran", number, facts | {"ops": ops_of(request.batch)}, is_slow))
 
     def say_broken(self, why: str, *, may_be_by_request: bool = True) -> None:
         """Says why the process is about to end, and whether a request may be the cause; in any thread."""

@@ -24,7 +24,7 @@ from teletape_engine.recording.progress import TimeBudget
 from teletape_engine.session.session import Session
 from teletape_server import handlers  # noqa: F401  # it registers the methods
 from teletape_server.handlers.idempotency import REPLAYED, STORED, Once, Refusal
-from teletape_server.handlers.methods import METHODS, Request, Result
+from teletape_server.handlers.methods import METHODS, TRACED, Request, Result
 from teletape_server.handlers.published.versions import keep_file, versions_of
 from teletape_server.handlers.session.preconditions import name_session
 from teletape_server.ipc.channel import INLINE, LOG_FILES, Channel, close_files
@@ -58,8 +58,8 @@ def main(sockets: Sockets, user: User | None = None) -> None:
         with those of the session's next base and log; ("suspend",).
     Messages out: ("ready", recovered, last client) or ("failed", code, text, details), of an OSError without a code;
         ("progress", number, …); ("reply", number, …); ("trimmed",), ("defect", number, traceback),
-        ("slow", number, facts), ("returned", id, unsent), ("reclaimed", id); ("checkpointed", number) when the session
-        has a new base, ("suspended", whether it has). Of requests that the process has read the numbers are negative.
+        ("ran", number, facts, slow), ("returned", id, unsent), ("reclaimed", id); ("checkpointed", number) when the
+        session has a new base, ("suspended", whether it has). Requests that the process has read have negative numbers.
     """
     confine(user)
     # A batch of 100,000 commands is 300,000 new objects and no garbage; the default thresholds double its cost.
@@ -341,8 +341,9 @@ class Worker:
         now = time.monotonic()
         cpu_seconds = time.thread_time() - self._opening
         self._page.end_request(now - began, cpu_seconds, now - request.received, is_frame=is_frame)
-        if now - began >= self._slow_after:
-            self.answers.say_slow(number, method, request, now - began)
+        is_slow = now - began >= self._slow_after
+        if is_slow or TRACED in request.params:
+            self.answers.say_run(number, method, request, now - began, is_slow=is_slow)
         if failure is not None:  # the request has ended: it is not what ends the process
             self._lose_disk(f"its disk failed ({failure})")
             self._process.leave()

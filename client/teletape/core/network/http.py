@@ -10,8 +10,9 @@ import random
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import httpx
@@ -30,6 +31,7 @@ from teletape.core.network.frame_memory import Room, room_for, without_shared
 from teletape.core.network.frame_socket import Buffer, FrameSocket, NotSentError, Response, request_head
 from teletape.core.network.options import ConnectOptions
 from teletape.core.network.retries import Patience, address_of, facts_of, is_answer, is_retried, retry_seconds
+from teletape.core.network.spans import lines_of
 from teletape.core.program import logs
 
 _CHUNK: Final = 1 << 20
@@ -207,6 +209,7 @@ class Connection:
         first: FirstAnswer | None = None,
         expected: int = 0,
         time_limit: Callable[[], float | None] = lambda: None,
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Response:
         """Sends buffers as one body, without joining them, and returns the response.
 
@@ -222,6 +225,7 @@ class Connection:
             expected: Bytes of the tensors in the answer.
             time_limit: Returns, each time that it is sent, the seconds that the server may take; None: as its own
                 settings say.
+            headers: Further headers, which differ from frame to frame.
         """
         firsts = [] if first is None else [first]
 
@@ -231,9 +235,9 @@ class Connection:
                     return firsts.pop()()
             frames, limit = self._frames, time_limit()
             if frames is None:
-                return self._frame_by_client(path, buffers, length, _frame_headers(content_type, limit))
+                return self._frame_by_client(path, buffers, length, {**headers, **_frame_headers(content_type, limit)})
             head = self._head(path, content_type, limit)
-            return self._noted(self._posted(frames, head, buffers, length, expected))
+            return self._noted(self._posted(frames, head, buffers, length, expected, lines_of(headers)))
 
         return self._retried(send, path, of_frame=True, polls=True)
 
@@ -246,6 +250,7 @@ class Connection:
         seconds: float,
         expected: int = 0,
         time_limit: float | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Response | FirstAnswer:
         """Sends a frame over the open connection, and waits for its answer for a time.
 
@@ -259,7 +264,7 @@ class Connection:
         if frames is None:
             return _raiser(NotSentError("there is no socket for frames"))
         room = room_for(expected) if expected and self._shares else None
-        more = b"" if room is None else room.line
+        more = (b"" if room is None else room.line) + lines_of(headers)
         try:
             response = frames.post_at_once(self._head(path, content_type, time_limit), buffers, length, seconds, more)
             if not isinstance(response, Response):
@@ -286,12 +291,12 @@ class Connection:
         return head
 
     def _posted(
-        self, frames: FrameSocket, head: bytes, buffers: Sequence[Buffer], length: int, expected: int
+        self, frames: FrameSocket, head: bytes, buffers: Sequence[Buffer], length: int, expected: int, lines: bytes
     ) -> Response:
         """Sends a frame, as a body or with a part of it in shared memory."""
         if self._shares:
             room, short = room_for(expected), without_shared(buffers, length)
-            more = b"" if room is None else room.line
+            more = lines if room is None else room.line + lines
             if short is not None:
                 response = frames.post(head, short.buffers, short.length, _READ_LIMIT, short.line + more)
             else:
@@ -300,12 +305,12 @@ class Connection:
             if short is None or response.status < 400 or is_retried(response):
                 return response
             refused = response
-            response = frames.post(head, buffers, length, _READ_LIMIT)
+            response = frames.post(head, buffers, length, _READ_LIMIT, lines)
             if response.status < 400:  # it was refused because of the shared memory
                 logs.get_logger().info("%s does not use shared memory: %s", self.url, bytes(refused.body[:300]))
                 self._share_no_more()
             return response
-        return frames.post(head, buffers, length, _READ_LIMIT)
+        return frames.post(head, buffers, length, _READ_LIMIT, lines)
 
     def _share_no_more(self) -> None:
         self._shares = False

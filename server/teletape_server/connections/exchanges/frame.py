@@ -20,7 +20,7 @@ from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.guard import new_request_id
 from teletape_server.hosts.loans import LentRequest
 from teletape_server.hosts.protocols import Running
-from teletape_server.hosts.running import REQUEST_ID, Joinable
+from teletape_server.hosts.running import Joinable, Trace, begin_request
 from teletape_server.http.answers import answer, still_running
 from teletape_server.http.frames import FrameBatch
 from teletape_server.http.plain_requests import PlainRequest
@@ -50,6 +50,7 @@ class FrameExchange:
         response_started, response_complete, disconnected, keep_alive: As of `Cycle`.
         head: The frame's head.
         request_id: The request's id.
+        trace: What its spans are made of; None: its caller does not trace it.
         began, seconds: When its head was read, by `time.monotonic`; from then to the beginning of its answer.
     """
 
@@ -69,6 +70,7 @@ class FrameExchange:
         self.head, self._session = head, session
         self._heads, self._length, self._respond = heads, length, respond
         self.request_id = head.request_id or new_request_id()
+        self.trace = None if head.parent is None else Trace(head.parent)
         self._memory, self._beginning = memory, b""
         self._batch: FrameBatch | PlainRequest | None = None
         self._is_refused = self._joins = False
@@ -187,7 +189,7 @@ class FrameExchange:
         try:
             body, self._body = self._body, None
             assert not isinstance(body, EarlyBody), "a session has memory for it"
-            REQUEST_ID.set(self.request_id)
+            begin_request(self.request_id, self.trace)
             self._running, self._joins = self._batch.submit(self._heads.registry, self.session, body, self._earlier)
         except Exception as error:
             self._fail(error)

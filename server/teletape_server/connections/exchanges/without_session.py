@@ -15,7 +15,7 @@ from teletape_server.connections.heads import FrameHead, FrameHeads
 from teletape_server.handlers.methods import TIME_LIMIT
 from teletape_server.hosts.loans import LentRequest
 from teletape_server.hosts.protocols import Reply
-from teletape_server.hosts.running import REQUEST_ID
+from teletape_server.hosts.running import begin_request
 from teletape_server.http.answers import LargeResponse
 from teletape_server.http.schemas import Health
 from teletape_server.models.published.contract import Name, Published
@@ -119,6 +119,8 @@ class PublishedExchange(FrameExchange):
             self._fail(error)
         else:
             self.compute_seconds = part.seconds
+            if self.trace is not None:
+                self.trace.note({"method": "published", "compute_seconds": part.seconds, "queue_seconds": 0.0})
             self._answer(LargeResponse(part.body, 200, media_type=part.content_type))
 
     def abandon(self) -> None:
@@ -148,7 +150,7 @@ class RunExchange(FrameExchange):
         self._work = self._loop.create_task(self._run())
 
     async def _run(self) -> None:
-        REQUEST_ID.set(self.request_id)
+        begin_request(self.request_id, self.trace)
         registry, plain = self._heads.registry, self.head.plain
         early, self._body = self._body, None
         assert plain is not None
@@ -173,7 +175,7 @@ class RunExchange(FrameExchange):
 
     async def _end(self) -> None:
         """Answers when there is a reply, and ends the use of the session."""
-        REQUEST_ID.set(self.request_id)
+        begin_request(self.request_id, self.trace)
         try:
             if self._running is not None:
                 await asyncio.wait([self._running.reply])

@@ -52,13 +52,18 @@ class Notices:
             facts = self._facts(running)
             log.error(_DEFECT, self._host.name, facts["request_id"], text.rstrip(), extra=facts)
 
-    def slow(self, running: Running | None, facts: Mapping[str, Any]) -> None:
-        """Writes that a request ran for long.
+    def ran(self, running: Running | None, facts: Mapping[str, Any], *, is_slow: bool) -> None:
+        """Notes what a request ran in its trace, and writes it into the log if it ran for long.
 
         Args:
             running: The request; None: the process has read it itself, and answers it.
             facts: `method`, `compute_seconds`, `queue_seconds`, and `ops`: how often the batch names each.
+            is_slow: Whether it ran for long.
         """
+        if running is not None and running.trace is not None:
+            running.trace.note(facts)
+        if not is_slow:
+            return
         known = self._facts(running)
         ops = ", ".join(f"{count} {name}" for name, count in facts["ops"].items())
         what = (facts["method"], f" with {ops}" if ops else "")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from teletape_engine.errors import TeletapeError, tree
 from teletape_server.durable.open_logs import OpenLog
+from teletape_server.handlers.methods import TRACED
 from teletape_server.hosts.loans import Lender, LendingSession, Loan, Loans
 from teletape_server.hosts.processes.notices import Notices
 from teletape_server.hosts.processes.outbox import Outbox
@@ -142,6 +143,7 @@ class WorkerHost:
         after = now - self._sent_at if self._requests else None
         self._sent_at = now
         if not self._is_dying:
+            params = params if running.trace is None else {**params, TRACED: True}
             self._outbox.send(("do", self._last_number, method, params, content_type, body is not None, after), body)
         if not self._requests and not self._is_shared:
             self._watchdog.begin(self._loop.time())
@@ -330,8 +332,8 @@ class WorkerHost:
                 self._watchdog.begin(self._loop.time())
             case ("defect", number, text):
                 self._notices.defect(number, text, self._requests.get(number))
-            case ("slow", number, facts):
-                self._notices.slow(self._requests.get(number), facts)
+            case ("ran", number, facts, is_slow):
+                self._notices.ran(self._requests.get(number), facts, is_slow=is_slow)
             case ("broken", why, may_be_by_request):
                 self._announced = Ending(Reason.WORKER_DIED, why, may_be_by_request)
             case ("returned", id, unsent) if self._loans is not None:

@@ -31,7 +31,7 @@ from teletape.core.errors import (
     SessionEndedError,
     TeletapeError,
 )
-from teletape.core.network import progress
+from teletape.core.network import progress, spans
 from teletape.core.network.http import Connection, new_key
 from teletape.core.network.options import timeouts
 from teletape.core.program import logs
@@ -285,7 +285,7 @@ class Channel:
         wakeup = event_loops.wakeup()
         began = time.monotonic()
         until = self._end_of_wait(reply, began)
-        reply.on_settled = wakeup.wake
+        reply.on_settled, reply.span = wakeup.wake, spans.begin_wait(self.session)
         self.buffer.request(questions, reply)
         try:
             self._wake(reply)
@@ -296,6 +296,8 @@ class Channel:
             raise
         finally:
             self._note_wait(questions, began)
+            if reply.span is not None:
+                reply.span.end(reply.error)
         return self._answered(reply, sys._getframe(1))
 
     def _ask(self, questions: Sequence[Recording], reply: Reply) -> Sequence[Result]:
@@ -304,8 +306,10 @@ class Channel:
         if self._sender.closed is not None:
             self._check_open()
         began, until = time.monotonic(), None
-        if not reply.early and (self._has_timeout or timeouts.get()):
-            until = self._end_of_wait(reply, began)
+        if not reply.early:
+            reply.span = spans.begin_wait(self.session)
+            if self._has_timeout or timeouts.get():
+                until = self._end_of_wait(reply, began)
         try:
             self.buffer.request(questions, reply)  # an interrupt before this line leaves none of them, after it all
             if not reply.early:
@@ -320,6 +324,8 @@ class Channel:
         finally:
             if self.buffer.profile is not None and not reply.early:
                 self._note_wait(questions, began)
+            if reply.span is not None:
+                reply.span.end(reply.error)
         return reply.results if reply.error is None else self._answered(reply, sys._getframe(1))
 
     def _end_of_wait(self, reply: Reply, began: float) -> float | None:

@@ -19,6 +19,7 @@ from teletape_engine.commands.results import Answer, Facts, Result
 
 if TYPE_CHECKING:  # it imports HTTP, which a program without a server does not load
     from teletape.core.network.http import FirstAnswer
+    from teletape.core.network.spans import WaitSpan
     from teletape.core.profiling.profile import Profile
     from teletape_wire import Frame
 
@@ -77,6 +78,7 @@ class Reply:
         releases: The number of ids released before it, counted from the beginning of the session.
         timeout: The longest wait of its reader, in seconds; None: there is no limit.
         until: The end of that wait, on the monotonic clock.
+        span: That of its reader's wait; None: the program records no spans.
         on_settled: Called when it is settled, perhaps more than once; None: its thread waits with `wait`.
         results: A result for each question.
         error: The reason if there are none.
@@ -93,6 +95,7 @@ class Reply:
         "questions",
         "releases",
         "results",
+        "span",
         "strand",
         "timeout",
         "until",
@@ -111,6 +114,7 @@ class Reply:
         self.releases = 0
         self.timeout: float | None = None
         self.until = math.inf
+        self.span: WaitSpan | None = None
         self.on_settled: Callable[[], None] | None = None
         self.results: Sequence[Result] = ()
         self.error: BaseException | None = None
@@ -241,6 +245,11 @@ class SealedBatch:
         strands = {strand_of(recording[0]) for recording in self.recordings if recording[0] is not None}
         readers = {reply.strand for _, reply in self.replies}
         return None in readers or strands <= readers
+
+    @property
+    def trace_headers(self) -> Mapping[str, str]:
+        """Headers that name the span of its first reader whose wait has one, for the server."""
+        return next((reply.span.headers for _, reply in self.replies if reply.span is not None), {})
 
     @property
     def expected(self) -> int:

@@ -174,6 +174,7 @@ class Sender:
                 seconds,
                 sealed.expected,
                 sealed.time_limit,
+                sealed.trace_headers,
             )
             if not isinstance(response, Response):
                 sealed.first = response
@@ -361,7 +362,14 @@ class Sender:
         frame = self._frame(sealed)
         first, sealed.first = sealed.first, None
         response = self.http.frame(
-            self._batch_path, frame.buffers, frame.length, wire.FRAME_TYPE, first, sealed.expected, sealed.limit
+            self._batch_path,
+            frame.buffers,
+            frame.length,
+            wire.FRAME_TYPE,
+            first,
+            sealed.expected,
+            sealed.limit,
+            sealed.trace_headers,
         )
         try:
             answer, served = wire.decode_answer(memoryview(response.body))
