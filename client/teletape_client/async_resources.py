@@ -6,7 +6,7 @@ Written by `make reference` from openapi/openapi.json, with resources.py. Long b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from teletape_client import models
 from teletape_client.base import AsyncResource, inputs_of
@@ -3457,6 +3457,51 @@ class AsyncServer(AsyncResource):
         )
         return answer
 
+    async def price(
+        self,
+        commands: Sequence[Mapping[str, Any]],
+        *,
+        dtype: Literal["float16", "bfloat16", "float32", "float64"] | None = None,
+        session: str | None = None,
+        tensors: Mapping[str, TensorInput | params.TensorSpec] | None = None,
+        fetch: Id | Sequence[Id] | None = None,
+        release: Sequence[Id] | None = None,
+        replace: bool | None = None,
+    ) -> models.PriceAnswer:
+        """See what commands would take.
+
+        Returns what the commands would need and make, and whether they would run now, wait, or be refused and why.
+        Nothing is run, and no session changes. A tensor may be given by dtype and shape alone: `{"dtype": "float32",
+        "shape": [1000, 1000]}`. The commands run as in `POST /run`, or in the `session` that is named. If that
+        session computes for longer than a second, the answer is `waits`, without a price.
+
+        Args:
+            commands: See the guide.
+            dtype: Of numbers without a dtype that meet no tensor; default: the session's, or float32.
+            session: A session of yours in which the commands would run; null: none, as in POST /run.
+            tensors: Tensors to create before the commands, by id; data may be absent.
+            fetch: Ids whose values would be returned.
+            release: Ids to release after their last use.
+            replace: Whether new ids may be in use or released. Default: false.
+        """
+        answer: models.PriceAnswer = await self._send(
+            Call(
+                "POST",
+                f"{self._path}/price",
+                models.PriceAnswer.read,
+                fields={
+                    "commands": commands,
+                    "dtype": dtype,
+                    "session": session,
+                    "tensors": tensors,
+                    "fetch": fetch,
+                    "release": release,
+                    "replace": replace,
+                },
+            )
+        )
+        return answer
+
     async def create(
         self,
         *,
@@ -3684,6 +3729,7 @@ class AsyncServerWithRawResponse:
         self.info = raw(resource.info)
         self.devices = raw(resource.devices)
         self.run = raw(resource.run)
+        self.price = raw(resource.price)
         self.create = raw(resource.create)
         self.list = raw(resource.list)
         self.rotate = raw(resource.rotate)

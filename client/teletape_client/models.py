@@ -534,6 +534,35 @@ class CheckedExample(Model):
     _readers: ClassVar[Mapping[str, Reader]] = {"inputs": map_of(array), "outputs": map_of(array)}
 
 
+class Cost(Model):
+    """Bytes, work and seconds that the commands would take.
+
+    Attributes:
+        peak_bytes: The most bytes of arrays at a time, in addition to what the session has: results, what tapes
+            keep, what ops need while they run. An upper bound.
+        bytes_in_use: By the session before the commands.
+        bytes_after: By the session after them.
+        memory_limit: Bytes that may be in use; null: there is no limit.
+        ops: Ops that run, those of gradients and loops too.
+        multiply_adds: Of products of matrices, convolutions, decompositions.
+        elements: That the other ops compute.
+        seconds: About how long they compute on this machine's CPU; null: on a GPU, not known.
+        bytes_up: Of the tensors that the commands have, as bytes.
+        bytes_down: Of the values that are fetched, as bytes.
+    """
+
+    peak_bytes: int
+    bytes_in_use: int
+    bytes_after: int
+    memory_limit: int | None
+    ops: int
+    multiply_adds: int
+    elements: int
+    seconds: float | None
+    bytes_up: int
+    bytes_down: int
+
+
 class DeclaredTensor(Model):
     """The declaration of an input, an output or a weight.
 
@@ -565,6 +594,20 @@ class DeletedSessions(Model):
     """
 
     deleted: list[str]
+
+
+class Dependence(Model):
+    """Something that depends on values that were not given.
+
+    Attributes:
+        command: The command's position, from 0; null: one of `tensors`.
+        on: The id of the value: give its numbers to learn more.
+        what: What depends on it, and how it was counted.
+    """
+
+    command: int | None
+    on: str
+    what: str
 
 
 class Why(Model):
@@ -1599,22 +1642,14 @@ class OpResults(ByName):
     _readers: ClassVar[Mapping[str, Reader]] = {"outputs": list_of(Output.read), "values": map_of(tensor)}
 
 
-class Problem(Model):
-    """A refusal or failure (RFC 9457).
+class PriceProblem(Model):
+    """The problem that the commands would be refused with."""
 
-    Attributes:
-        detail: What was wrong, and what to do.
-        code: For programs; docs/protocol.md lists the codes.
-        instance: The id of the request.
-    """
-
-    type: str
-    title: str
     status: int
-    detail: str
+    title: str
     code: str
+    detail: str
     details: dict[str, Any]
-    instance: str
 
     _readers: ClassVar[Mapping[str, Reader]] = {"details": anything}
 
@@ -1643,6 +1678,78 @@ class Wait(Model):
         "keys": list_of(KeyShare.read),
         "longest_idle": LongestIdle.read,
     }
+
+
+class PricedResult(Model):
+    """A result that a command would have.
+
+    Attributes:
+        command: The command's position, from 0; null: one of `tensors`.
+        kind: Slices: a sparse gradient.
+        rows: Of a sparse gradient, else null.
+        exact: False: the shape depends on values, and this is the largest.
+    """
+
+    command: int | None
+    id: str | int
+    kind: Literal["tensor", "variable", "slices"]
+    dtype: str
+    shape: list[int]
+    rows: int | None
+    exact: bool
+
+
+class PriceAnswer(Model):
+    """The verdict on commands, and their cost.
+
+    Nothing has run.
+
+    Attributes:
+        verdict: Fits: they would run now; waits: `wait` says for whom and how long; refused: `problem` says
+            why; unknown: that depends on values, see `depends`.
+        reason: One sentence, for people.
+        problem: If they would be refused, or perhaps.
+        wait: Of waits: who is ahead, and what the keys have.
+        cost: Null: the session computes, and is looked at after that.
+        results: In the order of the commands.
+        depends: What depends on values that are not known.
+    """
+
+    verdict: Literal["fits", "waits", "refused", "unknown"]
+    reason: str
+    problem: PriceProblem | None = None
+    wait: Wait | None = None
+    cost: Cost | None = None
+    results: list[PricedResult] | None = None
+    depends: list[Dependence] | None = None
+
+    _readers: ClassVar[Mapping[str, Reader]] = {
+        "problem": PriceProblem.read,
+        "wait": Wait.read,
+        "cost": Cost.read,
+        "results": list_of(PricedResult.read),
+        "depends": list_of(Dependence.read),
+    }
+
+
+class Problem(Model):
+    """A refusal or failure (RFC 9457).
+
+    Attributes:
+        detail: What was wrong, and what to do.
+        code: For programs; docs/protocol.md lists the codes.
+        instance: The id of the request.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    details: dict[str, Any]
+    instance: str
+
+    _readers: ClassVar[Mapping[str, Reader]] = {"details": anything}
 
 
 class Progress(Model):

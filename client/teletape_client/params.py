@@ -840,6 +840,13 @@ class TapeWatchCommand(TypedDict, total=False):
     tensors: Required[Sequence[Id]]
 
 
+class TensorSpec(TypedDict, total=False):
+    """The dtype and shape of a tensor, without its elements."""
+
+    dtype: Required[str]
+    shape: Required[Sequence[int]]
+
+
 class ValueAndGradientCommand(TypedDict, total=False):
     """Runs a function, and computes the gradients of its targets' sum with respect to its sources.
 

@@ -55,7 +55,7 @@ from teletape_server.routes import endpoints
 from teletape_server.routes.published import functions as published
 from teletape_server.routes.published import questions as published_questions
 from teletape_server.routes.server import budgets, catalogue, expressions, info, keys, metrics, usage
-from teletape_server.routes.session import batch, requests, run, sessions
+from teletape_server.routes.session import batch, price, requests, run, sessions
 from teletape_server.routes.session.session_events import SessionFeed
 from teletape_server.sessions.ended_sessions import Boot
 from teletape_server.sessions.hosting.starts import Starts
@@ -63,20 +63,21 @@ from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.sessions.store import DiskStore, MemoryStore, Store
 from teletape_server.settings import Settings
+from teletape_server.waiting.pricer import Pricer
 from teletape_server.waiting.waits import Waits
 
 if TYPE_CHECKING:  # it needs packages that not every server has
     from teletape_server.middleware.tracing import Tracing
 
 ROUTERS: Final = (
-    *(module.router for module in (info, catalogue, expressions, run, sessions, requests, keys, usage, budgets)),
+    *(module.router for module in (info, catalogue, expressions, run, price, sessions, requests, keys, usage, budgets)),
     *(published.router, published.aliases, published_questions.router),
 )
 PAGES: Final = (playground, published_page, api_page, guide, problem_pages, console)
 FACES: Final = (kserve, tesseract, um_bridge)
 FEATURES: Final = (
     *("rest", "run", "batch", "frames", "json", "idempotency-key", "cancel", "extend", "events", "loops"),
-    *("repeated-batches", "strands", "waits"),
+    *("repeated-batches", "strands", "waits", "price"),
 )
 
 
@@ -153,6 +154,7 @@ def create_app(
         pool.lent.budgets = identity.budgets
         app.state.publisher = Publisher(app.state.catalogue, pool, is_durable=settings.data_dir is not None)
         app.state.device_looks = metrics.DeviceLooks()
+        app.state.pricer = pricer = Pricer(app.state.starts, settings.memory_limit)
         app.state.waits = Waits(registry, shares or Shares(None, {}))
         app.state.retries = Retries(settings.idempotency_window, clock)
         app.state.long_requests = LongRequests(settings.idempotency_window, clock)
@@ -175,7 +177,7 @@ def create_app(
                 sweep.cancel()
                 with suppress(asyncio.CancelledError):
                     await sweep
-            await asyncio.gather(registry.close(), pool.close())
+            await asyncio.gather(registry.close(), pool.close(), pricer.close())
             await session_hosts.close()
             await identity.close()
             if tracing is not None:

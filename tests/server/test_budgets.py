@@ -250,6 +250,10 @@ def test_a_key_with_limits_of_its_own_counts_by_itself_and_is_refused_beyond_the
     assert details["frees_at"] in refused["detail"]
     assert 23 * 3600 < int(last[-1].headers["Retry-After"]) <= 25 * 3600
     problem(anybody.post("/v1/run", json={"commands": []}, headers=mine), 429, "over_budget")
+    for place in ({}, {"session": "s"}):
+        price = ok(anybody.post("/v1/price", json={"commands": [], **place}, headers=mine)).json()
+        assert (price["verdict"], price["problem"]["code"]) == ("refused", "over_budget")
+        assert price["problem"]["details"].keys() == details.keys()
     warned = anybody.get("/v1/sessions/s/variables/w", headers=mine)
     assert ok(warned).headers["Teletape-Warning"].startswith("100 % of a limit is used: the key ")
     assert me(anybody, **mine)["warning"] == warned.headers["Teletape-Warning"]

@@ -90,6 +90,9 @@ def test_a_request_waits_for_those_of_its_session(server: Server) -> None:
                 ("busy", position) for position in range(3)
             ]
             assert ok(ann.get("/v1/sessions/busy")).json()["running"]["wait"]["position"] == 2
+            price = ok(ann.post("/v1/price", json=RUN | {"session": "busy"})).json()
+            assert (price["verdict"], price["cost"], price["wait"]["position"]) == ("waits", None, 3)
+            assert price["reason"] == waits[2]["reason"].replace("2 other", "3 other")
             listed = ok(ann.get("/v1/sessions")).json()["sessions"]
             assert [session["running"]["wait"] for session in listed] == [None]
         for answer in answers:
@@ -115,6 +118,9 @@ def test_a_run_waits_for_a_place_and_learns_who_has_it(server: Server) -> None:
             ("bob", False),
             ("ann", True),
         ]
+        price = ok(bob.post("/v1/price", json=RUN)).json()
+        assert (price["verdict"], price["wait"]["position"], price["cost"]["ops"]) == ("waits", 3, 1)
+        assert price["reason"] == ("the one place of POST /v1/run is taken: 2 more wait before it, of bob and ann")
         use = ok(ann.get("/v1/usage")).json()
         assert (use["runs"], use["waiting_runs"], use["places"]) == (1, 2, 1)
         assert [(request["session"], request["wait"]["position"]) for request in use["requests"]] == [

@@ -1,6 +1,7 @@
 """A tensor in JSON: {"dtype", "shape", "data"}, or the bare number or nested list that a person writes.
 
-Numbers without a dtype are read as an untyped `Literal`: JavaScript, Go, C# and PHP write 2.0 as 2.
+Numbers without a dtype are read as an untyped `Literal`: JavaScript, Go, C# and PHP write 2.0 as 2. Long because what
+reads a tensor and what writes it keep to one form.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import binascii
 import json
 import math
 import secrets
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.recording.values import Literal, untyped
+from teletape_engine.recording.values import Literal, spec_array, untyped
 from teletape_engine.spec import BFLOAT16, BOOL, COMPLEX, DTYPES, INTEGER, dtype_of
 from teletape_wire.errors import NotInJsonError
 from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
@@ -28,6 +30,7 @@ from teletape_wire.tensors import MAX_DIMS, NAMES, Array, raw
 #: What JSON has besides numbers and strings.
 _KINDS: Final = {list: "a list", dict: "an object", type(None): "null"}
 _ALONE: Final[ContextVar[np.dtype[Any]]] = ContextVar("alone", default=DTYPES["float32"])
+_SPECS: Final[ContextVar[bool]] = ContextVar("specs", default=False)
 MAX_NUMBERS: Final = 6_000_000  #: Of the tensors in a JSON answer: the text of more can take over two seconds.
 #: Numbers that a tensor counts as at least: 30,000 tensors of up to 16 elements take as long as the limit's numbers. To
 #: fetch one in a batch takes 28 µs of CPU time from the command's text to that of the answer, of it 12 µs to write it.
@@ -48,6 +51,16 @@ def numbers_alone(dtype: str | None) -> AbstractContextManager[None]:
         dtype: The name of a dtype of floats.
     """
     return _AS_BEFORE if dtype is None else _NumbersAlone(dtype_of(dtype))
+
+
+@contextmanager
+def specs_in_place_of_tensors() -> Iterator[None]:
+    """Within the block, {"dtype", "shape"} without data is read as a `SpecArray`."""
+    token = _SPECS.set(True)
+    try:
+        yield
+    finally:
+        _SPECS.reset(token)
 
 
 _AS_BEFORE: Final[AbstractContextManager[None]] = nullcontext()
@@ -81,6 +94,8 @@ def tensor_from_json(value: Any) -> Array | Literal:
     """
     if not isinstance(value, dict):
         return tensor_from_data(value, None, None)
+    if value.keys() == {"dtype", "shape"} and _SPECS.get():
+        return spec_array(_shape(value["shape"]), dtype_of(value["dtype"]))
     unknown = value.keys() - {"dtype", "shape", "data", "encoding"}
     if value.keys() == {"tensor"}:
         raise InvalidArgumentError(
@@ -94,10 +109,7 @@ def tensor_from_json(value: Any) -> Array | Literal:
     dtype = dtype_of(value["dtype"]) if value.get("dtype") is not None else None
     shape = value.get("shape")
     if shape is not None:
-        if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
-            raise InvalidArgumentError(f"a shape is a list of lengths, none negative; found {shape!r:.60}")
-        if len(shape) > MAX_DIMS:
-            raise InvalidArgumentError(f"{len(shape)} axes, the limit is {MAX_DIMS}")
+        _shape(shape)
     encoding = value.get("encoding")
     if encoding is None:
         return tensor_from_data(value["data"], dtype, shape)
@@ -113,6 +125,19 @@ def tensor_from_json(value: Any) -> Array | Literal:
     if dtype is BOOL and data.strip(b"\0\1"):
         raise InvalidArgumentError("dtype bool has only the bytes 0 and 1")
     return _shaped(np.frombuffer(data, np.uint8).view(dtype), shape)
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    """A shape of JSON.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
+        raise InvalidArgumentError(f"a shape is a list of lengths, none negative; found {shape!r:.60}")
+    if len(shape) > MAX_DIMS:
+        raise InvalidArgumentError(f"{len(shape)} axes, the limit is {MAX_DIMS}")
+    return tuple(shape)
 
 
 def _shaped(flat: Array, shape: Any) -> Array:

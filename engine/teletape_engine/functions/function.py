@@ -362,6 +362,14 @@ class Function:
         for (register, _), value in zip(self.constants, placed, strict=True):
             values[register] = value
 
+    def placed_on(self, device: Any) -> list[Any] | None:
+        """The constants as they are on a device; None: they are not there yet."""
+        return self._on_device.get(device)
+
+    def place_on(self, device: Any, values: list[Any]) -> None:
+        """Gives a copy of a function the constants on a device."""
+        self._on_device[device] = values
+
     def values_on_devices(self) -> list[Any]:
         """The values that its constants have become on devices."""
         return [value for placed in self._on_device.values() for value in placed if value.__class__ is not Literal]

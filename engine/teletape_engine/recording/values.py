@@ -10,7 +10,7 @@ import numpy as np
 
 from teletape_engine.catalogue.slices import GradientKind, SlicesValue
 from teletape_engine.locks import ReentrantLock
-from teletape_engine.spec import DTYPES, WEAK, DType, Number, Spec, Weak, element, elements
+from teletape_engine.spec import DTYPES, WEAK, DType, Number, Shape, Spec, Weak, element, elements
 
 Uid: TypeAlias = int
 new_uid: Callable[[], Uid] = itertools.count(1).__next__
@@ -120,6 +120,15 @@ def typed_array(literal: Literal, dtype: DType) -> np.ndarray[Any, Any]:
     if literal.spec.untyped:
         return elements(np.asarray(literal.array), dtype)
     return element(literal.array, dtype, "the number")
+
+
+class SpecArray(np.ndarray[Any, Any]):
+    """What a caller gives in place of a tensor to learn a price: shape and dtype. All elements are one in memory."""
+
+
+def spec_array(shape: Shape, dtype: DType) -> SpecArray:
+    """Returns a `SpecArray`, of any size: it takes no memory."""
+    return np.broadcast_to(np.zeros((), dtype), shape).view(SpecArray)
 
 
 class SpecValue:

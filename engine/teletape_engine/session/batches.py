@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from teletape_engine import commands, object_bytes
 from teletape_engine.commands import Batch, Command, Id, OnFailure
@@ -23,13 +23,19 @@ from teletape_engine.session.handlers import HANDLERS
 from teletape_engine.session.names import Replacements
 from teletape_engine.session.state import MAIN, State
 
+Handlers: TypeAlias = Mapping[type[Command], Callable[[Any, Any], None]]
+
 #: The failures of a batch that runs for the first time.
 NOTHING_FAILED: Final[Mapping[int, Failure]] = MappingProxyType({})
 _REPORTED: Final = 16  #: Commands between two reports of progress.
 
 
 def run_batch(
-    state: State, batch: Batch, cancelled: Callable[[], bool], recorded: Mapping[int, Failure] = NOTHING_FAILED
+    state: State,
+    batch: Batch,
+    cancelled: Callable[[], bool],
+    recorded: Mapping[int, Failure] = NOTHING_FAILED,
+    handlers: Handlers = HANDLERS,
 ) -> Answer:
     """Executes the commands one after the other, and the releases.
 
@@ -38,6 +44,7 @@ def run_batch(
         batch: The batch.
         cancelled: As of `Session.execute`.
         recorded: Failures by the command's position: these commands fail so, and do not run.
+        handlers: What each command does, by its class.
     """
     due = last_mentions(batch)
     rollback, by_strand = batch.on_failure is OnFailure.ROLLBACK, batch.on_failure is OnFailure.STRAND
@@ -73,7 +80,7 @@ def run_batch(
             try:
                 if batch.replace:
                     _check_new_ids(state, command)
-                HANDLERS[command.__class__](state, command)
+                handlers[command.__class__](state, command)
             except Exception as error:
                 if failure is None:
                     failure = failures[strand] = _failure(state, index, command, error)

@@ -117,7 +117,7 @@ class State(Names):
     ) -> None:
         self.clock = clock
         self.timing: Timing | None = None
-        self.backend = arrays.backend(device)
+        self.backend = self.backend_of(device)
         if memory_limit is not None:
             self.backend.limit_memory(memory_limit)
         super().__init__(Memory(memory_limit, self.bytes_in_use, self._forget, self._array_bytes))
@@ -141,6 +141,10 @@ class State(Names):
         self.variables_made = 0
         self.fetches: list[Value] | None = None
         self.repetitions: Remembered | None = None
+
+    def backend_of(self, device: str) -> arrays.Backend:
+        """The backend of a device; see `arrays.backend`."""
+        return arrays.backend(device)
 
     # ------------------------------------------------------------------------------------------------------- contexts
     def context(self, key: Id) -> Executor:
@@ -307,15 +311,20 @@ class State(Names):
         buffers.update(CPU.base(array) for array in self.clients.kept_arrays())
         return buffers
 
+    def dispensable_bytes(self) -> int:
+        """Bytes of provenance logs, and of what functions and repeated batches remember."""
+        logs, functions = every_log(self.tapes(), self.provenance_logs()), every_function(self.entries)
+        remembered = 0 if self.repetitions is None else self.repetitions.remembered_bytes
+        return self._logs.total(logs) + sum([function.remembered_bytes for function in functions]) + remembered
+
     def _forget(self, nbytes: float) -> bool:
         """Empties provenance logs, and what functions remember of calls, if they have that many bytes.
 
         Explanations are shorter then, and plans are built again, but work goes on.
         """
-        logs, functions = every_log(self.tapes(), self.provenance_logs()), every_function(self.entries)
-        remembered = 0 if self.repetitions is None else self.repetitions.remembered_bytes
-        if self._logs.total(logs) + sum([function.remembered_bytes for function in functions]) + remembered < nbytes:
+        if self.dispensable_bytes() < nbytes:
             return False
+        logs, functions = every_log(self.tapes(), self.provenance_logs()), every_function(self.entries)
         if self.repetitions is not None:
             self.repetitions.forget()
         for log in logs:

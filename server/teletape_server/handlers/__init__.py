@@ -11,5 +11,5 @@ from teletape_server.handlers.tapes import tapes, questions, explain, graphs, no
 from teletape_server.handlers.session import ops
 from teletape_server.handlers.functions import functions, function_questions, loops, training
 from teletape_server.handlers.functions.gradients import accumulators
-from teletape_server.handlers.session import batches, run
+from teletape_server.handlers.session import batches, price, run
 from teletape_server.handlers.published import preparing, answering

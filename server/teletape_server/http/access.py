@@ -20,6 +20,7 @@ from teletape_server.retries import Retries
 from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.registry import Registry, SessionEntry
 from teletape_server.settings import Settings
+from teletape_server.waiting.pricer import Pricer
 from teletape_server.waiting.waits import Waits
 
 #: The operations that need no key, by path.
@@ -194,6 +195,12 @@ def waits_of(request: Request) -> Waits:
     """Returns what knows why requests wait."""
     waits: Waits = request.app.state.waits
     return waits
+
+
+def pricer_of(request: Request) -> Pricer:
+    """Returns what prices commands that would run without a session."""
+    pricer: Pricer = request.app.state.pricer
+    return pricer
 
 
 def retries_of(request: Request) -> Retries:

@@ -65,7 +65,12 @@ def place_of(waits: Waits, owner: str, running: Running | None, entry: SessionEn
 
 def wait_of(waits: Waits, owner: str, running: Running | None, entry: SessionEntry | None = None) -> Wait:
     """Returns the same with who holds what it waits for."""
-    place, box = _place(waits.of(owner, running, entry)), waits.box()
+    return described_wait(waits, waits.of(owner, running, entry))
+
+
+def described_wait(waits: Waits, waiting: Waiting) -> Wait:
+    """Returns a place with what the keys have."""
+    place, box = _place(waiting), waits.box()
     return Wait(**place, keys=[_share(key) for key in [*box.keys.values()][:MOST_SHOWN]], longest_idle=_idle(box))
 
 

@@ -15,6 +15,7 @@ ALL: Final[frozenset[Scope]] = frozenset(SCOPES)
 _SCOPES_OF_PATHS: Final[tuple[tuple[str, Scope], ...]] = (
     ("/v1/sessions", "sessions"),
     ("/v1/run", "sessions"),
+    ("/v1/price", "sessions"),
     ("/v1/requests", "sessions"),
     ("/v1/usage", "sessions"),
     ("/v1/expressions", "sessions"),

@@ -83,6 +83,16 @@ COMPONENTS: Final[dict[str, dict[str, Any]]] = {
         },
         "description": "A tensor with its dtype and shape",
     },
+    "TensorSpec": {
+        "type": "object",
+        "required": ["dtype", "shape"],
+        "additionalProperties": False,
+        "properties": {
+            "dtype": {"type": "string", "examples": ["float32"]},
+            "shape": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+        },
+        "description": "The dtype and shape of a tensor, without its elements",
+    },
     "NumberValue": {
         "type": "object",
         "required": ["number"],
@@ -189,6 +199,11 @@ Name = Annotated[
 ]
 Id = Annotated[Any, PlainValidator(_read_id), WithJsonSchema(component("Id"))]
 Tensor = Annotated[Any, PlainValidator(_read_tensor), WithJsonSchema(component("TensorInput"))]
+TensorOrSpec = Annotated[
+    Any,
+    PlainValidator(_read_tensor),
+    WithJsonSchema({"anyOf": [component("TensorInput"), component("TensorSpec")]}),
+]
 Input = Annotated[Any, PlainValidator(_read_input), WithJsonSchema(component("Input"))]
 TensorValue = Annotated[Any, WithJsonSchema(component("TensorValue"))]
 Attributes = Annotated[dict[str, Any], AfterValidator(wire.attributes_from_json)]

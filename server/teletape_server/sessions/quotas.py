@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from teletape_server.problems import Problem, overloaded
 
@@ -242,19 +242,38 @@ class RunQueue(Generic[Request]):
         Raises:
             Problem: overloaded, if too many of the owner wait.
         """
-        mine = len(self._waiting.get(owner, ()))
-        if not mine and self._has_place(owner):
+        if owner not in self._waiting and self._has_place(owner):
             self._running[owner] += 1
             return True
         if request is None:
             return False
+        self._check_waiting(owner)
+        self._last += 1
+        self._waiting.setdefault(owner, {})[request] = self._last
+        return False
+
+    def ahead_of_next(self, owner: str) -> list[str] | None:
+        """Returns what `ahead` would return of a request of an owner that came now; None: it would run.
+
+        Raises:
+            Problem: overloaded, if too many of the owner wait.
+        """
+        if owner not in self._waiting and self._has_place(owner):
+            return None
+        self._check_waiting(owner)
+        mine = self._waiting.setdefault(owner, {})
+        next_one: Any = object()
+        mine[next_one] = self._last + 1
+        owners = self.ahead(next_one)
+        self.give_up(next_one)
+        return owners
+
+    def _check_waiting(self, owner: str) -> None:
+        mine = len(self._waiting.get(owner, ()))
         if mine >= self._quota.waiting_runs:
             raise self.refusal(
                 f"{mine} of your requests wait for one of the {self._quota.runs} places of POST /v1/run, the limit"
             )
-        self._last += 1
-        self._waiting.setdefault(owner, {})[request] = self._last
-        return False
 
     def refusal(self, why: str) -> Problem:
         """Returns the problem of a request that gets no place: it says who has them."""

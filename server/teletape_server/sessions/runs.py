@@ -73,6 +73,10 @@ class Runs:
         """Returns the owners whose requests get a place before this one; see `RunQueue.ahead`."""
         return self._queue.ahead(turn)
 
+    def ahead_of_next(self, owner: str) -> list[str] | None:
+        """Returns the owners that would come before a request of an owner that came now; see `RunQueue`."""
+        return self._queue.ahead_of_next(owner)
+
     def waiting(self, owner: str) -> list[tuple[asyncio.Future[Any], float]]:
         """Returns the turns of an owner's requests that wait, and when they came, on the loop's clock."""
         return [(turn, self._came_at[turn]) for turn in self._queue.of_owner(owner)]

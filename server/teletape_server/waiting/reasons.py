@@ -105,10 +105,15 @@ def of_request(entry: SessionEntry, running: Running, box: Box) -> Waiting:
         return _in_session(entry, before, facts)
     if not facts.running and entry.takes_turns:
         return _on_gpu(entry, running, box)
-    others = box.others(entry.owner)
-    if entry.device != "cpu" or not others:
+    return of_turn(entry.owner, entry.device, box)
+
+
+def of_turn(owner: str, device: str, box: Box) -> Waiting:
+    """Returns what a request of an owner shares while it runs on a device."""
+    others = box.others(owner)
+    if device != "cpu" or not others:
         return Waiting(0, (), 0.0, "it runs")
-    mine = box.keys.get(entry.owner)
+    mine = box.keys.get(owner)
     part = "" if mine is None or not mine.share else f": {mine.share:.0%} of them are your key's"
     return Waiting(0, (), 0.0, f"it runs, and shares the processors with {_names(others)}{part}")
 

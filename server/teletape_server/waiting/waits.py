@@ -63,6 +63,17 @@ class Waits:
         starting = self._registry.live.starting.values()
         return reasons.of_start(entry or next((item for item in starting if item.owner == owner), None))
 
+    def of_next_run(self, owner: str, device: str) -> Waiting:
+        """Returns why a request without a session would wait if it came now, or what it would share.
+
+        Raises:
+            Problem: overloaded: it would be refused.
+        """
+        ahead = self.runs.ahead_of_next(owner)
+        if ahead is None:
+            return reasons.of_turn(owner, device, self.box())
+        return reasons.of_run(ahead, self._with_place(), self.runs.places, self.runs.typical_seconds)
+
     def unanswered(self, owner: str) -> list[tuple[Running | None, SessionEntry | None]]:
         """Returns the oldest requests of an owner that are not answered, with their sessions; no session: they wait.
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from teletape_engine.catalogue.binding import bind, work_of
-from teletape_engine.catalogue.op import Op, WorkKind
-from teletape_engine.catalogue.operand import Operand, Runtime
+from teletape_engine.catalogue.op import WorkKind
 from teletape_engine.catalogue.slices import densify
 from teletape_engine.derivatives.backward import backward_pass
 from teletape_engine.derivatives.jacobian import BOUND, check_examples
 from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.reports.counting import Counter
 from teletape_engine.derivatives.reports.speed import Speed
 from teletape_engine.derivatives.walks import peak_bytes
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
 from teletape_engine.recording.cotangents import Operands
-from teletape_engine.recording.tape import Tape, record
-from teletape_engine.recording.values import Literal, new_uid
-from teletape_engine.spec import WEAK, Spec
 from teletape_engine.suggestions import with_nearest
 
 QUESTIONS: Final = ("gradient", "jacobian", "batch_jacobian", "hessian", "hvp")  #: What can be estimated.
@@ -94,11 +90,8 @@ def estimate(query: GradientQuery, question: str = "gradient", speed: Speed | No
     if question in ("hessian", "hvp"):
         cost = _second_order(query, question)
     else:
-        cost, _ = _first_order(_Counter(), query, question)
-    seconds = None
-    if speed is not None:
-        heavy = sum(cost.work[kernel] / speed.operations[kernel] for kernel in (WorkKind.PRODUCTS, WorkKind.LOOPS))
-        seconds = heavy + cost.written / speed.elements + cost.ops / speed.calls
+        cost, _ = _first_order(Counter(), query, question)
+    seconds = None if speed is None else speed.seconds(cost.work, cost.written, cost.ops)
     return CostEstimate(
         question,
         cost.rows,
@@ -137,7 +130,7 @@ class _Cost:
         self.functions = max(self.functions, following.functions)
 
 
-def _first_order(counter: _Counter, query: GradientQuery, question: str) -> tuple[_Cost, dict[Any, Any]]:
+def _first_order(counter: Counter, query: GradientQuery, question: str) -> tuple[_Cost, dict[Any, Any]]:
     """The cost of a gradient or of a Jacobian, and the derivatives of one pass by the uids of the sources."""
     rows, answer = _rows(query, question)
     reached, functions = _pass(counter, query)
@@ -158,18 +151,18 @@ def _first_order(counter: _Counter, query: GradientQuery, question: str) -> tupl
 def _second_order(query: GradientQuery, question: str) -> _Cost:
     """The cost of the gradient, which the tape records, and of its derivatives: all rows of them, or their sum."""
     with query.tape.aside():
-        counter = _Counter(query.tape)
+        counter = Counter(query.tape)
         cost, reached = _first_order(counter, query, "gradient")
         first = [densify(reached[source.uid]).value for source in query.sources if source.uid in reached]
         reached.clear()
         if question == "hvp":
-            following, _ = _first_order(_Counter(), query.gradient_of(first), "gradient")
+            following, _ = _first_order(Counter(), query.gradient_of(first), "gradient")
             cost.then(following, counter.live)
             cost.answer_bytes = following.answer_bytes
             return cost
         cost.answer_bytes = 0
         for derivative in first:
-            following, _ = _first_order(_Counter(), query.gradient_of([derivative]), "jacobian")
+            following, _ = _first_order(Counter(), query.gradient_of([derivative]), "jacobian")
             cost.then(following, counter.live + cost.answer_bytes)
             cost.answer_bytes += following.answer_bytes
         return cost
@@ -191,7 +184,7 @@ def _rows(query: GradientQuery, question: str) -> tuple[int, list[int]]:
     return rows, [rows * source.spec.nbytes for source in query.sources]
 
 
-def _pass(counter: _Counter, query: GradientQuery) -> tuple[dict[Any, Any], int]:
+def _pass(counter: Counter, query: GradientQuery) -> tuple[dict[Any, Any], int]:
     """The derivatives of the sources that a pass reaches, and how many of the program's functions it meets."""
     starts = [(target.uid, counter.value(target.spec)) for target in query.targets if target.spec.differentiable]
     walk = backward_pass(query.tape, starts, query.source_uids, Operands(counter), declarations=query.declarations)
@@ -203,62 +196,3 @@ def _pass(counter: _Counter, query: GradientQuery) -> tuple[dict[Any, Any], int]
             stop = walk.send([counter.value(spec) if spec.differentiable else None for spec in stop.bound.specs])
     except StopIteration as done:
         return done.value, functions
-
-
-class _Counted:
-    """A value of which the spec is known: its bytes are taken until nothing refers to it."""
-
-    __slots__ = ("counter", "nbytes", "spec", "uid")
-
-    def __init__(self, counter: _Counter, spec: Spec, nbytes: int) -> None:
-        self.counter, self.spec, self.nbytes, self.uid = counter, spec, nbytes, new_uid()
-        counter.live += nbytes
-
-    def __del__(self) -> None:
-        self.counter.live -= self.nbytes
-
-
-class _Counter(Runtime):
-    """Follows ops by their specs, and counts what they would take.
-
-    Args:
-        tape: Records the ops; None: nothing does.
-
-    Attributes:
-        ops: Ops.
-        work: What they compute, by kernel.
-        written: Elements of their results that are no views.
-        live: Bytes of the values that there are.
-        peak: The most of them at a time, with what ops need while they run.
-    """
-
-    def __init__(self, tape: Tape | None = None) -> None:
-        self._tapes = () if tape is None else (tape,)
-        self.ops = self.written = self.live = self.peak = 0
-        self.work = dict.fromkeys(WorkKind, 0)
-
-    def value(self, spec: Spec) -> Operand:
-        """A new value."""
-        return Operand(self, _Counted(self, spec, spec.nbytes))
-
-    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
-        """Counts an op, or the ops that a composite consists of."""
-        weak = tuple(arg.value.spec if isinstance(arg, Operand) else WEAK[type(arg)] for arg in args)
-        bound = bind(op, weak, op.attrs(attrs))
-        if op.expand is not None:
-            arrays = [
-                arg if isinstance(arg, Operand) else self.value(spec)
-                for arg, spec in zip(args, bound.specs, strict=True)
-            ]
-            return op.expand(*arrays, **bound.attrs)  # type: ignore[no-any-return]  # operands give operands
-        self.ops += 1
-        work = work_of(op, bound.specs, bound.spec, bound.attrs)
-        self.work[work.kernel] += work.amount
-        self.written += 0 if op.views else bound.spec.size
-        self.peak = max(self.peak, self.live + bound.price)
-        result = _Counted(self, bound.spec, 0 if op.views else bound.spec.nbytes)
-        if self._tapes:
-            record(
-                self._tapes, bound, [arg.value if isinstance(arg, Operand) else Literal(arg) for arg in args], result
-            )
-        return Operand(self, result)

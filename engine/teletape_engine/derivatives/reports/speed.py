@@ -35,6 +35,17 @@ class Speed(NamedTuple):
     elements: float
     calls: float
 
+    def seconds(self, work: Mapping[WorkKind, int], written: int, calls: int) -> float:
+        """About how long calls of ops take.
+
+        Args:
+            work: What they compute, by kernel.
+            written: Elements of their results.
+            calls: How many there are.
+        """
+        heavy = sum(work[kernel] / self.operations[kernel] for kernel in (WorkKind.PRODUCTS, WorkKind.LOOPS))
+        return heavy + written / self.elements + calls / self.calls
+
 
 def _per_second(clock: Callable[[], float], run: Callable[[], Any], count: int) -> float:
     run()

@@ -45,6 +45,7 @@ from teletape_server.handlers.session.repeated_runs import places, repeated
 from teletape_server.models.base import NAME_PATTERN
 from teletape_server.models.parameters import Elements
 from teletape_server.models.session.batches import Run, SessionRun, SessionRunAnswer
+from teletape_server.models.session.prices import PriceRequest
 
 _MAY_BE_NONE: Final = (Gradient, Jacobian, Vjps, Hessian, Hvp, Jvp, BackwardEnd)  # commands with derivatives
 
@@ -53,12 +54,7 @@ def run(session: Session, request: Request, body: Run) -> Result:
     """Runs the commands; returns the values of `fetch` and of fetch commands, why some are null, and other answers."""
     with wire.numbers_alone(body.dtype):
         commands = wire.batch_from_json({"commands": body.commands}).commands
-    created = dict.fromkeys([*body.tensors, *_created(commands)])
-    known = created.keys() | {command.id for command in commands if isinstance(command, Fetch)}
-    for position, id in enumerate(body.fetch):
-        if id not in known:
-            names = ", ".join(map(str, created)) or "none"
-            raise UnknownIdError(f"fetch: no command makes {id!r}; they make {names}", id=id, fetch=position)
+    check_fetched(body, commands)
     before, after = constants(body.tensors), fetches(request, body.fetch, optional=True)
     answer = execute(session, request, commands, before=before, after=after, name_command=True)
     # A reason why there is no gradient names what the caller has made.
@@ -68,6 +64,21 @@ def run(session: Session, request: Request, body: Run) -> Result:
         answering = partial(_values_alone, commands=same.questions(), fetch=body.fetch)
         request.noting.note(session, same.batch, same.inputs, same.typed, answering, renews=True)
     return json_result(_written(*_answers(request, commands, answer, body.fetch, first=len(before))))
+
+
+def check_fetched(body: Run | PriceRequest, commands: Sequence[Command]) -> None:
+    """Checks that a request without a session fetches what its commands make.
+
+    Raises:
+        UnknownIdError: It does not.
+        InvalidRequestError: A command creates an id that is no name.
+    """
+    created = dict.fromkeys([*body.tensors, *created_names(commands)])
+    known = created.keys() | {command.id for command in commands if isinstance(command, Fetch)}
+    for position, id in enumerate(body.fetch):
+        if id not in known:
+            names = ", ".join(map(str, created)) or "none"
+            raise UnknownIdError(f"fetch: no command makes {id!r}; they make {names}", id=id, fetch=position)
 
 
 def _values_alone(
@@ -97,7 +108,7 @@ def run_in_session(session: Session, request: Request, body: SessionRun) -> Resu
     """
     with wire.numbers_alone(body.dtype):
         commands = wire.batch_from_json({"commands": body.commands}).commands
-    created = dict.fromkeys([*body.tensors, *_created(commands)])
+    created = dict.fromkeys([*body.tensors, *created_names(commands)])
     for id in body.fetch:
         if id not in created:
             session.describe(id)
@@ -196,7 +207,7 @@ def _written(values: dict[Id, Any], why: dict[Id, Any], questions: dict[Id, Any]
     return {name: {str(id): value for id, value in by_id.items()} for name, by_id in answers.items()}
 
 
-def _created(commands: Sequence[Command]) -> list[Id]:
+def created_names(commands: Sequence[Command]) -> list[Id]:
     """Returns the ids that the commands create.
 
     Raises:

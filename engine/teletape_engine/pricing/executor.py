@@ -1,0 +1,175 @@
+"""The recorder of a batch that is priced: ops, gradients and loops on hollow arrays, recorded as they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from teletape_engine import commands
+from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
+from teletape_engine.catalogue.binding import Bound
+from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Op
+from teletape_engine.functions.control_flow import run_while
+from teletape_engine.functions.function import Function
+from teletape_engine.ops.assign import change_of
+from teletape_engine.pricing.hollow import MOST_KNOWN, Hollow, Ledger, Unpriced
+from teletape_engine.recording.executor import Executor, evaluate
+from teletape_engine.recording.memory import Memory
+from teletape_engine.recording.progress import Monitor
+from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.values import Literal, Recorded, SpecArray, Value, Variable, new_uid, typed_array
+from teletape_engine.spec import DType, Spec, native
+
+MOST_OPS: Final = 100_000  #: Ops of one batch that are followed: about a second of it.
+
+
+class PricingExecutor(Executor):
+    """Follows ops on hollow arrays.
+
+    Args:
+        ledger: Counts what they would take.
+        backend: The hollow arrays' backend.
+        memory: What arrays may take.
+        monitor: Knows the command.
+    """
+
+    def __init__(self, ledger: Ledger, backend: Any, memory: Memory, monitor: Monitor) -> None:
+        super().__init__(backend, memory, monitor)
+        self.ledger = ledger
+        self._loops: list[bool] = []  # for each while loop that is followed, whether it is stopped at an unknown value
+
+    def aside(self) -> PricingExecutor:
+        """As `Executor.aside`."""
+        return PricingExecutor(self.ledger, self.backend, self.memory, self._monitor)
+
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Value:
+        """As `Recorder.apply`."""
+        return Recorder.apply(self, op, inputs, attrs, where)  # type: ignore[no-any-return]  # a Value
+
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
+        """Prices the call, as an `Executor` does, and counts it.
+
+        Raises:
+            ResourceExhaustedError: As the op itself.
+            InvalidArgumentError: It refuses values that are known.
+            Unpriced: More ops than are followed.
+        """
+        memory, ledger = self.memory, self.ledger
+        memory.spent += bound.price
+        if memory.spent > memory.ceiling:
+            memory.recount(bound.price, bound.op)
+        if bound.work is not None:
+            self._monitor.admit_work(bound)
+        arrays = [value.array for value in inputs]
+        if bound.blocks is not None:
+            (axis, _), entries = bound.blocks
+            block = bound.spec.nbytes * entries // bound.spec.shape[axis]
+            memory.spend(block, f"a block of op {bound.name!r}")
+            ledger.peak = max(ledger.peak, ledger.live + bound.price + block)
+        counted = ledger.count(bound, [each.value if isinstance(each, Hollow) else None for each in arrays])
+        if ledger.ops > MOST_OPS:
+            raise Unpriced(f"a batch of more than {MOST_OPS:,} ops has no price: ask for the price of its parts")
+        op, known = bound.op, known_result(bound, arrays)
+        is_exact = all(each.exact for each in arrays if isinstance(each, Hollow))
+        if op.dynamic:
+            return self._dynamic(bound, inputs, known)
+        array = Hollow(ledger, counted, known, exact=is_exact)
+        return Value(self._compact(array) if op.views else array, bound.spec, new_uid())
+
+    def _dynamic(self, bound: Bound, inputs: Sequence[Any], known: Any) -> Value:
+        """The result of an op whose shape depends on values: an upper bound if they are not known."""
+        if known is not None:
+            spec = Spec.of(known.shape, known.dtype)
+            return Value(self.ledger.new(spec, known), spec, new_uid())
+        uid = next((each.uid for each in inputs if isinstance(each.array, Hollow) and each.array.known is None), 0)
+        self.ledger.doubts.append((uid, f"the shape of what op {bound.name!r} gives, of which this is the largest"))
+        return Value(self.ledger.new(bound.spec, exact=False), bound.spec, new_uid())
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Value:
+        """A tensor of the caller's, or the spec of one."""
+        self.memory.spend(array.nbytes, "a tensor")
+        spec = Spec.of(array.shape, array.dtype)
+        known = None if isinstance(array, SpecArray) or array.size > MOST_KNOWN else native(array)
+        return Value(self.ledger.new(spec, known), spec, new_uid())
+
+    def number(self, number: Literal, dtype: DType) -> Value:
+        """A scalar."""
+        return self.constant(typed_array(number, dtype))
+
+    def full(self, spec: Spec, number: int) -> Value:
+        """Zeros or ones."""
+        self.memory.spend(spec.nbytes, "zeros" if number == 0 else "ones")
+        known = np.full(spec.shape, number, spec.dtype) if spec.size <= MOST_KNOWN else None
+        return Value(self.ledger.new(spec, known), spec, new_uid())
+
+    def _changed(self, variable: Variable, array: Any, at: Any, mode: str) -> Value:
+        if isinstance(at, np.ndarray) and not isinstance(at, SpecArray):
+            change_of(np, variable.spec.shape, array, at, mode)  # refuses indices that are known
+
+        def compute() -> Value:
+            own = self._own(variable)
+            own.known = None
+            return Value(own, variable.changing.spec, new_uid())
+
+        return variable.change(compute)  # type: ignore[no-any-return]  # a Value
+
+    def decide(self, value: Any) -> int:
+        """What it holds if that is known. Of a loop whose condition is not known one iteration is followed."""
+        array = value.array
+        if not isinstance(array, Hollow):
+            return int(array)
+        if array.known is not None:
+            return int(array.known)
+        is_first = bool(self._loops) and not self._loops[-1]
+        if is_first:
+            self._loops[-1] = True
+            self.ledger.doubts.append(
+                (value.uid, "how often a loop runs: after what is known, one more iteration is counted")
+            )
+        return int(is_first)
+
+    def whole(self, command: Any, functions: Sequence[Any], inputs: Sequence[Any]) -> list[Recorded] | None:
+        """The results of a loop, or of all branches if it is not known which is taken; None: of anything else."""
+        if isinstance(command, commands.While):
+            self._loops.append(False)
+            try:
+                return run_while(self, command, functions, inputs)
+            finally:
+                self._loops.pop()
+        if isinstance(command, commands.Cond) and functions and inputs:
+            selector = self.read(inputs[0]) if isinstance(inputs[0], Variable) else inputs[0]
+            if isinstance(selector.array, Hollow) and selector.array.known is None:
+                return self._every_branch(selector, functions, inputs[1:])
+        return None
+
+    def _every_branch(
+        self, selector: Recorded, functions: Sequence[Function], operands: Sequence[Any]
+    ) -> list[Recorded]:
+        """The results of the first branch, connected to those of the others: more than any of them takes."""
+        self.ledger.doubts.append((selector.uid, f"which of {len(functions)} branches is taken: all are counted"))
+        branches = [[self.as_value(result) for result in branch.run(self, operands, tie=False)] for branch in functions]
+        results = []
+        for column in zip(*branches, strict=False):
+            first, others = column[0], [value for value in column[1:] if value.spec is column[0].spec]
+            results.append(self.op(ops.zeros_edge, first, *others) if others and first.spec.differentiable else first)
+        return results
+
+
+def known_result(bound: Bound, arrays: Sequence[Any]) -> np.ndarray[Any, Any] | None:
+    """The elements of a call's result, if those of all its inputs are known and few.
+
+    Raises:
+        InvalidArgumentError: The op refuses them.
+    """
+    if bound.spec.size > MOST_KNOWN or bound.work is not None:
+        return None
+    elements = []
+    for array in arrays:
+        known = array.known if isinstance(array, Hollow) else array
+        if known is None:
+            return None
+        elements.append(known)
+    return evaluate(bound, elements)

@@ -1,0 +1,169 @@
+"""POST /price: what commands would need, and whether they would run now. Nothing is run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+
+import teletape_wire as wire
+from teletape_engine.catalogue.op import WorkKind
+from teletape_server.handlers.endpoints import NAMED
+from teletape_server.hosts.protocols import HostGone, Reply
+from teletape_server.http.access import (
+    Authenticated,
+    find_session,
+    pricer_of,
+    registry_of,
+    settings_of,
+    starts_of,
+    waits_of,
+)
+from teletape_server.http.bodies import SmallBodyRoute, check_length
+from teletape_server.http.declarations import BODY, STILL_RUNNING, refusals, takes
+from teletape_server.http.parameters import IdempotencyKey, Prefer
+from teletape_server.http.progress import described_wait, wait_of
+from teletape_server.identity.principals import Principal
+from teletape_server.models.session.prices import PriceAnswer, PriceProblem, PriceRequest
+from teletape_server.models.waiting import Wait
+from teletape_server.problems import PROBLEMS, Problem, overloaded
+from teletape_server.sessions.registry import SessionEntry
+
+router = APIRouter(prefix="/price", tags=["run"], route_class=SmallBodyRoute)
+
+_PATIENCE: Final = 1.0  # seconds that a price waits for what its session runs
+_PARAMS: Final = {"accept": wire.JSON_TYPE}
+
+
+@router.post(
+    "",
+    summary="See what commands would take",
+    openapi_extra=takes(PriceRequest, safetensors=False),
+    responses=refusals("unauthenticated", *BODY, *NAMED, "unknown_session", "session_ended", "overloaded", "busy")
+    | STILL_RUNNING,
+)
+async def price(
+    request: Request, principal: Authenticated, key: IdempotencyKey = None, prefer: Prefer = None
+) -> PriceAnswer:
+    """Returns what the commands would need and make, and whether they would run now, wait, or be refused and why.
+
+    Nothing is run, and no session changes. A tensor may be given by dtype and shape alone: `{"dtype": "float32",
+    "shape": [1000, 1000]}`. The commands run as in `POST /run`, or in the `session` that is named. If that session
+    computes for longer than a second, the answer is `waits`, without a price.
+    """
+    content = await request.json()
+    name = content.get("session") if isinstance(content, dict) else None
+    body = await request.body()
+    if not isinstance(name, str):  # what else it may be, the process that reads the body refuses
+        return await _alone(request, principal, body)
+    entry = find_session(request, principal, name)
+    return await _in_session(request, principal, entry, body)
+
+
+async def _alone(request: Request, principal: Principal, body: bytes) -> PriceAnswer:
+    """Returns the price of commands that would run without a session."""
+    priced = await _facts(request, await pricer_of(request).price(body, _PARAMS))
+    waits, device = waits_of(request), settings_of(request).device
+    try:
+        registry_of(request).budgets.check_work(principal.account)
+        registry_of(request).budgets.check_memory(principal.account)
+        if lack := starts_of(request).lack():
+            raise overloaded(lack)
+        place = waits.of_next_run(principal.owner, device)
+    except Problem as problem:
+        return _refused(priced, problem)
+    return _judged(request, priced, described_wait(waits, place) if place.position else None)
+
+
+async def _in_session(request: Request, principal: Principal, entry: SessionEntry, body: bytes) -> PriceAnswer:
+    """Returns the price of commands that would run in a session.
+
+    Raises:
+        Problem: busy, session_ended.
+    """
+    registry, waits = registry_of(request), waits_of(request)
+    if entry.host is None:
+        return _waits(wait_of(waits, principal.owner, None, entry))
+    entry.host.reclaim()
+    buffer = registry.body_buffer(entry, len(body))
+    buffer.view[:] = body
+    running = registry.submit(entry, "price", _PARAMS, content_type=wire.JSON_TYPE, body=buffer)
+    while not (await asyncio.wait([running.reply], timeout=_PATIENCE))[0]:
+        wait = wait_of(waits, principal.owner, running, entry)
+        if wait.position:  # else the price itself takes long
+            running.cancel()
+            return _waits(wait)
+    try:
+        priced = await _facts(request, running.reply.result())
+    except HostGone:
+        raise registry.live.gone(entry) from None
+    try:
+        registry.budgets.check_work(entry.account)
+    except Problem as problem:
+        return _refused(priced, problem)
+    return _judged(request, priced, None)
+
+
+async def _facts(request: Request, reply: Reply) -> Mapping[str, Any]:
+    """Returns what the process says of the commands, with the seconds that they take on this machine.
+
+    Raises:
+        Problem: It has refused the request.
+    """
+    if reply.code is not None:
+        raise Problem(reply.code, reply.facts["message"], **reply.facts["details"])
+    facts: dict[str, Any] = json.loads(bytes(reply.body))
+    if facts["work"] is not None:
+        speed = await pricer_of(request).speed()
+        work = {kind: facts["work"][kind.value] for kind in WorkKind}
+        seconds = speed.seconds(work, facts["work"]["written"], facts["cost"]["ops"])
+        facts["cost"]["seconds"] = float(f"{seconds:.3g}")
+    return facts
+
+
+def _judged(request: Request, priced: Mapping[str, Any], wait: Wait | None) -> PriceAnswer:
+    """Returns the price with its verdict; `wait`: what the commands would wait for."""
+    failure = priced["problem"]
+    if failure is not None and priced["is_known"]:
+        return _refused(priced, Problem(failure["code"], failure["detail"], **failure["details"]))
+    if failure is not None:
+        problem = _described(Problem(failure["code"], failure["detail"], **failure["details"]))
+        text = f"it depends on values that were not given: {problem.detail}"
+        return _answer(priced, verdict="unknown", reason=text, problem=problem)
+    cost = priced["cost"]
+    try:
+        check_length(cost["bytes_up"], settings_of(request).max_body, "")
+    except Problem as problem:
+        return _refused(priced, problem)
+    if wait is not None:
+        return _answer(priced, verdict="waits", reason=wait.reason, wait=wait)
+    text = f"it needs {cost['peak_bytes']:,} bytes in addition to the {cost['bytes_in_use']:,} in use"
+    if cost["memory_limit"] is not None:
+        text += f", of {cost['memory_limit']:,}"
+    if cost["seconds"] is not None:
+        text += f", and computes for about {cost['seconds']:g} s"
+    return _answer(priced, verdict="fits", reason=text)
+
+
+def _waits(wait: Wait) -> PriceAnswer:
+    """Returns the answer about a session that cannot be looked at now."""
+    return PriceAnswer(verdict="waits", reason=wait.reason, wait=wait, results=[], depends=[])
+
+
+def _refused(priced: Mapping[str, Any], problem: Problem) -> PriceAnswer:
+    """Returns the price of commands that would be refused."""
+    return _answer(priced, verdict="refused", reason=problem.detail, problem=_described(problem))
+
+
+def _answer(priced: Mapping[str, Any], **verdict: Any) -> PriceAnswer:
+    return PriceAnswer(cost=priced["cost"], results=priced["results"], depends=priced["depends"], **verdict)
+
+
+def _described(problem: Problem) -> PriceProblem:
+    kind = PROBLEMS[problem.code]
+    return PriceProblem(
+        status=kind.status, title=kind.title, code=problem.code, detail=problem.detail, details=problem.details
+    )
