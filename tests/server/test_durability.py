@@ -605,6 +605,46 @@ def test_on_a_full_disk_clients_join_and_read_by_frames_as_far_as_space_is_reser
     assert not process.page.refuses
 
 
+def test_a_base_that_does_not_fit_gives_its_space_back(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each try would take more of what others need; also if what is there is doubtful and written elsewhere."""
+    process.frame(MakeVariable("large", LARGE))
+    process.frame(Assign("large", LARGE, "add"))
+    blobs = Path(process.folder.at("blobs"))
+
+    def full(self: RealFile, offset: int, parts: Any) -> None:
+        self.write(offset, b"some of it")
+        raise OSError(28, "No space left on device")
+
+    for broken in ("", "the disk has failed"):
+        process.durability._journal.broken = broken
+        monkeypatch.setattr(RealFile, "write_parts", full)
+        for _ in range(2):
+            assert not process.durability.checkpoint()
+            assert blobs.stat().st_size == LARGE.nbytes  # of the log's record
+            assert not Path(process.folder.at("base-2.safetensors")).stat().st_size
+        monkeypatch.undo()
+    assert process.durability.checkpoint()
+    process.take_files()
+    assert variable(again(process), "large") == (LARGE + LARGE).tolist()
+
+
+def test_on_a_full_disk_a_session_is_brought_back_with_what_its_log_has_reserved(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    while process.durability._journal.end < 600 << 10:  # a log that is written would reserve more
+        process.frame(MakeVariable("most", np.zeros(60_000, np.float32)))
+    process.die()
+
+    def full(self: RealFile, end: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(RealFile, "allocate", full)
+    process = Process(Path(process.folder.path), epoch=2)
+    assert not process.page.refuses
+    process.frame(Assign("w", X, "add"))
+    assert variable(process) == [2.0, 4.0]
+
+
 class Disk:
     """A disk of which a sync fails, or a write to a log, or both; the system then forgets what it could not write."""
 

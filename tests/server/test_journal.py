@@ -33,7 +33,7 @@ class Writer:
                 file.write(log.end, bytes(log.cut))
                 file.sync()
             self.synced = len(log.records)
-            self.journal = Journal(file, log.end, len(log.records) + 1)
+            self.journal = Journal(file, log.end, len(log.records) + 1, reserved=log.end)
 
     def work(self, most: int) -> None:
         for _ in range(self.rng.randint(0, most)):

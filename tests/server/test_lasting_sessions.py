@@ -220,6 +220,18 @@ def test_a_session_that_cannot_be_kept_is_not_created(lasting: Lasting, monkeypa
     ok(lasting.http.post("/v1/sessions", json={"id": "new"}))
 
 
+def test_while_its_folder_is_away_a_session_is_not_damaged(lasting: Lasting) -> None:
+    """As if its disk had to be mounted."""
+    program = lasting.create()
+    ok(lasting.http.post(f"{PATH}/park"))
+    folder = Path(lasting.server.settings.data_dir) / "sessions"
+    folder.rename(folder.with_name("away"))
+    assert "No such file" in problem(lasting.http.get(f"{PATH}/variables"), 503, "overloaded")["detail"]
+    assert not folder.exists()
+    folder.with_name("away").rename(folder)
+    assert fetched(program.run(Fetch("w"))) == X.tolist()
+
+
 def test_a_session_is_found_only_once_it_is_written_down(lasting: Lasting, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else another caller could work in a session that then ends, since it cannot be written down."""
     is_reached, is_released, write = threading.Event(), threading.Event(), Folder.write_manifest

@@ -75,7 +75,7 @@ MUTATIONS: list[tuple[Callable[[pytest.MonkeyPatch], None], int]] = [
     (_names_not_synced, 2),
     (_folder_not_synced, 0),
     (_logs_not_synced_at_start, 288),
-    (_answered_before_it_is_written, 2),
+    (_answered_before_it_is_written, 8),
     (_keys_not_known, 22),
     (_numbers_not_known, 0),
 ]

@@ -73,6 +73,7 @@ class Blobs:
         self._places: list[Place] = []  # by offset; none overlap
         self._by_content: dict[tuple[int, int], list[Place]] = {}
         self._recent: set[Place] = set()  # what the base that is being written refers to, and the log after it
+        self._before: tuple[list[Place], int] = ([], 0)  # that base: the places, and what was added
         self._is_synced = True
         self.added = self.nbytes = 0
 
@@ -143,20 +144,30 @@ class Blobs:
         self._file.write(place.offset, self.get(place))
 
     def begin_base(self, *, doubtful: bool) -> None:
-        """From now on a base is written: what is put until `end_base` stays after that.
+        """From now on a base is written: what is put until `end_base` stays after that, or goes with `give_up_base`.
 
         Args:
             doubtful: Whether it is not known that what is there can be brought to the disk: it is written elsewhere.
         """
-        self._recent = set()
+        self._recent, self._before = set(), ([*self._places], self.added)
         if doubtful:
             self._by_content = {}
 
     def end_base(self) -> None:
         """Notes that the base is on the disk, and the log before it is gone: what only that referred to is free."""
-        recent, self._places, self._by_content = self._recent, [], {}
-        self.added = self.nbytes = 0
-        for place in sorted(recent):
+        self._have_only(sorted(self._recent))
+        self.added = 0
+
+    def give_up_base(self, base: File) -> None:
+        """Gives back the space of a base that could not be written, and of what was put for it: the log goes on."""
+        with contextlib.suppress(OSError):
+            base.truncate(0)
+        places, self.added = self._before
+        self._have_only(places)
+
+    def _have_only(self, places: list[Place]) -> None:
+        self._places, self._by_content, self.nbytes = [], {}, 0
+        for place in places:
             self._note(place)
         with contextlib.suppress(OSError):  # it only takes space
             self._file.truncate(self._places[-1].end if self._places else 0)

@@ -13,6 +13,7 @@ class Journal:
         file: The file.
         end: Where the next record begins.
         number: Its number.
+        reserved: Where the space ends that is reserved.
 
     Attributes:
         end: Where the next record begins.
@@ -21,10 +22,10 @@ class Journal:
         broken: Why a write has failed: from then on nothing is written, since the log's end is not known.
     """
 
-    def __init__(self, file: File, end: int, number: int) -> None:
+    def __init__(self, file: File, end: int, number: int, *, reserved: int) -> None:
         self._file = file
         self.end, self.number = end, number
-        self.reserved = end
+        self.reserved = reserved
         self.broken = ""
 
     @classmethod
@@ -39,10 +40,10 @@ class Journal:
             OSError: It could not be written.
         """
         head = written_head(facts)
-        file.allocate(with_reserve(len(head)))
+        file.allocate(reserved := with_reserve(len(head)))
         file.write(0, head)
         file.sync()
-        return cls(file, len(head), int(str(facts["first"])))
+        return cls(file, len(head), int(str(facts["first"])), reserved=reserved)
 
     def reserve(self, payload: int) -> None:
         """Reserves space for a record with a payload of that many bytes.

@@ -217,7 +217,8 @@ class DiskStore:
         if closing is not None:
             closing.result()
         folder = self._folder(record)
-        folder.create()
+        if record.epoch == 1:  # else it is there, unless the disk is not
+            folder.create()
         facts = {"uid": record.uid, "epoch": record.epoch, "level": record.durability}
         opened = OpenLog(folder, {**facts, "synced": self._synced.get(record.uid)})
         self._syncer.add(opened)

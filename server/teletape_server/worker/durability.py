@@ -96,8 +96,7 @@ class Durability:
         self._seconds = 0.0  # that the log takes to run again
         self._executed: list[Executed] = []  # since that was last written down
         self._pack = packer()  # of records of one row, which are small: it keeps as much memory as the largest takes
-        self._look_at = 0
-        self._try_at = 0.0
+        self._look_at, self._try_at = 0, 0.0
         self._base_length = 0  # of the base from which the log goes on
         self._safe = frozenset([name for name, endpoint in ENDPOINTS.items() if endpoint.safe])
         self._is_safe, self._written = True, 0.0
@@ -310,13 +309,14 @@ class Durability:
             file.write_parts(0, buffers)
             file.sync()
         except OSError:  # no space: the log goes on
+            self._blobs.give_up_base(file)
             return False
         length = sum(map(len, buffers))
         head = self._head(self._journal.number, [length, bases.checksum(buffers)])
         try:
             journal = Journal.begin(RealFile(log), head)
         except OSError as error:
-            self._take_back(RealFile(log), error)
+            self._take_back(RealFile(log), file, error)
             return False
         os.close(base)
         self._next = None
@@ -343,11 +343,12 @@ class Durability:
                 self._journal.broken = f"the blobs of the session could not be written ({error})"
                 raise
 
-    def _take_back(self, log: RealFile, error: OSError) -> None:
+    def _take_back(self, log: RealFile, base: RealFile, error: OSError) -> None:
         """Empties a log whose head may be on the disk: the session would go on from there, and not from its log."""
         try:
             log.truncate(0)
             log.sync()
+            self._blobs.give_up_base(base)
         except OSError:
             self._journal.broken = f"another log of the session could not be begun ({error})"
 
@@ -374,7 +375,7 @@ class Durability:
         self._base_length = log.head["base"][0] if log.head["base"] else 0
         log, places = with_blobs(log, self._blobs)
         number = log.records[-1].number if log.records else log.head["first"] - 1
-        journal = Journal(file, log.end, number + 1)
+        journal = Journal(file, log.end, number + 1, reserved=len(data))
         last = number
         if log.records:
             last = recovery.write_again(journal, file, data[: log.end], self._blobs, places, self._facts)
@@ -395,6 +396,5 @@ class Durability:
                 self._page.synced = self._page.written
             except OSError as error:  # what is there can be read
                 journal.broken = str(error)
-        seconds = time.monotonic() - began
-        self.recovered = {"record": last, "cut_bytes": log.cut, "seconds": seconds}
+        self.recovered = {"record": last, "cut_bytes": log.cut, "seconds": time.monotonic() - began}
         return journal

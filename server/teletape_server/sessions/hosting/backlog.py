@@ -127,7 +127,7 @@ class Backlog:
         state = state.then(Phase.PARKED) if state.phase in LOST else state
         entry.lost = None
         live.change(entry, epoch=entry.record.epoch + 1, state=state)
-        how = "could not be written down in another way" if entry.log_to_run else "has been run"
+        how = "was run and stays, since no base could be written" if entry.log_to_run else "has been run"
         log.info("%s: its log %s", host.name, how, extra=entry.log_facts)
 
 
