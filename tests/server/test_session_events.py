@@ -4,6 +4,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ import pytest
 import serving
 from serving import KEYS, Server, ok, problem
 from teletape_server.routes.session import session_events
+from teletape_server.sessions.lifecycle import Phase
 from teletape_server.settings import Settings, SettingsError
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -156,8 +158,8 @@ def test_a_session_is_described_once_for_all_who_listen(governed: Server, monkey
         described.append(entry.id)
         return describe(entry, *facts)
 
-    def looked(feed: Any) -> None:
-        look(feed)
+    def looked(feed: Any, **how: bool) -> None:
+        look(feed, **how)
         looks.append(len(described))
 
     monkeypatch.setattr(session_events, "described", counted)
@@ -171,6 +173,42 @@ def test_a_session_is_described_once_for_all_who_listen(governed: Server, monkey
             assert until(events, "session", expires_at=later)["id"] == "one"
         assert looks[-1] == 2 * len(looks)
     serving.until(lambda: not governed.app.state.session_feed.is_looking)
+
+
+def test_what_has_no_process_is_described_again_in_one_of_eight_looks_or_with_another_state(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    described = list[str]()
+
+    def describe(entry: Any, *_: Any) -> Any:
+        described.append(entry.id)
+        facts = {"state": entry.record.state.phase.value, "running": SimpleNamespace(requests=0)}
+        return SimpleNamespace(**facts, model_dump_json=str)
+
+    def parked(id: str) -> Any:
+        record = SimpleNamespace(state=SimpleNamespace(phase=Phase.PARKED))
+        return SimpleNamespace(owner="bob", id=id, host=None, running=(), record=record)
+
+    monkeypatch.setattr(session_events, "described", describe)
+    ids = [f"s{number:02}" for number in range(20)]
+    entries = [parked(id) for id in ids]
+    live = SimpleNamespace(all=lambda: entries, stopping=False)
+    feed = session_events.SessionFeed(SimpleNamespace(clock=float, disk_limit=0, live=live))  # type: ignore[arg-type]  # parts
+    feed.look()
+    assert described == ids
+    described.clear()
+    for _ in range(8):
+        feed.look()
+    assert sorted(described) == ids
+    described.clear()
+    entries[0].host = object()
+    entries[1].record.state.phase = Phase.WAKING
+    feed.look()
+    feed.look()
+    assert (described.count(ids[0]), described.count(ids[1])) == (2, 1)  # it is not the turn of either of them
+    described.clear()
+    feed.look(all_again=True)
+    assert described == ids
 
 
 def test_head_has_the_type_and_no_events(http: httpx.Client) -> None:

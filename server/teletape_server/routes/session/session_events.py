@@ -37,6 +37,7 @@ from teletape_wire import timestamp
 
 #: Seconds between two looks at the sessions: what changes in between is one event.
 INTERVAL: Final = 0.25
+_RESTING_LOOKS: Final = 8  # in one of which a session without a process is described again
 MOST_PER_KEY: Final = 32  #: Streams of one key.
 MOST: Final = 512  #: Streams of all keys.
 
@@ -119,7 +120,7 @@ class SessionFeed:
         self.registry = registry
         self.sessions: dict[Key, Session] = {}
         self.events: dict[Key, tuple[int, bytes]] = {}
-        self._number = 0
+        self._number = self._looks = 0
         self._listeners: set[_Listener] = set()
         self._streams: Counter[str] = Counter()
         self._looking: asyncio.Task[None] | None = None
@@ -142,7 +143,7 @@ class SessionFeed:
                 )
         self._streams[listener.owner] += 1
         self._listeners.add(listener)
-        self.look()
+        self.look(all_again=True)
         if self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look_on())
 
@@ -167,13 +168,24 @@ class SessionFeed:
             self._looking.cancel()
             self._looking = None
 
-    def look(self) -> None:
-        """Describes each session, and wakes the listeners that see one which has changed."""
-        now = self.registry.clock()
-        sessions = {
-            (entry.owner, entry.id): described(entry, now, self.registry.disk_limit)
-            for entry in self.registry.live.all()
-        }
+    def look(self, *, all_again: bool = False) -> None:
+        """Describes the sessions, and wakes the listeners that see one which has changed.
+
+        There may be thousands without a process, of which little changes but the state: each look describes some of
+        them again, and those whose state is another one.
+
+        Args:
+            all_again: Whether all of these are described again too.
+        """
+        now, sessions = self.registry.clock(), dict[Key, Session]()
+        self._looks += 1
+        for place, entry in enumerate(self.registry.live.all()):
+            key = entry.owner, entry.id
+            known = self.sessions.get(key)
+            is_due = all_again or not (self._looks + place) % _RESTING_LOOKS
+            if known is None or is_due or not _rests(entry, known):
+                known = described(entry, now, self.registry.disk_limit)
+            sessions[key] = known
         changed = {key for key, session in sessions.items() if self.sessions.get(key) != session}
         ended = self.sessions.keys() - sessions.keys()
         for key in changed:
@@ -191,6 +203,12 @@ class SessionFeed:
         while True:
             await asyncio.sleep(INTERVAL)
             self.look()
+
+
+def _rests(entry: SessionEntry, known: Session) -> bool:
+    """Returns whether a session has no process and no request, and the state in which it was described."""
+    is_busy = entry.host is not None or entry.running or known.running.requests
+    return not is_busy and entry.record.state.phase.value == known.state
 
 
 class _Listener:
