@@ -11,7 +11,7 @@ export const ACTIONS = ["session.created", "session.ended", "session.seen", "key
 /** The part of the page; `refresh` reads the newest entries. */
 export function audit() {
   const action = make("select", { "aria-label": "Action", change: () => read() }, make("option", { value: "" }, "all actions"), ...ACTIONS.map((name) => make("option", { value: name }, name)));
-  const subject = make("input", { type: "search", "aria-label": "Subject", placeholder: "OWNER:ID, key or account", change: () => read() });
+  const subject = make("input", { type: "search", "aria-label": "Subject", placeholder: "Subject: OWNER:ID, key or account", size: 32, change: () => read() });
   const fault = make("div", {});
   const older = make("button", { type: "button", class: "hidden", click: () => read(next) }, "Older entries");
   let [entries, next] = [[], null];
@@ -23,7 +23,7 @@ export function audit() {
     columns: [
       { name: "When", value: ({ number }) => number, cell: ({ at }) => [make("time", { datetime: at, title: at }, moment(at))] },
       { name: "Action", value: (entry) => entry.action },
-      { name: "By", value: (entry) => entry.owner || "the server", cell: (entry) => [entry.owner || "the server", entry.key ? make("code", {}, entry.key) : ""] },
+      { name: "By", value: (entry) => entry.owner || "the server", cell: (entry) => [entry.owner || "the server", " ", entry.key ? make("code", {}, entry.key) : ""] },
       { name: "Subject", value: (entry) => entry.subject, cell: (entry) => [make("code", {}, entry.subject)] },
       { name: "How", value: (entry) => entry.detail },
       { name: "From", value: (entry) => entry.address },

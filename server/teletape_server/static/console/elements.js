@@ -59,6 +59,7 @@ export function meter(label) {
 
 /** Seconds that were computed, for people. */
 export function computed(seconds) {
+  if (seconds < 0.005) return "0 s";
   if (seconds < 100) return `${number(Number(seconds.toPrecision(3)))} s`;
   if (seconds < 6000) return `${Math.round(seconds / 60)} min`;
   return `${seconds < 360_000 ? Number((seconds / 3600).toPrecision(3)) : count(Math.round(seconds / 3600))} h`;

@@ -28,6 +28,7 @@ function share(key) {
   const bar = meter(`Share of ${key.owner}`);
   const text = `${Math.round(key.share * 100)} %`;
   bar.set(key.share, text);
+  bar.bar.classList.remove("high"); // to have all of it is no fault
   return [make("span", { class: "share" }, bar.bar, make("span", { class: "soft" }, text))];
 }
 
