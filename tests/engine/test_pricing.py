@@ -28,6 +28,7 @@ from teletape_engine.commands import (
     ValueAndGradient,
     While,
 )
+from teletape_engine.pricing import executor
 from teletape_engine.pricing.price import price
 from teletape_engine.recording.values import Literal, spec_array
 from teletape_engine.session.session import Session
@@ -288,3 +289,28 @@ def test_what_depends_on_values_is_said():
     assert [doubt.what for doubt in priced(Session(), *explained).doubts] == [
         "what 'explain' takes, which is not counted"
     ]
+
+
+def test_a_long_scan_is_counted_as_its_first_iterations(monkeypatch):
+    length = 1000
+    commands = [
+        DefineFunction(
+            "step",
+            ("s", "row", "w"),
+            (Call("matmul", ("w", "s"), ("a",)), Call("add", ("a", "row"), ("b",)), Call("tanh", ("b",), ("c",))),
+            ("c", "b"),
+        ),
+        Constant("w", spec_array((50, 50), FLOAT32)),
+        Constant("s", spec_array((50, 8), FLOAT32)),
+        Constant("rows", spec_array((length, 50, 8), FLOAT32)),
+        Scan("step", ("s", "rows", "w"), ("last", "stack"), 1, 1, False),
+    ]
+    short = priced(Session(), *commands)
+    monkeypatch.setattr(executor, "FOLLOWED", length)
+    whole = priced(Session(), *commands)
+    assert [result.spec for result in short.results] == [result.spec for result in whole.results]
+    assert (short.ops, short.work, short.written) == (whole.ops, whole.work, whole.written)
+    assert short.ops == 4 * length + 1
+    assert short.after == whole.after
+    assert whole.peak <= short.peak < 1.01 * whole.peak
+    assert priced(Session(max_iterations=length - 1), *commands).failure.code == "resource_exhausted"

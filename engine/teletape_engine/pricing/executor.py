@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +14,8 @@ from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op
-from teletape_engine.functions.control_flow import run_while
+from teletape_engine.derivatives.reports.counting import Counted
+from teletape_engine.functions.control_flow import run_scan, run_while
 from teletape_engine.functions.function import Function
 from teletape_engine.ops.assign import change_of
 from teletape_engine.pricing.hollow import MOST_KNOWN, Hollow, Ledger, Unpriced
@@ -24,6 +27,7 @@ from teletape_engine.recording.values import Literal, Recorded, SpecArray, Value
 from teletape_engine.spec import DType, Spec, native
 
 MOST_OPS: Final = 100_000  #: Ops of one batch that are followed: about a second of it.
+FOLLOWED: Final = 32  #: Iterations of a scan: what no tape records of a longer one is counted as these.
 
 
 class PricingExecutor(Executor):
@@ -69,11 +73,13 @@ class PricingExecutor(Executor):
             block = bound.spec.nbytes * entries // bound.spec.shape[axis]
             memory.spend(block, f"a block of op {bound.name!r}")
             ledger.peak = max(ledger.peak, ledger.live + bound.price + block)
-        counted = ledger.count(bound, [each.value if isinstance(each, Hollow) else None for each in arrays])
+        counted = ledger.count(bound, [each.value if each.__class__ is Hollow else None for each in arrays])
         if ledger.ops > MOST_OPS:
             raise Unpriced(f"a batch of more than {MOST_OPS:,} ops has no price: ask for the price of its parts")
-        op, known = bound.op, known_result(bound, arrays)
-        is_exact = all(each.exact for each in arrays if isinstance(each, Hollow))
+        op, known, is_exact = bound.op, known_result(bound, arrays), True
+        for each in arrays:
+            if each.__class__ is Hollow and not each.exact:
+                is_exact = False
         if op.dynamic:
             return self._dynamic(bound, inputs, known)
         array = Hollow(ledger, counted, known, exact=is_exact)
@@ -139,11 +145,60 @@ class PricingExecutor(Executor):
                 return run_while(self, command, functions, inputs)
             finally:
                 self._loops.pop()
+        if isinstance(command, commands.Scan) and not self.recorded:
+            return self._long_scan(command, functions, inputs)
         if isinstance(command, commands.Cond) and functions and inputs:
             selector = self.read(inputs[0]) if isinstance(inputs[0], Variable) else inputs[0]
             if isinstance(selector.array, Hollow) and selector.array.known is None:
                 return self._every_branch(selector, functions, inputs[1:])
         return None
+
+    def _long_scan(
+        self, command: commands.Scan, functions: Sequence[Function], inputs: Sequence[Any]
+    ) -> list[Recorded] | None:
+        """The results of a loop of which some iterations are followed, and the rest counted alike; None: it is short.
+
+        What each iteration adds is the difference between two runs of its first ones.
+        """
+        elements = range(command.carried, len(inputs) - command.captured)
+        lengths = {inputs[i].spec.shape[0] if inputs[i].spec.shape else 0 for i in elements}
+        lengths |= set() if command.length is None else {command.length}
+        if len(lengths) != 1 or max(lengths) <= FOLLOWED or command.vectorize:
+            return None
+        (length,) = lengths
+        self.expect(length)
+        ledger, live = self.ledger, self.ledger.live
+        counts, peak = ledger.counts(), ledger.peak
+        runs: list[list[int]] = []
+        results: list[Recorded] = []
+        for count in (FOLLOWED // 2, FOLLOWED):
+            ledger.peak, results = live, []
+            begin = [self._first(value, count) if i in elements else value for i, value in enumerate(inputs)]
+            results = run_scan(self, replace(command, length=count), functions, begin)
+            added = [after - before for after, before in zip(ledger.counts(), counts, strict=True)]
+            runs.append([*added, ledger.peak - live])
+            counts = ledger.counts()
+        fewer, more = runs
+        rest = (length - FOLLOWED) / (FOLLOWED - FOLLOWED // 2)
+        *added, highest = [more[i] + math.ceil(rest * (more[i] - fewer[i])) for i in range(len(more))]
+        ledger.count_again([each - fewer[i] - more[i] for i, each in enumerate(added)])
+        ledger.peak = max(peak, live + highest)
+        return [self._unknown(value, None if i < command.carried else length) for i, value in enumerate(results)]
+
+    def _first(self, value: Recorded, count: int) -> Value:
+        """The first elements of a value along axis 0, in its memory."""
+        spec = value.spec.with_shape((count, *value.spec.shape[1:]))
+        known = None if value.array.known is None else value.array.known[:count]
+        return Value(Hollow(self.ledger, Counted(self.ledger, spec, value.array.value.buffer), known), spec, new_uid())
+
+    def _unknown(self, value: Recorded, length: int | None) -> Value:
+        """A result of which no element is known; `length`: of a stack of more than were followed, else None."""
+        if length is None:
+            array = value.array
+            return Value(Hollow(self.ledger, array.value, exact=array.exact), value.spec, value.uid)
+        spec = value.spec.with_shape((length, *value.spec.shape[1:]))
+        self.memory.spend(spec.nbytes, "op 'stack'")
+        return Value(self.ledger.new(spec), spec, new_uid())
 
     def _every_branch(
         self, selector: Recorded, functions: Sequence[Function], operands: Sequence[Any]
@@ -168,7 +223,7 @@ def known_result(bound: Bound, arrays: Sequence[Any]) -> np.ndarray[Any, Any] | 
         return None
     elements = []
     for array in arrays:
-        known = array.known if isinstance(array, Hollow) else array
+        known = array.known if array.__class__ is Hollow else array
         if known is None:
             return None
         elements.append(known)

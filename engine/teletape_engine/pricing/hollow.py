@@ -6,7 +6,7 @@ tapes and the count of memory are the same code. Elements are known of small arr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -86,6 +86,18 @@ class Ledger(Counter):
     def __init__(self) -> None:
         super().__init__()
         self.doubts: list[tuple[Uid, str]] = []
+
+    def counts(self) -> list[int]:
+        """What was counted so far."""
+        return [self.ops, self.written, *self.work.values()]
+
+    def count_again(self, more: Sequence[int]) -> None:
+        """Adds to the `counts`."""
+        ops, written, *work = more
+        self.ops += ops
+        self.written += written
+        for kernel, amount in zip(self.work, work, strict=True):
+            self.work[kernel] += amount
 
     def operand(self, counted: Counted) -> Hollow:
         """A value as a hollow array."""

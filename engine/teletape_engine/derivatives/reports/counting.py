@@ -110,8 +110,12 @@ class Counter(Runtime):
         self.ops += 1
         work = bound.work or work_of(op, bound.specs, bound.spec, bound.attrs)
         self.work[work.kernel] += work.amount
-        self.peak = max(self.peak, self.live + bound.price)
-        by_rows = all(getattr(value, "rows", True) for value in inputs)
+        if self.live + bound.price > self.peak:
+            self.peak = self.live + bound.price
+        by_rows = True
+        for value in inputs:
+            if value.__class__ is Counted and not value.rows:
+                by_rows = False
         first = inputs[0] if inputs else None
         if op.views and first is not None and _is_view(bound, by_rows):
             owner = first.buffer if isinstance(first, Counted) else first
