@@ -23,7 +23,7 @@ from teletape_server.durable.journal import Journal
 from teletape_server.durable.records import DIGEST_BYTES, DamagedError, DivergedError, Kind, Log, unpacked
 from teletape_server.handlers.idempotency import Once
 
-FORMAT: Final = 2  #: Of logs.
+FORMAT: Final = 1  #: Of logs.
 
 
 def versions() -> dict[str, Any]:
@@ -130,8 +130,9 @@ def _replay(session: Session, once: Once, log: Log, last: int, blobs: Blobs, *, 
     reader, own, written_by, seconds = BatchReader(blobs), versions(), log.head["versions"], 0.0
     for record in log.records[: last + 1 - log.head["first"]]:
         if record.kind is Kind.EPOCH:
-            _, written_by, last_client = unpacked(record.payload)
-            session.note_clients(last_client)
+            _, written_by, *last_client = unpacked(record.payload)
+            if last_client:  # records of earlier versions have none
+                session.note_clients(*last_client)
         elif record.kind is Kind.STRUCTURE:
             reader.add_structure(record.payload)
         elif record.kind is Kind.DIGEST:
