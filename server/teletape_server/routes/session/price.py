@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from fastapi import APIRouter, Request
+from starlette.responses import Response
 
 import teletape_wire as wire
 from teletape_engine.catalogue.op import WorkKind
@@ -23,31 +24,40 @@ from teletape_server.http.access import (
     waits_of,
 )
 from teletape_server.http.bodies import SmallBodyRoute, check_length
-from teletape_server.http.declarations import BODY, STILL_RUNNING, refusals, takes
+from teletape_server.http.declarations import BODY, STILL_RUNNING, answers, takes
 from teletape_server.http.parameters import IdempotencyKey, Prefer
 from teletape_server.http.progress import described_wait, wait_of
 from teletape_server.identity.principals import Principal
-from teletape_server.models.session.prices import PriceAnswer, PriceProblem, PriceRequest
+from teletape_server.models.session.prices import PriceAnswer, PriceRequest, Verdict
 from teletape_server.models.waiting import Wait
 from teletape_server.problems import PROBLEMS, Problem, overloaded
 from teletape_server.sessions.registry import SessionEntry
 
 router = APIRouter(prefix="/price", tags=["run"], route_class=SmallBodyRoute)
 
+#: A `PriceAnswer`, as JSON-able data.
+_Judged: TypeAlias = dict[str, Any]
 _PATIENCE: Final = 1.0  # seconds that a price waits for what its session runs
+#: What is known of commands that cannot be looked at.
+_NOTHING: Final[Mapping[str, Any]] = {"cost": None, "results": (), "depends": ()}
 _PARAMS: Final = {"accept": wire.JSON_TYPE}
 
 
 @router.post(
     "",
     summary="See what commands would take",
+    response_class=Response,
     openapi_extra=takes(PriceRequest, safetensors=False),
-    responses=refusals("unauthenticated", *BODY, *NAMED, "unknown_session", "session_ended", "overloaded", "busy")
+    responses=answers(
+        PriceAnswer,
+        *("unauthenticated", *BODY, *NAMED, "unknown_session", "session_ended", "overloaded", "busy"),
+        safetensors=False,
+    )
     | STILL_RUNNING,
 )
 async def price(
     request: Request, principal: Authenticated, key: IdempotencyKey = None, prefer: Prefer = None
-) -> PriceAnswer:
+) -> Response:
     """Returns what the commands would need and make, and whether they would run now, wait, or be refused and why.
 
     Nothing is run, and no session changes. A tensor may be given by dtype and shape alone: `{"dtype": "float32",
@@ -58,12 +68,16 @@ async def price(
     name = content.get("session") if isinstance(content, dict) else None
     body = await request.body()
     if not isinstance(name, str):  # what else it may be, the process that reads the body refuses
-        return await _alone(request, principal, body)
-    entry = find_session(request, principal, name)
-    return await _in_session(request, principal, entry, body)
+        judged = await _alone(request, principal, body)
+    else:
+        judged = await _in_session(request, principal, find_session(request, principal, name), body)
+    # Written as it is: to look at a thousand results once more would keep the server's other requests waiting.
+    return Response(
+        json.dumps(judged, default=str, ensure_ascii=False, separators=(",", ":")), media_type=wire.JSON_TYPE
+    )
 
 
-async def _alone(request: Request, principal: Principal, body: bytes) -> PriceAnswer:
+async def _alone(request: Request, principal: Principal, body: bytes) -> _Judged:
     """Returns the price of commands that would run without a session."""
     priced = await _facts(request, await pricer_of(request).price(body, _PARAMS))
     waits, device = waits_of(request), settings_of(request).device
@@ -78,7 +92,7 @@ async def _alone(request: Request, principal: Principal, body: bytes) -> PriceAn
     return _judged(request, priced, described_wait(waits, place) if place.position else None)
 
 
-async def _in_session(request: Request, principal: Principal, entry: SessionEntry, body: bytes) -> PriceAnswer:
+async def _in_session(request: Request, principal: Principal, entry: SessionEntry, body: bytes) -> _Judged:
     """Returns the price of commands that would run in a session.
 
     Raises:
@@ -124,14 +138,14 @@ async def _facts(request: Request, reply: Reply) -> Mapping[str, Any]:
     return facts
 
 
-def _judged(request: Request, priced: Mapping[str, Any], wait: Wait | None) -> PriceAnswer:
+def _judged(request: Request, priced: Mapping[str, Any], wait: Wait | None) -> _Judged:
     """Returns the price with its verdict; `wait`: what the commands would wait for."""
     failure = priced["problem"]
     if failure is not None and priced["is_known"]:
         return _refused(priced, Problem(failure["code"], failure["detail"], **failure["details"]))
     if failure is not None:
         problem = _described(Problem(failure["code"], failure["detail"], **failure["details"]))
-        text = f"it depends on values that were not given: {problem.detail}"
+        text = f"it depends on values that were not given: {problem['detail']}"
         return _answer(priced, verdict="unknown", reason=text, problem=problem)
     cost = priced["cost"]
     try:
@@ -148,22 +162,39 @@ def _judged(request: Request, priced: Mapping[str, Any], wait: Wait | None) -> P
     return _answer(priced, verdict="fits", reason=text)
 
 
-def _waits(wait: Wait) -> PriceAnswer:
+def _waits(wait: Wait) -> _Judged:
     """Returns the answer about a session that cannot be looked at now."""
-    return PriceAnswer(verdict="waits", reason=wait.reason, wait=wait, results=[], depends=[])
+    return _answer(_NOTHING, verdict="waits", reason=wait.reason, wait=wait)
 
 
-def _refused(priced: Mapping[str, Any], problem: Problem) -> PriceAnswer:
+def _refused(priced: Mapping[str, Any], problem: Problem) -> _Judged:
     """Returns the price of commands that would be refused."""
     return _answer(priced, verdict="refused", reason=problem.detail, problem=_described(problem))
 
 
-def _answer(priced: Mapping[str, Any], **verdict: Any) -> PriceAnswer:
-    return PriceAnswer(cost=priced["cost"], results=priced["results"], depends=priced["depends"], **verdict)
+def _answer(
+    priced: Mapping[str, Any],
+    *,
+    verdict: Verdict,
+    reason: str,
+    problem: Mapping[str, Any] | None = None,
+    wait: Wait | None = None,
+) -> _Judged:
+    return {
+        "verdict": verdict,
+        "reason": reason,
+        "problem": problem,
+        "wait": None if wait is None else wait.model_dump(),
+        **{name: priced[name] for name in _NOTHING},
+    }
 
 
-def _described(problem: Problem) -> PriceProblem:
+def _described(problem: Problem) -> Mapping[str, Any]:
     kind = PROBLEMS[problem.code]
-    return PriceProblem(
-        status=kind.status, title=kind.title, code=problem.code, detail=problem.detail, details=problem.details
-    )
+    return {
+        "status": kind.status,
+        "title": kind.title,
+        "code": problem.code,
+        "detail": problem.detail,
+        "details": problem.details,
+    }
