@@ -69,13 +69,13 @@ def test_a_request_waits_for_those_of_its_session(server: Server) -> None:
                 )
                 for number in range(3)
             ]
-            waits = [answer.json()["wait"] for answer in answers]
-            assert [wait["position"] for wait in waits] == [0, 1, 2]
-            assert waits[2]["reason"] == (
+            reasons = [answer.json()["wait"] for answer in answers]
+            assert [wait["position"] for wait in reasons] == [0, 1, 2]
+            assert reasons[2]["reason"] == (
                 "a session runs one request at a time, and 2 other requests of the session busy came before it"
             )
-            assert [(request["owner"], request["session"]) for request in waits[2]["ahead"]] == [("ann", "busy")] * 2
-            assert waits[2]["starts_in_seconds"] is not None  # one has been answered, so that there is an estimate
+            assert [(request["owner"], request["session"]) for request in reasons[2]["ahead"]] == [("ann", "busy")] * 2
+            assert reasons[2]["starts_in_seconds"] is not None  # one has been answered, so that there is an estimate
             until(lambda: unanswered(bob, "ann") == 3)
             use = ok(bob.get("/v1/usage")).json()
             assert use["owner"] == "bob"
@@ -92,12 +92,12 @@ def test_a_request_waits_for_those_of_its_session(server: Server) -> None:
             assert ok(ann.get("/v1/sessions/busy")).json()["running"]["wait"]["position"] == 2
             price = ok(ann.post("/v1/price", json=RUN | {"session": "busy"})).json()
             assert (price["verdict"], price["cost"], price["wait"]["position"]) == ("waits", None, 3)
-            assert price["reason"] == waits[2]["reason"].replace("2 other", "3 other")
+            assert price["reason"] == reasons[2]["reason"].replace("2 other", "3 other")
             listed = ok(ann.get("/v1/sessions")).json()["sessions"]
             assert [session["running"]["wait"] for session in listed] == [None]
         for answer in answers:
             ok(ann.get(answer.headers["location"]))
-        assert ok(ann.get("/v1/sessions/busy")).json()["running"]["wait"] is None
+        until(lambda: not waits(ann, "/v1/sessions/busy"))  # the request for a price ends too: it was cancelled
         for http, name in ((ann, "busy"), (bob, "spare")):
             ok(http.delete(f"/v1/sessions/{name}"))
 
@@ -200,7 +200,7 @@ def test_each_program_learns_why_its_own_batch_waits(server: Server) -> None:
 
 
 def waits(http: httpx.Client, path: str) -> bool:
-    """Whether a session has a batch of a client that is not answered."""
+    """Whether a session has a request, or a batch of a client, that is not answered."""
     return ok(http.get(path)).json()["running"]["wait"] is not None
 
 
