@@ -50,7 +50,7 @@ class Done(NamedTuple):
     Attributes:
         sessions, functions: The names.
         keys: How many API keys; None: it has no file of keys.
-        nbytes: Of all files.
+        nbytes: That all files take on the disk: in a backup the space that logs have reserved takes none.
         damaged: What is damaged, or was not restored, by name, and why.
     """
 
@@ -90,7 +90,8 @@ def back_up(data_dir: str, out: str) -> Done:
     files = {name: _checksum(os.path.join(out, name)) for name in sorted(_files(out))}
     facts = {"format": _FORMAT, "teletape": version(), "time": timestamp(time.time()), "damaged": damaged}
     replace(os.path.join(out, LIST), json.dumps({**facts, "files": files}, indent=1).encode())
-    return Done(sessions, functions, keys, sum(length for length, _ in files.values()), damaged)
+    nbytes = sum(os.stat(os.path.join(out, name)).st_blocks * 512 for name in files)
+    return Done(sessions, functions, keys, nbytes, damaged)
 
 
 def copy_session(folder: Folder, target: str, *, is_live: bool) -> str:
