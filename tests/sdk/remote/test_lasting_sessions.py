@@ -1,5 +1,6 @@
 """A program goes on, with the same numbers, while its server is killed and stopped: it waits, and says so."""
 
+import logging
 import re
 import socket
 import subprocess
@@ -74,11 +75,18 @@ def trained(server: Restarted, ends: Mapping[int, str]) -> np.ndarray:
 
 
 @pytest.mark.long
-def test_a_training_goes_on_with_the_same_numbers(server: Restarted, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_training_goes_on_with_the_same_numbers(
+    server: Restarted, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "teletape")
     with tf.connect(server.url, session="mine"):
         undisturbed = trained(server, {})
         assert np.array_equal(trained(server, {7: "kill", 21: "terminate"}), undisturbed)
+        server.end("kill")
+        server.start()
+        tf.connect(server.url, session="mine", default=False).detach()
     assert "trying again" in capfd.readouterr().err
+    assert re.search("session mine is joined as its last answer left it: the server started again at 20", caplog.text)
 
 
 @pytest.mark.long

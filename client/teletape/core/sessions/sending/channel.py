@@ -121,7 +121,7 @@ class Channel:
             self._sender = Sender(http, self.session, self.buffer, repeats=repeats, stays=self.stays)
             self._sender.start()
             if self.joined:
-                self._say_what_has_run()
+                self._say_what_has_run(info)
             weakref.finalize(self, self._sender.end).atexit = False
         except BaseException as error:  # after an interrupt, or without an answer, nothing will use the session
             sender: Sender | None = getattr(self, "_sender", None)
@@ -136,12 +136,20 @@ class Channel:
             http.close()
             raise
 
-    def _say_what_has_run(self) -> None:
+    def _say_what_has_run(self, info: Mapping[str, Any]) -> None:
         """Logs what a joined session has done last, perhaps since an earlier program has ended, and what it does now.
 
-        This program's reads wait for the latter.
+        This program's reads wait for the latter. `info` is what the server says of itself.
         """
         last = (self._facts.get("answered") or {}).get("last_request")
+        started = info.get("started", "")
+        if last is None and self._facts.get("created_at", started) < started:
+            logs.get_logger().info(
+                "session %s is joined as its last answer left it: the server started again at %s, and what ran when "
+                "it ended has not happened",
+                self.session,
+                started,
+            )
         if last is not None:
             took = "" if last["seconds"] is None else f" after {last['seconds']:.1f} s"
             how = "" if last["code"] is None else f", with {last['code']}"
