@@ -137,9 +137,10 @@ def _replay(session: Session, once: Once, log: Log, last: int, blobs: Blobs, *, 
             reader.add_structure(record.payload)
         elif record.kind is Kind.DIGEST:
             if session.digest(DIGEST_BYTES) != unpacked(record.payload):
+                same = ", ".join(f"{name} {value}" for name, value in written_by.items())
                 raise DivergedError(
-                    f"the variables are not those that the session had at record {record.number}, though it was run "
-                    f"with the same versions ({written_by})"
+                    f"the variables are not those that the session had at record {record.number}, though its log was "
+                    f"run with the same versions ({same})"
                 )
         else:
             if not any_version:
