@@ -671,16 +671,40 @@ def test_a_stop_that_has_no_time_names_the_sessions_that_keep_their_logs_once(
     assert logs_to_run(left) == [True]
 
 
-def test_a_log_of_another_version_is_said_before_a_request_comes(
-    left: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    wait_before_logs(monkeypatch, 0.01)
+def write_with_another_version(left: Path) -> tuple[Path, bytes]:
+    """Changes the version that a log was written with; returns its file, and what was in it."""
     [path] = [path for path in left.rglob("log-1.ttj") if path.stat().st_size]
     data = path.read_bytes()
     log = records.read(data)
     assert log is not None
     head = records.written_head({**log.head, "versions": {**log.head["versions"], "teletape": "0.1"}})
     path.write_bytes((head + data[log.records[0].begin :]).ljust(len(data), b"\0")[: len(data)])
+    return path, data
+
+
+def test_a_stop_ends_the_try_of_a_log_of_another_version(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_before_logs(monkeypatch, 0.01)
+    write_with_another_version(left)
+    with Lasting(left).running() as lasting:
+        until(lambda: lasting.described()["state"] == "damaged")
+
+    async def begin_forever(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("teletape_server.sessions.hosting.starts.Starts.host", begin_forever)
+    with Lasting(left).running() as lasting:
+        [entry] = lasting.server.app.state.registry.live.by_key.values()
+        until(lambda: entry.parking is not None)
+        trial = entry.parking
+    assert trial.cancelled()
+    assert logs_to_run(left) == [True]
+
+
+def test_a_log_of_another_version_is_said_before_a_request_comes(
+    left: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wait_before_logs(monkeypatch, 0.01)
+    path, data = write_with_another_version(left)
     with Lasting(left).running() as lasting:
         until(lambda: lasting.described()["state"] == "damaged")
         problem(lasting.http.get(f"{PATH}/variables"), 409, "session_damaged")

@@ -386,6 +386,7 @@ class Registry:
             for entry in [*self.live.by_key.values()]
             if entry not in lasting
         ]
-        await asyncio.gather(*map(self.parking.park, lasting), *ends, *self.ends.tasks)
+        parked = [self.parking.park(entry) for entry in lasting if not entry.log_to_run]  # the others are the backlog's
+        await asyncio.gather(*parked, *ends, *self.ends.tasks)
         await self.backlog.finish(seconds + _LOGS_SECONDS)
         self.live.store.close()

@@ -201,7 +201,11 @@ def _simplified(part: Any) -> Any:
             result["$ref"] = REFERENCE.format(model=value)
         elif key == "properties":
             result[key] = {name: _field(schema) for name, schema in value.items()}
-        else:
+        elif key == "patternProperties":  # generators read no pattern there: they allow no property at all
+            [(pattern, schema)] = value.items()
+            result["additionalProperties"] = _simplified(schema)
+            result["propertyNames"] = {**part["propertyNames"], "pattern": pattern}
+        elif key not in result:
             result[key] = _simplified(value)
     return result
 

@@ -18,6 +18,7 @@ PricedCommand = Annotated[
             "type": "object",
             "required": ["do"],
             "properties": {"do": {"type": "string"}},
+            "additionalProperties": True,
             "description": "A command, as in POST /run; a tensor in it may be {dtype, shape} without data",
         }
     ),

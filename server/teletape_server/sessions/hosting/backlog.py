@@ -59,13 +59,15 @@ class Backlog:
 
     async def finish(self, seconds: float) -> None:
         """Runs the logs that are left when the server stops, as many as the time allows; then says which are left."""
+        late: set[asyncio.Task[None]] = set()
         if left := self._left_to_this_version():
             tasks = [asyncio.create_task(self._run_in_turn(entry)) for entry in left]
             _, late = await asyncio.wait(tasks, timeout=seconds)
-            late |= {entry.parking for entry in left if entry.parking is not None}
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        # A log of another version may be just tried too.
+        late |= {entry.parking for entry in self._left() if entry.parking is not None}
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
         if left := self._left_to_this_version():
             names = ", ".join(f"{entry.owner}:{entry.id}" for entry in left)
             log.warning(
