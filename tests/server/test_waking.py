@@ -145,9 +145,11 @@ def test_a_start_that_fails_is_said_to_all_who_wait_and_tried_again(
         assert "the test lets none start" in problem(future.result(), 503, "recovering")["detail"]
         assert future.result().headers["retry-after"] == "1"
     assert dormant.phase is Phase.PARKED
+    refused = problem(http.post("/v1/sessions", json={"id": "another"}), 503, "overloaded")
+    assert "could not be started (the test lets none start)" in refused["detail"]
     dormant.hosts.fails = False
     ok(run_frame(http))
-    assert len(dormant.hosts.starts) == 2
+    assert len(dormant.hosts.starts) == 3
 
 
 def test_a_session_that_is_deleted_while_it_wakes_has_ended(

@@ -9,7 +9,7 @@ from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server.durable.open_logs import OpenLog
 from teletape_server.hosts.placement import placed
 from teletape_server.hosts.protocols import Host, HostGone, Hosts, Start
-from teletape_server.problems import Problem, overloaded
+from teletape_server.problems import overloaded
 from teletape_server.sessions.record import SessionRecord
 
 
@@ -56,7 +56,7 @@ class Starts:
             last_client: See `Start`.
 
         Raises:
-            Problem: overloaded, unknown_device, internal.
+            Problem: overloaded, unknown_device; internal, as the process says.
         """
         device = record.device
         try:
@@ -77,10 +77,8 @@ class Starts:
                 owner=record.owner,
             )
             return await self._hosts.start(start), device
-        except OSError as error:  # too many files or processes; or the forkserver has died of that, and starts again
+        except (OSError, HostGone) as error:  # too many files or processes, a disk that fails: another try may succeed
             raise overloaded(f"the session's process could not be started ({error})") from error
-        except HostGone as error:
-            raise Problem("internal", f"the session's process could not be started: {error}") from error
 
     def lack(self) -> str:
         """Returns why no host could start now; empty: one could."""
