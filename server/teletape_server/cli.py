@@ -20,7 +20,7 @@ from teletape_server import version
 from teletape_server.connections.listener import address_of, listening
 from teletape_server.identity.identity import Identity
 from teletape_server.identity.keys import Keys, StoreError
-from teletape_server.ipc.confinement import hide, machine_memory, scrub
+from teletape_server.ipc.confinement import LEAST_FREE, hide, machine_memory, scrub
 from teletape_server.settings import Settings, SettingsError, unknown_variables
 
 if TYPE_CHECKING:
@@ -155,8 +155,9 @@ def overcommitment(settings: Settings, memory: int) -> str:
     limit, bodies, most_text, there = numbers
     return (
         f"{settings.sessions} sessions and {settings.runs} requests without one, of {limit} each, and request bodies "
-        f"of {bodies} may take {most_text}, and there are {there}: if many are full at once, the system ends the "
-        "largest session. To exclude that, lower --sessions, --runs, --memory-limit or --bodies"
+        f"of {bodies} may take {most_text}, and there are {there}: if many are full at once, idle sessions are parked, "
+        "and commands that need more memory are refused. To exclude that, lower --sessions, --runs, --memory-limit or "
+        "--bodies"
     )
 
 
@@ -185,7 +186,10 @@ def allowances(settings: Settings, memory: int) -> list[str]:
     weights = ", ".join(f"{name} {weight:g}" for name, weight in settings.weights.items()) or "1 each"
     rows = [
         ("sessions", f"{settings.sessions} in all, {limits.sessions} of a key, {settings.runs} requests without one"),
-        ("memory", f"{memory / gib:.3g} GiB, {settings.memory_limit / gib:.3g} of a session"),
+        (
+            "memory",
+            f"{memory / gib:.3g} GiB, {settings.memory_limit / gib:.3g} of a session, {LEAST_FREE / gib:.3g} free",
+        ),
         ("bodies", f"{settings.bodies / gib:.3g} GiB under way, {settings.bodies_per_key / gib:.3g} of a key"),
         ("disk", f"{settings.disk_limit / gib:.3g} GiB of a session, {(limits.disk_bytes or 0) / gib:.3g} of a key"),
         ("shares", f"{settings.shares}, weights {weights}"),

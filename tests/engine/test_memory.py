@@ -306,3 +306,71 @@ def test_a_gradient_with_plenty_of_memory_is_not_followed_twice(monkeypatch):
     session = Session(memory_limit=64 * MIB)
     run(session, Constant("x", BIG), TapeOpen("t"), TapeWatch("t", ("x",)), Call("tanh", ("x",), ("y",)))
     run(session, Gradient("t", ("y",), ("x",), ("g",)))
+
+
+class Reservations:
+    """What extends a reservation: up to `most` bytes, in steps of a MiB."""
+
+    def __init__(self, most):
+        self.most, self.questions = most, []
+
+    def __call__(self, needed):
+        self.questions.append(needed)
+        if needed > self.most:
+            raise ResourceExhaustedError("the machine is full", free=0)
+        return min(needed + MIB, self.most)
+
+
+def filled(name, nbytes):
+    return Call("fill", (Literal(1.0),), (name,), {"shape": [nbytes // 4]})
+
+
+def test_what_passes_the_reservation_is_reserved_first_and_what_does_not_asks_nothing():
+    extend = Reservations(100 * MIB)
+    session = Session(memory_limit=50 * MIB)
+    session.reserve(20 * MIB, extend)
+    run(session, filled("a", 2 * MIB))
+    assert extend.questions == []
+    run(session, filled("b", 30 * MIB))
+    assert len(extend.questions) == 1
+    assert 32 * MIB <= extend.questions[0] < 33 * MIB
+    failure = refused(session, filled("c", 30 * MIB))
+    assert "of the session's 52,428,800 are in use" in failure.message, (
+        "its own limit comes first, and nothing is asked"
+    )
+    assert len(extend.questions) == 1
+
+
+def test_a_reservation_that_is_not_extended_refuses_with_its_reason_and_the_session_goes_on():
+    session = Session(memory_limit=50 * MIB)
+    session.reserve(20 * MIB, Reservations(25 * MIB))
+    run(session, filled("a", 15 * MIB))
+    failure = refused(session, filled("b", 20 * MIB))
+    assert failure.message == "op 'fill' needs 20,971,520 bytes, and the machine is full"
+    assert failure.details["free"] == 0
+    assert failure.details["limit"] == 50 * MIB
+    run(session, filled("c", 5 * MIB), releases=["a", "c"])
+    run(session, filled("d", 20 * MIB))
+
+
+def test_work_that_makes_much_and_keeps_little_gets_some_to_spare_once():
+    extend = Reservations(1000 * MIB)
+    session = Session(memory_limit=1000 * MIB)
+    session.reserve(4 * MIB, lambda needed: extend(needed) + 40 * MIB)
+    run(session, *[filled(f"a{i}", 2 * MIB) for i in range(60)], releases=[f"a{i}" for i in range(60)])
+    assert len(extend.questions) == 1, "not at each of the 120 MiB"
+
+
+def test_a_session_that_begins_anew_has_the_same_reservation_and_one_without_limit_has_it_too():
+    extend = Reservations(30 * MIB)
+    session = Session(memory_limit=20 * MIB)
+    session.reserve(8 * MIB, extend)
+    run(session, filled("a", 4 * MIB))
+    session.renew()
+    run(session, filled("a", 15 * MIB))
+    assert len(extend.questions) == 1
+    with session.without_limit():
+        run(session, filled("b", 10 * MIB))  # beyond the limit, and what is reserved is extended for it
+        assert len(extend.questions) == 2
+        refused(session, filled("c", 10 * MIB))
+    refused(session, filled("d", MIB))

@@ -14,6 +14,7 @@ from lasting import PATH, Lasting, X, fetched
 
 from serving import KEYS, Server, ok, problem, until
 from teletape_engine.commands import Assign, Fetch
+from teletape_server.ipc.page import IDLE_BYTES
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.quotas import Quota
 from teletape_server.settings import Settings
@@ -112,9 +113,9 @@ class FreeMemory:
         monkeypatch.setattr(self._places, "_free", lambda: self.free())
 
     @property
-    def reserved(self) -> int:
-        reserved: int = self._places._reserved
-        return reserved
+    def reservations(self) -> int:
+        """How many sessions have one."""
+        return len(self._places._ledger._reservations)
 
 
 def test_a_wake_without_enough_memory_is_refused_whole(lasting: Lasting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,14 +130,16 @@ def test_a_wake_without_enough_memory_is_refused_whole(lasting: Lasting, monkeyp
         assert "300 MiB of memory left" in refused["detail"]
         assert "local has 0 MiB in 2 sessions" in refused["detail"]
         facts = refused["details"]
-        assert facts["accounts"] == [{"account": "local", "sessions": 2, "memory_bytes": 0}]
+        assert facts["accounts"] == [
+            {"account": "local", "sessions": 2, "memory_bytes": 0, "reserved_bytes": IDLE_BYTES}
+        ]
         assert (facts["free"], facts["reserve"]) == (300 << 20, 256 << 20)
         assert facts["asked"] >= 64 << 20
         assert (lasting.entry.record, lasting.entry.host, lasting.entry.log) == (before, None, None)
-        assert memory.reserved == 0
+        assert memory.reservations == 1
     memory.free = lambda: 1 << 40
     assert fetched(program.run(Fetch("w"))) == X.tolist()
-    assert memory.reserved == 0
+    assert memory.reservations == 2
 
 
 def test_over_the_machines_memory_the_longest_idle_is_parked(lasting: Lasting, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -71,8 +71,10 @@ def counts_every_reference(count: Callable[[Any], int]) -> bool:
 EXACT_COUNTS: Final = "free-threading" not in sys.version and counts_every_reference(sys.getrefcount)
 
 
+_NO_LIMIT: Final = float("inf")
 _LOOK_BYTES: Final = 1 << 20  #: Bytes of objects after which everything is counted, at the earliest.
 _FORGET_BYTES: Final = 4 << 20  #: Likewise, after which what has gone since is no longer taken for in use.
+_SLACK_BYTES: Final = 16 << 20  #: Of a reservation: with fewer left a further one is tried, or each op would count.
 
 
 class Cache(Protocol):
@@ -100,9 +102,8 @@ class Memory:
         count_arrays: Returns the bytes in use, those of objects as `count` last counted them: much cheaper.
 
     Attributes:
-        limit: Bytes, or None for no limit.
         spent: At least the bytes in use. The hot path adds to it, and calls `recount` past the ceiling.
-        ceiling: The limit as a number.
+        ceiling: Bytes that are admitted: the limit, or what is reserved so far (`reserve`) if that is less.
         noted: Bytes of objects that may have been made since the last count, as far as they are known.
         caches: What is kept for later; it is given back before anything is refused.
         plans: The plans of the session's functions; see `plans.session_plans`.
@@ -115,51 +116,99 @@ class Memory:
         shed: Callable[[float], bool] = lambda nbytes: False,
         count_arrays: Callable[[], int] | None = None,
     ) -> None:
-        self.limit = limit
-        self.ceiling = float("inf") if limit is None else limit
+        self._limit = limit
+        self._most = self.ceiling = _NO_LIMIT if limit is None else limit
+        self._reserved: float = _NO_LIMIT
+        self._extend: Callable[[float], int] | None = None
+        self._lack: tuple[str, Mapping[str, Any]] = "no more is reserved for the session", {}
         self.spent = 0
         self._exact = 0  # as of the last count of arrays
         self._counted = 0  # as of the last count of arrays and objects
         self._count, self._shed = count, shed
         self._count_arrays = count if count_arrays is None else count_arrays
         self.noted = 0
-        self._noted_until = _LOOK_BYTES
+        self._noted_until: float = _LOOK_BYTES
         self._uid = new_uid()
         self.caches: weakref.WeakSet[Cache] = weakref.WeakSet()
         self.plans: Any = None
+
+    @property
+    def limit(self) -> int | None:
+        """Bytes, or None for no limit."""
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: int | None) -> None:
+        self._limit, self._most = limit, _NO_LIMIT if limit is None else limit
+        self.ceiling = min(self._most, self._reserved)
+
+    def reserve(self, reserved: float, extend: Callable[[float], int] | None = None) -> None:
+        """Admits no more than is reserved, without a further reservation.
+
+        Args:
+            reserved: Bytes, also below those in use.
+            extend: Called with the bytes that are needed, if they are within the limit; returns the bytes that are
+                reserved from then on. It raises ResourceExhaustedError if there is no room for them. None: as before.
+        """
+        self._reserved, self._extend = reserved, extend or self._extend
+        self.ceiling = min(self._most, reserved)
+
+    @property
+    def reservation(self) -> tuple[float, Callable[[float], int] | None]:
+        """The bytes that are reserved, and what extends that; infinity and None: the limit alone counts."""
+        return self._reserved, self._extend
 
     def spend(self, nbytes: int, what: str) -> None:
         """Admits an allocation, before it is made.
 
         Raises:
-            ResourceExhaustedError: It would pass the limit.
+            ResourceExhaustedError: It would pass the limit, or no more can be reserved.
         """
         self.spent += nbytes
         if self.spent > self.ceiling:
             self.recount(nbytes, what)
 
     def recount(self, nbytes: int, what: Op | str) -> None:
-        """Makes `spent` exact, the last `nbytes` of it not allocated yet, and refuses them if they pass the limit.
+        """Makes `spent` exact, the last `nbytes` of it not allocated yet, and refuses them if they pass the ceiling.
 
         Raises:
             ResourceExhaustedError: With the numbers.
         """
         used = self.count()
-        if used + nbytes > self.ceiling and self.caches:
+        fits = self._fits(used + nbytes)
+        if not fits and self.caches:
             self.release_caches()
             used = self.count()
-        if used + nbytes > self.ceiling and self._shed(used + nbytes - self.ceiling):
+            fits = self._fits(used + nbytes)
+        if not fits and self._shed(used + nbytes - self.ceiling):
             used = self.count()
-        if used + nbytes > self.ceiling:
-            name = what if isinstance(what, str) else f"op {what.name!r}"
-            raise ResourceExhaustedError(
-                f"{name} needs {nbytes:,} bytes; {used:,} of the session's {self.limit:,} are in use: release values "
-                "or tapes, or ask for less",
-                needed=nbytes,
-                used=used,
-                limit=self.limit,
-            )
+            fits = self._fits(used + nbytes)
+        if not fits:
+            raise self._refusal(used, nbytes, what)
         self.spent += nbytes
+
+    def _fits(self, needed: int) -> bool:
+        """Whether that many bytes in all are admitted, if need be by a further reservation."""
+        is_close = self.ceiling - _SLACK_BYTES < needed <= self._most
+        if self._extend is not None and self.ceiling < self._most and is_close:
+            try:
+                self.reserve(self._extend(needed))
+            except ResourceExhaustedError as error:
+                self._lack = error.message, error.details
+        return needed <= self.ceiling
+
+    def _refusal(self, used: int, nbytes: int, what: Op | str) -> ResourceExhaustedError:
+        """Why that many bytes more do not fit."""
+        name = what if isinstance(what, str) else f"op {what.name!r}"
+        facts = {"needed": nbytes, "used": used, "limit": self.limit}
+        if used + nbytes <= self._most:
+            lack, details = self._lack
+            return ResourceExhaustedError(f"{name} needs {nbytes:,} bytes, and {lack}", **facts, **details)
+        return ResourceExhaustedError(
+            f"{name} needs {nbytes:,} bytes; {used:,} of the session's {self.limit:,} are in use: release values or "
+            "tapes, or ask for less",
+            **facts,
+        )
 
     def look(self, tapes: int) -> None:
         """Counts everything if many objects may have been made since the last count; cheap otherwise.
@@ -167,7 +216,7 @@ class Memory:
         Args:
             tapes: The number of tapes that are active: each has a node for each op.
         """
-        if self.limit is None:
+        if self.ceiling == _NO_LIMIT:
             return
         uid = new_uid()  # what an op leaves belongs to a value, and so to a uid
         self.noted += (uid - self._uid) * (object_bytes.OP + tapes * object_bytes.NODE)
@@ -192,7 +241,7 @@ class Memory:
         self.spent = self._exact = self._counted = used = self._count()
         self.noted, self._uid = 0, new_uid()
         # Close to the limit the next count comes after an eighth of what this one counted: counting takes time.
-        self._noted_until = max(_LOOK_BYTES, used // 8, 0 if self.limit is None else self.limit - used)
+        self._noted_until = max(_LOOK_BYTES, used // 8, 0 if self.ceiling == _NO_LIMIT else self.ceiling - used)
         return used
 
     @property
@@ -203,12 +252,12 @@ class Memory:
     @property
     def scarce(self) -> bool:
         """Whether a quarter of the limit, or more, may be in use."""
-        return 4 * self.spent > self.ceiling
+        return 4 * self.spent > self._most
 
     @property
     def full(self) -> bool:
         """Whether more is in use than the limit: objects are counted only after they were made."""
-        return self.spent > self.ceiling
+        return self.spent > self._most
 
     def cached(self) -> int:
         """Bytes that caches take."""
@@ -222,7 +271,7 @@ class Memory:
 
     def room(self) -> float:
         """Bytes left below the limit: arrays are counted exactly, objects made since the last count are estimated."""
-        return self.ceiling if self.limit is None else self.ceiling - self._count_arrays() - self.noted
+        return self._most if self.limit is None else self._most - self._count_arrays() - self.noted
 
     def estimate(self) -> int:
         """Bytes in use, at most about twice too high: a count walks every object, so it is made seldom."""

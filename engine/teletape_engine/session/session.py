@@ -201,13 +201,13 @@ class Session:
 
     @contextmanager
     def without_limit(self) -> Iterator[None]:
-        """A block in which arrays may take any memory: what fitted once is done again."""
+        """A block without the memory limit: what fitted once is done again. What is reserved counts further."""
         memory = self._state.memory
-        limit, memory.limit, memory.ceiling = memory.limit, None, float("inf")
+        limit, memory.limit = memory.limit, None
         try:
             yield
         finally:
-            memory.limit, memory.ceiling = limit, float("inf") if limit is None else limit
+            memory.limit = limit
             memory.count()
 
     @property
@@ -353,6 +353,7 @@ class Session:
             max_iterations=old.monitor.most_iterations,
             clock=old.clock,
         )
+        state.memory.reserve(*old.memory.reservation)
         if self._host_memory is not None:
             state.backend.use_host_memory(self._host_memory)
         if state.backend is old.backend:
@@ -385,6 +386,10 @@ class Session:
     def room(self) -> float:
         """Bytes left below the memory limit."""
         return self._state.memory.room()
+
+    def reserve(self, reserved: int, extend: Callable[[float], int] | None = None) -> None:
+        """Admits no more memory than is reserved, without a further reservation; see `Memory.reserve`."""
+        self._state.memory.reserve(reserved, extend)
 
     @property
     def max_iterations(self) -> int | None:

@@ -20,7 +20,7 @@ from teletape_engine import arrays
 from teletape_engine.plans.native import WHY_NOT
 from teletape_server.administration.box import days_left, most_files, synchronised
 from teletape_server.hosts.shares import SharesError, is_delegated, own_tree
-from teletape_server.ipc.confinement import free_memory, machine_memory
+from teletape_server.ipc.confinement import LEAST_FREE, free_memory, machine_memory
 from teletape_server.settings import Settings, SettingsError
 from teletape_server.tls import check
 
@@ -181,10 +181,10 @@ def _memory(settings: Settings) -> Check:
         f"{_gib(there)}, of which {_gib(free)} are free; {count} processes of {_gib(settings.memory_limit)} each and "
         f"bodies of {_gib(settings.bodies)} may take {_gib(settings.most_memory)}"
     )
-    if settings.memory_limit + settings.bodies > there:
+    if settings.memory_limit + settings.bodies + LEAST_FREE > there:
         return Check("fail", "memory", f"{text}: not even one full session fits; lower --memory-limit or --bodies")
     if settings.most_memory > there:
-        return Check("note", "memory", f"{text}: if many are full at once, some are parked, refused or ended")
+        return Check("note", "memory", f"{text}: if many are full at once, some are parked, and others get no more")
     return Check("ok", "memory", text)
 
 

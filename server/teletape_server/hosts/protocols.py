@@ -7,20 +7,21 @@ A request is a method's name, parameters and a body; its answer is progress, the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server.durable.open_logs import OpenLog
-from teletape_server.hosts.loans import Account, Lender, LendingSession, Loan
+from teletape_server.hosts.loans import Account, Lender, LendingSession, Loan, Loans
 from teletape_server.hosts.running import HostGone as HostGone
 from teletape_server.hosts.running import Reply as Reply
 from teletape_server.hosts.running import Running as Running
 from teletape_server.ipc.durations import Durations, Served
 from teletape_server.ipc.heads import Approval, Label
 from teletape_server.ipc.leases import Reason
+from teletape_server.ipc.page import Page
 
 
 class BodyBuffer(Protocol):
@@ -69,6 +70,45 @@ class HostFacts(NamedTuple):
     calls: Mapping[Account, Served] = MappingProxyType({})
     running_seconds: float = 0.0
     kernel_seconds: float = 0.0
+
+    @classmethod
+    def of(
+        cls, page: Page, loans: Loans, unanswered: int, *, running_seconds: float, kernel_seconds: float
+    ) -> HostFacts:
+        """Returns what the page of a process says, with its loans, and its requests that are not answered."""
+        is_running = page.is_running
+        return cls(
+            *(page.bytes_in_use, loans.worked, page.cpu_seconds, page.compute_seconds),
+            *(int(is_running), max(unanswered - is_running, 0), page.frames, len(loans)),
+            *(page.durations, page.written, loans.answered, loans.calls),
+            running_seconds=running_seconds if is_running else 0.0,
+            kernel_seconds=kernel_seconds,
+        )
+
+
+class Reserved(Protocol):
+    """The memory of the machine that is reserved for a host.
+
+    Attributes:
+        look: Returns the bytes that the host uses of them, those that are missing from the machine's free memory; and
+            those that are reserved as far as it knows. The host sets it.
+        give_back: Has the host give back what it does not use, soon, if it runs nothing; returns whether there is much
+            of that. The host sets it.
+    """
+
+    look: Callable[[], tuple[int, int]]
+    give_back: Callable[[], bool]
+
+    @property
+    def reserved(self) -> int:
+        """Bytes."""
+
+    async def extend(self, needed: int) -> None:
+        """Has more reserved, so that it covers the bytes that are needed in all, perhaps after a wait.
+
+        Raises:
+            Problem: resource_exhausted: there is no room.
+        """
 
 
 class Beginning(NamedTuple):
@@ -226,6 +266,7 @@ class Start:
         last_client: The highest number that this server has given to one of its clients; 0: it does not know.
         owner: Whose it is.
         weight: The part of a GPU that its owner gets, relative to those of others.
+        memory: What is reserved for it, of the machine's memory; None: its limit alone counts.
     """
 
     device: str
@@ -241,10 +282,12 @@ class Start:
     last_client: int = 0
     owner: str = ""
     weight: float = 1.0
+    memory: Reserved | None = None
 
     def facts(self) -> dict[str, Any]:
         """Returns what the process gets of this."""
-        facts = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "log"}
+        own = ("log", "memory")
+        facts = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own}
         return {**facts, "durable": None if self.log is None else self.log.facts}
 
 

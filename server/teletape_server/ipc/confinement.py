@@ -18,6 +18,7 @@ from collections.abc import MutableMapping
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
+LEAST_FREE: Final = 256 << 20  #: Bytes of the machine's memory that are reserved for no session.
 _DUMPABLE: Final = 4  # PR_SET_DUMPABLE
 _NO_NEW_PRIVS: Final = 38  # PR_SET_NO_NEW_PRIVS
 _FIRST_TO_END: Final = 1000  # of at most 1000: more than the server has, however much memory that takes

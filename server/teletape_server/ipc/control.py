@@ -18,7 +18,10 @@ from typing import Final, NamedTuple
 
 _ORDER: Final = struct.Struct("<cq")  # from the server: what to do, and the number of the last request that it concerns
 _SIGN: Final = struct.Struct("<d")  # from the process: CPU seconds of the thread that computes
-_CANCEL, _CANCEL_LENT, _CANCEL_ONE, _PING, _STOPPING = b"c", b"f", b"o", b"p", b"s"
+_ASK: Final = struct.Struct("<qq")  # from the process: the number of the question, and the bytes that it needs
+_CANCEL, _CANCEL_LENT, _CANCEL_ONE, _PING, _STOPPING, _ANSWER = b"c", b"f", b"o", b"p", b"s", b"m"
+_LONGEST: Final = 16 << 10  # bytes of a message: of one that refuses memory, with its reason
+_LOOK_SECONDS: Final = 0.05  # between two looks at whether a request that waits for memory is over
 _MOST_CANCELLED: Final = 256  # requests: more than may wait
 
 
@@ -55,6 +58,18 @@ def socket_pairs() -> tuple[Sockets, Sockets]:
     return Sockets(ours, our_control), Sockets(theirs, their_control)
 
 
+class MemoryQuestion(NamedTuple):
+    """A session's process needs more memory than is reserved for it.
+
+    Attributes:
+        number: Of the question.
+        needed: Bytes in all.
+    """
+
+    number: int
+    needed: int
+
+
 class Control:
     """The server's end of the control socket.
 
@@ -64,7 +79,7 @@ class Control:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self._unsent: set[tuple[bytes, int]] = set()  # cancels that the socket had no room for
+        self._unsent: dict[bytes, None] = {}  # messages that the socket had no room for, in their order
 
     def cancel(self, number: int) -> None:
         """Cancels the requests up to this number, those too that the process has not received."""
@@ -81,42 +96,51 @@ class Control:
     def stopping(self) -> None:
         """Says that the server is stopping, before it cancels what runs."""
         with contextlib.suppress(BlockingIOError):  # then it is cancelled without the reason
-            self._send(_STOPPING, 0)
+            self._send(_ORDER.pack(_STOPPING, 0))
+
+    def answer(self, number: int, refusal: bytes) -> None:
+        """Answers a question for memory; `refusal`: why there is none, or empty: the page says what is reserved."""
+        self._send_surely(_ORDER.pack(_ANSWER, number) + refusal[: _LONGEST - _ORDER.size])
 
     def _cancel(self, order: bytes, number: int) -> None:
+        self._send_surely(_ORDER.pack(order, number))
+
+    def _send_surely(self, message: bytes) -> None:
         try:
-            self._send(order, number)
+            self._send(message)
         except BlockingIOError:  # the process does not read
-            self._unsent.add((order, number))
+            self._unsent[message] = None
 
     def ping(self) -> None:
         """Asks for a sign of life."""
         with contextlib.suppress(BlockingIOError):  # it has not read the last one either
-            self._send(_PING, 0)
+            self._send(_ORDER.pack(_PING, 0))
 
     def send_again(self) -> None:
-        """Sends the cancels for which there was no room; to be called from time to time."""
-        unsent, self._unsent = self._unsent, set()
-        for order, number in unsent:
-            self._cancel(order, number)
+        """Sends the messages for which there was no room; to be called from time to time."""
+        unsent, self._unsent = self._unsent, {}
+        for message in unsent:
+            self._send_surely(message)
 
-    def sign_of_life(self) -> float | None:
-        """Returns the CPU seconds of the process's next sign of life; None: the process has ended.
+    def receive(self) -> float | MemoryQuestion | None:
+        """Returns the process's next sign of life, as CPU seconds, or question; None: the process has ended.
 
         Raises:
             BlockingIOError: There is none.
         """
         try:
-            data = self.sock.recv(_SIGN.size)
+            data = self.sock.recv(_ASK.size)
         except BlockingIOError:
             raise
         except OSError:
             return None
+        if len(data) == _ASK.size:
+            return MemoryQuestion(*_ASK.unpack(data))
         return float(_SIGN.unpack(data)[0]) if data else None
 
-    def _send(self, order: bytes, number: int) -> None:
+    def _send(self, message: bytes) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended: its host learns of it
-            self.sock.send(_ORDER.pack(order, number))
+            self.sock.send(message)
 
 
 def end_process() -> None:
@@ -148,10 +172,31 @@ class Watcher:
         self.on_end = on_end
         self._sock = sock
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())  # of this thread, which computes
+        self._changed = threading.Condition()
+        self._question, self._answer = 0, (0, b"")  # the last question's number; the last answer, with its number
 
     def start(self) -> None:
         """Begins to watch, in a thread of its own; `on_end` is called as soon as the server's end is closed."""
         threading.Thread(target=self._watch, name="watcher", daemon=True).start()
+
+    def ask(self, needed: int, is_over: Callable[[], bool]) -> bytes | None:
+        """Asks the server to reserve memory, and waits for its answer.
+
+        Args:
+            needed: Bytes in all.
+            is_over: Whether the request that needs them is cancelled; what it raises ends the wait too.
+
+        Returns:
+            Why there is none; empty: the page says what is reserved; None: the request or the server is over.
+        """
+        with self._changed:
+            self._question += 1
+            self._sock.send(_ASK.pack(self._question, needed))
+            while self._answer[0] != self._question:
+                if self.has_ended or is_over():
+                    return None
+                self._changed.wait(_LOOK_SECONDS)
+            return self._answer[1]
 
     def cancel_all(self) -> None:
         """Cancels what runs and waits, and everything after it."""
@@ -166,14 +211,15 @@ class Watcher:
     def _watch(self) -> None:
         while True:
             try:
-                data = self._sock.recv(_ORDER.size)
+                data = self._sock.recv(_LONGEST)
             except OSError:
                 data = b""
             if not data:
                 self.has_ended = True
                 self.on_end()
+                self._notify()
                 return
-            order, number = _ORDER.unpack(data)
+            order, number = _ORDER.unpack_from(data)
             if order == _CANCEL:
                 self.cancelled_up_to = max(number, self.cancelled_up_to)
             elif order == _CANCEL_LENT:
@@ -183,8 +229,18 @@ class Watcher:
             elif order == _STOPPING:
                 self.is_stopping = True
                 continue
+            elif order == _ANSWER:
+                self._notify((number, data[_ORDER.size :]))
+                continue
             else:
                 with contextlib.suppress(OSError):  # the server does not read, or has gone, which the next turn sees
                     self._sock.send(_SIGN.pack(time.clock_gettime(self._cpu_clock)), socket.MSG_DONTWAIT)
                 continue
             self.has_cancelled = True  # last: who sees it finds the number
+            self._notify()
+
+    def _notify(self, answer: tuple[int, bytes] | None = None) -> None:
+        """Wakes the thread that waits for memory, perhaps with an answer."""
+        with self._changed:
+            self._answer = answer or self._answer
+            self._changed.notify_all()

@@ -18,12 +18,13 @@ from teletape_server.ipc.heads import MOST
 from teletape_wire import PREFIX_LENGTH
 
 SLOTS: Final = 64  #: Connections that a session's process has at the same time, at most.
+IDLE_BYTES: Final = 8 << 20  #: Of memory that a session has reserved beyond what it uses, when it begins and when idle.
 _WORD: Final = 8  # bytes of a number, in the system's form and aligned: each is written at once
 _DURATIONS: Final = 1 + BUCKETS  # words of durations: the sum, and the counts
 
 #: Words of the page; the last begins durations.
 _BYTES_IN_USE, _CPU, _COMPUTE, _BEGUN, _ENDED, _FRAMES, _LOG, _WRITTEN, _SYNCED, _FAILED, _REFUSES = range(11)
-_DISK_LIMIT, _CHANGES, _REQUEST, _ALL = range(11, 15)
+_DISK_LIMIT, _CHANGES, _REQUEST, _RESERVED, _ALL = range(11, 16)
 _FACTS: Final = _ALL + _DURATIONS  # words before the first slot
 _RUNNING, _COUNT, _ANSWERING, _WORKED, _PREFIX = range(5)  # words of a slot; the last begins the request's first bytes
 _LENT: Final = _PREFIX + PREFIX_LENGTH // _WORD  # likewise, of durations
@@ -160,6 +161,19 @@ class Page:
     @disk_limit.setter
     def disk_limit(self, count: int) -> None:
         self._change(_DISK_LIMIT, count)
+
+    @property
+    def reserved(self) -> int:
+        """The bytes that the session may use; 0: those of its limit. The server raises it, and the process lowers it.
+
+        The process raises what it uses only after it has seen the number here, and the server takes the lower one of
+        this and its own: so it does not matter if both write at the same time.
+        """
+        return self._numbers[_RESERVED]
+
+    @reserved.setter
+    def reserved(self, count: int) -> None:
+        self._numbers[_RESERVED] = count
 
     def _change(self, word: int, number: int) -> None:
         if self._numbers[word] != number:

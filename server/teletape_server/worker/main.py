@@ -36,6 +36,7 @@ from teletape_server.ipc.page import Page
 from teletape_server.worker.answers import Answers
 from teletape_server.worker.durability import Durability
 from teletape_server.worker.lent.connections import DirectConnections
+from teletape_server.worker.reservation import NotAdmittedError, Reservation
 from teletape_server.worker.time_limits import TimeLimits
 from teletape_server.worker.turns import Account, Process
 from teletape_wire import Structures
@@ -113,6 +114,7 @@ class Worker:
                 self._open(head[1], self._channel.files)
             elif head[0] == "trim":
                 self._channel.trim()
+                self._reservation.give_back()
                 self.answers.send(("trimmed",))
             elif head[0] == "map":
                 keep_file(head[1], self._channel.files)
@@ -175,6 +177,7 @@ class Worker:
                 clock=time.perf_counter,
                 host_memory=self._channel.array,
             )
+            self._reservation = Reservation(self._session, self._page, self._watcher)
             self._renews = start["resets"]
             self._time_limit, self._slow_after = start["time_limit"], start["slow_after"]
             self._account = Account(start["owner"], start["weight"])
@@ -197,7 +200,7 @@ class Worker:
             self.answers.send(("ready", recovered, self._session.last_client))
         except TeletapeError as error:
             self.answers.send(("failed", error.code, error.message, error.details))
-        except OSError as error:  # a full disk, too little memory: it may succeed later
+        except (OSError, NotAdmittedError) as error:  # a full disk, too little memory: it may succeed later
             self.answers.send(("failed", "", str(error), {}))
         except Exception as error:
             self.answers.say_defect(0)
@@ -322,6 +325,7 @@ class Worker:
         """Prepares for a request, and shows in the page that it runs."""
         if self._durability is not None:
             self._durability.begin(method, request)
+        self._reservation.is_over = request.cancelled
         self._page.begin_request()
 
     def _note_end(self, number: int, method: str, request: Request, began: float) -> None:
@@ -338,8 +342,7 @@ class Worker:
                 failure = error
             if self.answers.gate is not None:
                 self.answers.gate.end()
-        now = time.monotonic()
-        cpu_seconds = time.thread_time() - self._opening
+        now, cpu_seconds = time.monotonic(), time.thread_time() - self._opening
         self._page.end_request(now - began, cpu_seconds, now - request.received, is_frame=is_frame)
         is_slow = now - began >= self._slow_after
         if is_slow or TRACED in request.params:

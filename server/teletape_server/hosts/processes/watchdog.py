@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 from typing import Final
 
-from teletape_server.hosts.protocols import Ending
+from teletape_server.hosts.protocols import Ending, Reply
 from teletape_server.ipc.leases import Reason
 
 _PINGS: Final = 4  # in the time after which a process counts as stuck
@@ -38,6 +38,13 @@ def died(status: int | None, announced: Ending | None, *, is_shared: bool) -> En
     text = f"its process was ended by signal {-status} ({signal.Signals(-status).name})"
     text += ", as the system does when memory runs out" if -status == signal.SIGKILL else ""
     return Ending(Reason.WORKER_DIED, text)
+
+
+def late(ending: Ending, limit: float) -> Reply:
+    """Returns the reply to a request whose process has ended since it ran too long; `limit`: seconds."""
+    message = f"{ending.text}: its session was ended, and its values are lost. Split the work into smaller requests"
+    facts = {"message": message, "details": {"limit": limit, "reason": ending.reason.value}}
+    return Reply("deadline_exceeded", "", memoryview(b""), facts)
 
 
 class Watchdog:

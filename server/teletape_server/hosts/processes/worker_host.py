@@ -14,10 +14,11 @@ from teletape_engine.errors import TeletapeError, tree
 from teletape_server.durable.open_logs import OpenLog
 from teletape_server.handlers.methods import TRACED
 from teletape_server.hosts.loans import Lender, LendingSession, Loan, Loans
+from teletape_server.hosts.processes.memory import ProcessMemory
 from teletape_server.hosts.processes.notices import Notices
 from teletape_server.hosts.processes.outbox import Outbox
 from teletape_server.hosts.processes.reaper import ProcessOfHost, Reaper
-from teletape_server.hosts.processes.watchdog import Watchdog, died
+from teletape_server.hosts.processes.watchdog import Watchdog, died, late
 from teletape_server.hosts.protocols import Beginning, BodyBuffer, Ending, HostFacts, HostGone, Reply, Running, Start
 from teletape_server.hosts.running import fail, left_by
 from teletape_server.ipc.channel import Channel
@@ -78,6 +79,7 @@ class WorkerHost:
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._requests: dict[int, Running] = {}
         self._notices = Notices(self)
+        self._memory = ProcessMemory(process.pid, self._control, partial(self._outbox.send, ("trim",)))
         self._last_number = 0
         self._sent_at = 0.0  # when the last unanswered request was sent, on the monotonic clock
         self._loans: Loans | None = None  # from `open` on
@@ -87,7 +89,7 @@ class WorkerHost:
         self._suspended: asyncio.Future[bool] = self._loop.create_future()
         self.beginning, self._reaper = Beginning(), Reaper(process)
         self.gone = self._reaper.gone
-        for sock, on_readable in zip(sockets, (self._on_readable, self._on_sign_of_life), strict=True):
+        for sock, on_readable in zip(sockets, (self._on_readable, self._on_control), strict=True):
             sock.setblocking(False)
             self._loop.add_reader(sock, on_readable)
 
@@ -101,6 +103,7 @@ class WorkerHost:
         """
         self.owner = start.owner
         page, file = Page.new()
+        self._memory.begin(page, start.memory)
         self._loans = Loans(page, self._outbox.send_files, self._begin_lent, lambda: self._watchdog.began)
         self._watchdog.time_limit, self._watchdog.needs_cpu = start.time_limit, start.device == "cpu"
         self._log = start.log
@@ -172,16 +175,10 @@ class WorkerHost:
         """Reads the page that the process writes; see `Host`."""
         if self._loans is None or self.ended.done():
             return self._facts
-        page, unanswered = self._loans.page, len(self._requests)
-        is_running, began = page.is_running, self._watchdog.began
-        ran = self._loop.time() - began if is_running and began is not None else 0.0
-        self._facts = HostFacts(
-            *(page.bytes_in_use, self._loans.worked, page.cpu_seconds, page.compute_seconds),
-            *(int(is_running), max(unanswered - is_running, 0), page.frames, len(self._loans)),
-            *(page.durations, page.written, self._loans.answered, self._loans.calls),
-            running_seconds=ran,
-            kernel_seconds=self._clock.seconds(),
-        )
+        loans, began = self._loans, self._watchdog.began
+        ran, kernel = self._loop.time() - began if began is not None else 0.0, self._clock.seconds()
+        requests = len(self._requests)
+        self._facts = HostFacts.of(loans.page, loans, requests, running_seconds=ran, kernel_seconds=kernel)
         return self._facts
 
     def lend(
@@ -271,7 +268,7 @@ class WorkerHost:
         idle = not self._requests and not self._loans and self._loop.time() - self.idle_since >= seconds
         if idle:
             self.channel.trim()
-        if self.channel.pool.unannounced or (idle and self.channel.maps):
+        if self.channel.pool.unannounced or (idle and (self.channel.maps or self._memory.has_spare())):
             self._outbox.send(("trim",))
 
     def _refuse_running(self, ending: Ending) -> None:
@@ -279,10 +276,8 @@ class WorkerHost:
         number = next(iter(self._requests))
         running = self._requests.pop(number)
         self.running.discard(running)
-        message = f"{ending.text}: its session was ended, and its values are lost. Split the work into smaller requests"
-        facts = {"message": message, "details": {"limit": self._watchdog.time_limit, "reason": ending.reason.value}}
         if not running.reply.done():
-            running.reply.set_result(Reply("deadline_exceeded", "", memoryview(b""), facts))
+            running.reply.set_result(late(ending, self._watchdog.time_limit))
 
     # ------------------------------------------------------------------------------------------------------ receiving
     def _on_readable(self) -> None:
@@ -300,15 +295,17 @@ class WorkerHost:
                 return
             self._on_message(*message)
 
-    def _on_sign_of_life(self) -> None:
+    def _on_control(self) -> None:
         try:
-            cpu = self._control.sign_of_life()
+            message = self._control.receive()
         except BlockingIOError:
             return
-        if cpu is None:  # the process has ended; `_on_readable` learns of it, after the last messages
+        if message is None:  # the process has ended; `_on_readable` learns of it, after the last messages
             self._loop.remove_reader(self._control.sock)
+        elif isinstance(message, float):
+            self._watchdog.sign_of_life(message)
         else:
-            self._watchdog.sign_of_life(cpu)
+            self._memory.on_question(message)
 
     def _on_message(self, head: Any, body: memoryview | None) -> None:
         match head:
@@ -369,6 +366,7 @@ class WorkerHost:
         self._loop.remove_reader(self.channel.sock)
         self._loop.remove_reader(self._control.sock)
         self._outbox.close()
+        self._memory.close()
         self.channel.close()
         self._control.sock.close()
 

@@ -17,6 +17,7 @@ from teletape_server.durable.records import SessionDamagedError
 from teletape_server.hosts.protocols import Host
 from teletape_server.problems import Problem
 from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.hosting.growth import Growth
 from teletape_server.sessions.hosting.places import Places
 from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.lifecycle import LOST, Phase
@@ -98,10 +99,11 @@ class Backlog:
         live, record = self._live, replace(entry.record, epoch=entry.record.epoch + 1)
         try:
             with ExitStack() as at_end:
-                at_end.callback(self._places.reserve(entry))
+                memory = Growth(self._places, self._places.reserve(entry), entry, lambda _: None)
+                at_end.callback(memory.release)
                 opened = await live.store.open_log(record)
                 try:
-                    host, _ = await self._starts.host(entry.record, live.devices_in_use, opened)
+                    host, _ = await self._starts.host(entry.record, live.devices_in_use, opened, 0, memory)
                 except BaseException:
                     if opened is not None:
                         live.store.close_log(opened)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from teletape_server.hosts.protocols import Ending, Host
 from teletape_server.ipc.leases import Reason
-from teletape_server.problems import Problem, overloaded
+from teletape_server.problems import overloaded
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.hosting.backlog import Backlog
 from teletape_server.sessions.hosting.ends import Ends
+from teletape_server.sessions.hosting.growth import Growth, with_room
 from teletape_server.sessions.hosting.places import Places
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.live_sessions import LiveSessions
@@ -57,8 +57,8 @@ class Parking:
 
     def relieve(self) -> None:
         """Begins to park the session that is idle for longest, if the machine has little memory left."""
-        if self._places.is_short() and (idle := self._places.longest_idle(self._live.clock())) is not None:
-            self._begin(idle, "the machine has little memory left")
+        if self._places.is_short() and not self._places.reclaim():
+            self._park_longest_idle("the machine has little memory left")
 
     def make_room(self, owner: str, account: str) -> asyncio.Task[None] | None:
         """Gives one more session of an owner a place; returns what it has to wait for, until that is free.
@@ -77,20 +77,23 @@ class Parking:
         self._places.admit(owner, account)
         return room
 
-    async def reserve_memory(self, entry: SessionEntry) -> Callable[[], None]:
+    async def reserve_memory(self, entry: SessionEntry) -> Growth:
         """Reserves what the next host of a session takes; the sessions that are idle for longest are parked for it.
+
+        They are also parked for what it needs later.
 
         Raises:
             Problem: overloaded; nothing is reserved.
         """
         self._live.measure(entry)
-        while True:
-            try:
-                return self._places.reserve(entry)
-            except Problem:
-                if (idle := self._places.longest_idle(self._live.clock())) is None:
-                    raise
-                await asyncio.wait([self._begin(idle, "another session needs its memory")])
+        places, park = self._places, self._park_longest_idle
+        reserved = await with_room(lambda: places.reserve(entry), places, park, "another session needs its memory")
+        return Growth(places, reserved, entry, park)
+
+    def _park_longest_idle(self, why: str) -> asyncio.Task[None] | None:
+        """Begins to park the session that is idle for longest; None: there is none."""
+        idle = self._places.longest_idle(self._live.clock())
+        return None if idle is None else self._begin(idle, why)
 
     def _begin(self, entry: SessionEntry, why: str) -> asyncio.Task[None]:
         """Begins to park a session that has a host and a log: from now on its requests wait for another host."""

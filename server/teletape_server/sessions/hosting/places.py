@@ -3,18 +3,51 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, NamedTuple
 
 from teletape_server.budgets.budgets import Budgets, Room
-from teletape_server.budgets.limits import Present
+from teletape_server.ipc.confinement import LEAST_FREE
+from teletape_server.ipc.page import IDLE_BYTES
 from teletape_server.problems import Problem, overloaded
 from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.hosting.ledger import Ledger, Reservation
 from teletape_server.sessions.quotas import Quota
 
 _PROCESS_BYTES: Final = 64 << 20  # of a process that has no arrays yet
 _NAMED: Final = 5  # accounts that a refusal names, those with most memory
-_LEAST_FREE: Final = 256 << 20  # bytes of the machine's memory that no session is started into
+
+
+class Holding(NamedTuple):
+    """What an account has of the machine's memory.
+
+    Attributes:
+        account: Its name.
+        sessions: That have a place.
+        memory_bytes: Of their arrays, as of their last answers; without those on a GPU.
+        reserved_bytes: That they may have without asking.
+    """
+
+    account: str
+    sessions: int
+    memory_bytes: int
+    reserved_bytes: int
+
+
+class Memory(NamedTuple):
+    """The machine's memory.
+
+    Attributes:
+        free: Bytes that processes can still take.
+        promised: Bytes of these that are reserved and not used yet.
+        reserve: Bytes that are never promised.
+        accounts: Who has what, most first.
+    """
+
+    free: int
+    promised: int
+    reserve: int
+    accounts: Sequence[Holding]
 
 
 class Places:
@@ -35,7 +68,7 @@ class Places:
         budgets: Budgets,
     ) -> None:
         self._quota, self._entries, self._free, self._budgets = quota, entries, free, budgets
-        self._reserved = 0  # bytes, of the hosts that start now
+        self._ledger = Ledger(lambda: self._free(), LEAST_FREE)
 
     def _counts(self, owner: str) -> tuple[int, int, Counter[str]]:
         """Returns the sessions of an owner that have a place, those of all, and how many each owner has."""
@@ -157,43 +190,89 @@ class Places:
 
     # --------------------------------------------------------------------------------------------------------- memory
     def is_short(self, needed: int = 0) -> bool:
-        """Returns whether the machine has too little memory for that many bytes more."""
-        return self._free() - self._reserved - needed < _LEAST_FREE
+        """Returns whether the machine has too little memory for that many bytes more, beyond what is promised."""
+        return not self._ledger.fits(needed)
 
     def can_write_down(self, entry: SessionEntry) -> bool:
         """Returns whether the machine has the memory to park a session: what is on a GPU passes through it."""
         needed = entry.note_facts().bytes_in_use if entry.device != "cpu" else 0
         return not needed or not self.is_short(needed)
 
-    def reserve(self, entry: SessionEntry) -> Callable[[], None]:
-        """Reserves all that the next host of a session takes at its start, until the returned function is called.
+    def reserve(self, entry: SessionEntry) -> Reservation:
+        """Reserves what the next host of a session takes at its start, and some for what it does then.
 
         Raises:
             Problem: overloaded: the machine has too little memory; nothing is reserved.
         """
-        needed = _PROCESS_BYTES + entry.disk_bytes
-        if self.is_short(needed):
-            raise _short(self._free() - self._reserved, needed, self._budgets.present())
-        self._reserved += needed
-        return lambda: self._give_back(needed)
+        nbytes = min(IDLE_BYTES + entry.disk_bytes, entry.memory_limit)
+        reservation = self._ledger.reserve(entry.account, nbytes, _PROCESS_BYTES)
+        if reservation is None:
+            needed = nbytes + _PROCESS_BYTES
+            lack = f"a process for this session takes {needed >> 20} MiB"
+            problem = overloaded(f"{self._lack(lack)}. {self._users()}")
+            problem.details = self._facts(needed)
+            raise problem
+        return reservation
 
-    def _give_back(self, nbytes: int) -> None:
-        self._reserved -= nbytes
+    def extend(self, reservation: Reservation, needed: int, limit: int) -> None:
+        """Has a reservation cover what a session needs; see `Ledger.extend`.
 
+        Raises:
+            Problem: resource_exhausted: the machine has too little memory.
+        """
+        if not self._ledger.extend(reservation, needed, limit):
+            more = needed - reservation.reserved
+            lack = f"this session needs {more >> 20} MiB more than it has reserved"
+            advice = "Release values or tapes, end or park a session (GET /v1/sessions), or try again later"
+            text = f"{self._lack(lack)}. {self._users()}. {advice}"
+            raise Problem("resource_exhausted", text, **self._facts(more))
 
-def _short(free: int, needed: int, present: Mapping[str, Present]) -> Problem:
-    """Returns the problem of a session for which the machine has too little memory: it says who uses most."""
-    by_account = sorted(present.items(), key=lambda item: item[1].memory_bytes, reverse=True)[:_NAMED]
-    users = ", ".join(
-        f"{name} has {used.memory_bytes >> 20} MiB in {used.sessions} sessions" for name, used in by_account
-    )
-    problem = overloaded(
-        f"the machine has {max(free, 0) >> 20} MiB of memory left, and a process for this session takes "
-        f"{needed >> 20} MiB, beyond {_LEAST_FREE >> 20} MiB that stay free; no idle session can be parked. Of the "
-        f"arrays, {users or 'no session has any'}"
-    )
-    facts = [
-        {"account": name, "sessions": used.sessions, "memory_bytes": used.memory_bytes} for name, used in by_account
-    ]
-    problem.details = {"free": max(free, 0), "asked": needed, "reserve": _LEAST_FREE, "accounts": facts}
-    return problem
+    def extend_if_free(self, reservation: Reservation, needed: int, limit: int) -> None:
+        """Extends a reservation, which covers what a session needs, if there is room."""
+        self._ledger.extend(reservation, needed, limit)
+
+    def release(self, reservation: Reservation) -> None:
+        """Ends a reservation; the second time it does nothing."""
+        self._ledger.release(reservation)
+
+    def reclaim(self) -> bool:
+        """Has sessions that run nothing give back what they do not use; returns whether any begins to."""
+        return self._ledger.reclaim()
+
+    def memory(self) -> Memory:
+        """Returns who uses the machine's memory, and what is left of it."""
+        entries, reserved = self._entries(), self._ledger.reserved_by()
+        used: Counter[str] = Counter()
+        for entry in entries:
+            used[entry.account] += entry.note_facts().bytes_in_use if entry.device == "cpu" else 0
+        sessions = Counter(entry.account for entry in entries if entry.has_place)
+        names = sorted({*used, *reserved}, key=lambda name: max(used[name], reserved[name]), reverse=True)
+        accounts = [Holding(name, sessions[name], used[name], reserved[name]) for name in names]
+        return Memory(self._free(), self._ledger.promised() + self._ledger.coming, LEAST_FREE, accounts)
+
+    def _lack(self, lack: str) -> str:
+        memory = self.memory()
+        return (
+            f"the machine has {max(memory.free, 0) >> 20} MiB of memory left, {memory.promised >> 20} MiB of that are "
+            f"reserved by sessions, and {lack}, beyond {LEAST_FREE >> 20} MiB that stay free; no idle session can be "
+            "parked"
+        )
+
+    def _users(self) -> str:
+        users = ", ".join(
+            f"{each.account} has {each.memory_bytes >> 20} MiB in {each.sessions} sessions, and "
+            f"{each.reserved_bytes >> 20} MiB reserved"
+            for each in self.memory().accounts[:_NAMED]
+        )
+        return f"Of the arrays, {users or 'no session has any'}"
+
+    def _facts(self, needed: int) -> dict[str, Any]:
+        memory = self.memory()
+        accounts = [each._asdict() for each in memory.accounts[:_NAMED]]
+        return {
+            "free": max(memory.free, 0),
+            "promised": memory.promised,
+            "asked": needed,
+            "reserve": LEAST_FREE,
+            "accounts": accounts,
+        }

@@ -10,6 +10,7 @@ from teletape_server.durable.open_logs import OpenLog
 from teletape_server.hosts.placement import placed
 from teletape_server.hosts.protocols import Host, HostGone, Hosts, Start
 from teletape_server.problems import overloaded
+from teletape_server.sessions.hosting.growth import Growth
 from teletape_server.sessions.record import SessionRecord
 
 
@@ -46,6 +47,7 @@ class Starts:
         in_use: Callable[[], Mapping[str, int]],
         log: OpenLog | None = None,
         last_client: int = 0,
+        memory: Growth | None = None,
     ) -> tuple[Host, str]:
         """Starts a host for a session; returns it with the device that it computes on.
 
@@ -54,6 +56,7 @@ class Starts:
             in_use: Returns how many sessions each device has.
             log: The session's log; None: it has none.
             last_client: See `Start`.
+            memory: What is reserved for it, until the host ends; None: its limit alone counts.
 
         Raises:
             Problem: overloaded, unknown_device; internal, as the process says.
@@ -75,8 +78,13 @@ class Starts:
                 log=log,
                 last_client=last_client,
                 owner=record.owner,
+                memory=memory if device == "cpu" else None,
             )
-            return await self._hosts.start(start), device
+            host = await self._hosts.start(start)
+            if memory is not None:
+                memory.note_started(device)
+                host.ended.add_done_callback(lambda _: memory.release())
+            return host, device
         except (OSError, HostGone) as error:  # too many files or processes, a disk that fails: another try may succeed
             raise overloaded(f"the session's process could not be started ({error})") from error
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
@@ -22,6 +21,7 @@ from teletape_server.problems import Problem, overloaded
 from teletape_server.sessions.ended_sessions import damaged, recovering
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.hosting.ends import Ends
+from teletape_server.sessions.hosting.growth import Growth
 from teletape_server.sessions.hosting.parking import Parking
 from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.lifecycle import LOST, Phase
@@ -68,20 +68,22 @@ class Waking:
         if (pause := entry.pause(live.clock())) and state.phase is Phase.RECOVERING:
             raise recovering(entry.id, state.why, pause)
         opened: OpenLog | None = None
-        give_back: Callable[[], None] = _nothing
+        memory: Growth | None = None
         try:
             live.check_running()
             if entry.room is not None:
                 await asyncio.wait([entry.room])
-            give_back = await self._parking.reserve_memory(entry)
+            memory = await self._parking.reserve_memory(entry)
             next_host = replace(entry.record, epoch=entry.record.epoch + 1)
             opened = await live.store.open_log(next_host)
-            host, device = await self._starts.host(entry.record, live.devices_in_use, opened, entry.last_client)
+            host, device = await self._starts.host(entry.record, live.devices_in_use, opened, entry.last_client, memory)
             if is_new and not entry.record.is_run:
                 await self._settle(replace(next_host, device=device, state=state.then(Phase.LIVE)), host)
         except BaseException as error:
             live.failed_starts += 1
             entry.give_up(str(error))
+            if memory is not None:
+                memory.release()
             if opened is not None:
                 live.store.close_log(opened)
             if entry.record.state.phase in _BROUGHT_BACK:
@@ -90,7 +92,6 @@ class Waking:
                 live.store.put(replace(entry.record, state=entry.record.state.end(Reason.WORKER_DIED)))
             raise
         finally:
-            give_back()
             entry.room = None
             live.starting.pop(entry.record.key, None)
         entry.host, entry.log, entry.lost, entry.log_to_run = host, opened, None, False
@@ -200,10 +201,6 @@ class Waking:
         is_due = entry.record.state.phase is Phase.RECOVERING and not entry.pause(self._live.clock())
         if is_due and entry.waking is None and not self._live.stopping:
             self._ends.soon(_tried(entry))
-
-
-def _nothing() -> None:
-    """Does nothing."""
 
 
 async def _tried(entry: SessionEntry) -> None:

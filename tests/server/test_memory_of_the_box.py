@@ -1,0 +1,257 @@
+"""Sessions that grow at the same time: what they have together fits into the box, and nothing of them is killed."""
+
+import asyncio
+import mmap
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from serving import KEYS, Program, Server, ok, problem, until
+from teletape_engine.commands import Assign, Call, Fetch, MakeVariable
+from teletape_engine.commands.results import Answer
+from teletape_engine.recording.values import Literal
+from teletape_server.ipc.page import IDLE_BYTES
+from teletape_server.settings import Settings
+
+MIB = 1 << 20
+LEAST = 256 * MIB
+PROCESS = 64 * MIB  # that the start of a session takes besides
+
+
+class Box:
+    """A machine with little memory: what the processes of the server's sessions take is missing from it."""
+
+    def __init__(self, server: Server, monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
+        self._registry = server.app.state.registry
+        self.nbytes, self.least_free = nbytes + LEAST, 1 << 60
+        self._before: dict[int, int] = {}
+        monkeypatch.setattr(self._registry._places, "_free", self.free)
+        self._stop = threading.Event()
+        self._watch = threading.Thread(target=self._look)
+
+    def free(self) -> int:
+        free = self.nbytes - sum(self.used().values())
+        self.least_free = min(self.least_free, free)
+        return free
+
+    def used(self) -> dict[str, int]:
+        """What the process of each session has taken since it was seen first."""
+        used = {}
+        for entry in [*self._registry.live.by_key.values()]:
+            pid = getattr(entry.host, "pid", None)
+            try:
+                resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * mmap.PAGESIZE
+            except OSError:
+                continue
+            used[entry.id] = max(resident - self._before.setdefault(pid, resident), 0)
+        return used
+
+    def _look(self) -> None:
+        while not self._stop.wait(0.002):
+            self.free()
+
+    def __enter__(self) -> "Box":
+        self._watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._watch.join()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    settings = Settings(data_dir=str(tmp_path), api_keys=KEYS, shutdown_grace=0.1)
+    with Server(settings).running() as server:
+        yield server
+
+
+def create(http: httpx.Client, id: str, **of: Any) -> Program:
+    ok(http.post("/v1/sessions", json={"id": id, "durability": "none", **of}))
+    return Program(http, id)
+
+
+def grow(program: Program, name: str, mib: int) -> Answer:
+    """Makes a tensor of that size that stays: a quarter of a million numbers are a MiB."""
+    return program.run(Call("fill", (Literal(1.0),), (name,), {"shape": [mib << 18]}))
+
+
+def reservation(server: Server, owner: str, id: str) -> int:
+    """The bytes that a session has reserved."""
+    number: int = server.app.state.registry.find(owner, id).host._memory._page.reserved
+    return number
+
+
+def test_sessions_of_two_keys_that_grow_together_stay_within_the_box(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with server.client("ann") as ann, server.client("bob") as bob, ThreadPoolExecutor(6) as threads:
+        programs = {f"s{i}": create((ann, bob)[i % 2], f"s{i}") for i in range(6)}
+        with Box(server, monkeypatch, 600 * MIB) as box:
+
+            def fill(name: str) -> list[Answer]:
+                return [grow(programs[name], f"{name}.{step}", 20) for step in range(15)]
+
+            answers = {name: each.result() for name, each in {n: threads.submit(fill, n) for n in programs}.items()}
+            assert box.least_free >= LEAST - 10 * MIB, "Python's own objects are not reserved"
+            count = sum(answer.failure is None for each in answers.values() for answer in each)
+            failures = [answer.failure for each in answers.values() for answer in each if answer.failure is not None]
+            assert count * 20 > 300, "most of the box is used"
+            assert count * 20 <= 600
+            assert {failure.code for failure in failures} == {"resource_exhausted"}
+            last = failures[-1]
+            assert "the machine has" in last.message
+            assert "no idle session can be parked" in last.message
+            assert {each["account"] for each in last.details["accounts"]} == {"ann", "bob"}
+            assert sum(each["reserved_bytes"] for each in last.details["accounts"]) >= count * 20 * MIB
+            assert last.details["limit"] == 2 << 30, "of the session"
+            for name, program in programs.items():  # all live, and what was refused can be done with less
+                steps = [step for step, answer in enumerate(answers[name]) if answer.failure is None]
+                answer = program.run(
+                    Call("reduce_sum", (f"{name}.{steps[-1]}",), (f"{name}.sum",)), Fetch(f"{name}.sum")
+                )
+                assert answer.failure is None
+                assert np.asarray(answer.results[0].array) == 20 << 18  # type: ignore[union-attr]
+        assert {entry.record.state.phase.value for entry in server.app.state.registry.live.all()} == {"live"}
+
+
+def test_an_idle_lasting_session_of_another_key_is_parked_and_has_its_values_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with server.client("ann") as ann, server.client("bob") as bob, Box(server, monkeypatch, 200 * MIB) as box:
+        idle = create(ann, "idle", durability="journal")
+        box.free()
+        idle.run(MakeVariable("w", np.full(50 << 18, 0.5, np.float32)))
+        growing = create(bob, "growing")
+        server.clock.ahead += 60
+        assert grow(growing, "x", 150).failure is None
+        states = {item["id"]: item["state"] for item in ok(ann.get("/v1/sessions")).json()["sessions"]}
+        assert states == {"idle": "parked"}
+        refused = problem(ann.get("/v1/sessions/idle/variables"), 503, "overloaded")
+        assert "bob has 150 MiB" in refused["detail"]
+        bob.delete("/v1/sessions/growing")
+        answer = idle.run(Call("reduce_sum", ("w",), ("sum",)), Fetch("sum"))
+        assert np.asarray(answer.results[0].array) == 25 << 18  # type: ignore[union-attr]
+
+
+def test_memory_that_an_idle_session_has_reserved_and_does_not_use_is_given_back(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with server.client("ann") as ann, server.client("bob") as bob:
+        first, second = create(ann, "first"), create(bob, "second")
+        with Box(server, monkeypatch, 200 * MIB):
+            assert grow(first, "x", 120).failure is None
+            first.run(Call("fill", (Literal(1.0),), ("y",), {"shape": [1]}))
+            ok(ann.delete("/v1/sessions/first/tensors/x"))
+            assert reservation(server, "ann", "first") > 120 * MIB
+            assert grow(second, "x", 150).failure is None
+            assert reservation(server, "ann", "first") < 2 * IDLE_BYTES
+            refused = grow(first, "z", 120).failure
+            assert refused is not None
+            assert refused.code == "resource_exhausted"
+
+
+def test_small_sessions_never_ask(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions: list[Any] = []
+    places = server.app.state.registry._places
+    monkeypatch.setattr(places, "extend", lambda *args: questions.append(args))
+    monkeypatch.setattr(places, "extend_if_free", lambda *args: questions.append(args))
+    with server.client("ann") as http:
+        program = create(http, "small")
+        for _ in range(100):
+            program.run(Call("fill", (Literal(1.0),), ("x",), {"shape": [1000]}), Call("add", ("x", "x"), ("y",)))
+            http.delete("/v1/sessions/small/tensors/x")
+            http.delete("/v1/sessions/small/tensors/y")
+    assert not questions
+
+
+def test_a_refusal_of_a_resource_says_who_has_the_memory(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    with server.client("ann") as ann, server.client("bob") as bob:
+        first, _ = create(ann, "first"), create(bob, "second")
+        with Box(server, monkeypatch, 300 * MIB):
+            assert grow(first, "x", 180).failure is None
+            commands = [{"do": "op", "op": "fill", "inputs": [1.0], "outputs": ["y"], "attrs": {"shape": [140 << 18]}}]
+            answer = bob.post("/v1/sessions/second/run", json={"commands": commands})
+            refused = problem(answer, 507, "resource_exhausted")
+            assert "ann has 180 MiB in 1 sessions" in refused["detail"]
+            assert refused["details"]["accounts"][0]["account"] == "ann"
+            assert refused["details"]["needed"] == 140 * MIB
+
+
+def test_a_cancel_ends_the_wait_for_memory(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = server.app.state.registry._places
+    with server.client("ann") as http, ThreadPoolExecutor(1) as threads:
+        program, waits = create(http, "waits"), threading.Event()
+
+        async def extend(*_: Any) -> None:
+            waits.set()
+            await asyncio.sleep(60)
+
+        monkeypatch.setattr("teletape_server.sessions.hosting.growth.Growth.extend", extend)
+        began = time.monotonic()
+        growing = threads.submit(grow, program, "x", 100)
+        assert waits.wait(30)
+        with server.client("ann") as other:
+            ok(other.post("/v1/sessions/waits/cancel"))
+        failure = growing.result().failure
+        assert failure is not None
+        assert failure.code == "cancelled"
+        assert time.monotonic() - began < 30
+        assert places.memory().accounts
+
+
+def test_the_end_of_a_session_ends_its_wait_for_memory(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    with server.client("ann") as http, ThreadPoolExecutor(1) as threads:
+        program, waits = create(http, "waits"), threading.Event()
+
+        async def extend(*_: Any) -> None:
+            waits.set()
+            await asyncio.sleep(60)
+
+        monkeypatch.setattr("teletape_server.sessions.hosting.growth.Growth.extend", extend)
+        batch = program.batch(Call("fill", (Literal(1.0),), ("x",), {"shape": [100 << 18]}))
+        growing = threads.submit(program.outcome, batch)
+        assert waits.wait(30)
+        with server.client("ann") as other:
+            assert other.delete("/v1/sessions/waits").status_code == 204
+        problem(growing.result(), 410, "session_ended")
+    until(lambda: not server.app.state.registry._places._ledger._reservations)
+
+
+def test_a_log_is_not_run_again_into_memory_that_is_not_there(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was done once must not become a failure: the wake is refused, and succeeds later."""
+    with server.client("ann") as ann:
+        program = create(ann, "demo", durability="journal")
+        big = {"shape": [100 << 18]}
+        program.run(
+            MakeVariable("w", np.zeros(2, np.float32)),
+            Call("fill", (Literal(1.0),), ("x",), big),  # much memory, and a small log
+            Call("reduce_sum", ("x",), ("s",)),
+            Assign("w", np.array([1.0, 2.0], np.float32), "add"),
+        )
+        entry = server.app.state.registry.find_live("ann", "demo")
+        with Box(server, monkeypatch, 90 * MIB) as box:
+            host = entry.host
+            os.kill(host.pid, signal.SIGKILL)
+            until(lambda: entry.host is not host)
+            refused = ann.get("/v1/sessions/demo/variables")
+            assert refused.status_code == 503
+            assert entry.host is None
+            until(lambda: entry.attempts > 0)
+            assert "the machine has" in entry.record.state.why
+            box.nbytes += 4000 * MIB
+            server.clock.ahead += 60
+            until(lambda: entry.host is not None)
+            answer = program.run(Fetch("w"), Fetch("s"))
+            assert answer.failure is None
+            assert np.asarray(answer.results[0].array).tolist() == [1.0, 2.0]  # type: ignore[union-attr]
+            assert np.asarray(answer.results[1].array) == 100 << 18  # type: ignore[union-attr]
