@@ -369,6 +369,7 @@ class KeyShare(Model):
         owner: The name of the key.
         sessions: Its sessions that have a process.
         bytes_in_use: By its sessions, as of their last answers.
+        bytes_reserved: Of the machine's memory, for its sessions: those in use, and those that may be soon.
         computing: Processes that compute for it now.
         waiting: Its requests that wait.
         share: The part of the processors that is its own while these compute, from 0 to 1; more is free.
@@ -377,6 +378,7 @@ class KeyShare(Model):
     owner: str
     sessions: int
     bytes_in_use: int
+    bytes_reserved: int
     computing: int
     waiting: int
     share: float
@@ -459,6 +461,8 @@ class BoxUse(Model):
         waiting_runs: Those that wait for a place.
         places: Requests without a session that may run at a time.
         requests: The 100 oldest of yours that are not answered.
+        memory_free: Bytes of the machine's memory that processes can still take.
+        memory_promised: Bytes of these that sessions have reserved and do not use yet.
         processors: On which the server and all sessions run.
         timeline: Who computed when; null: it was not asked for.
     """
@@ -470,6 +474,8 @@ class BoxUse(Model):
     waiting_runs: int
     places: int
     requests: list[Unanswered]
+    memory_free: int
+    memory_promised: int
     processors: int
     timeline: Timeline | None = None
 

@@ -255,3 +255,27 @@ def test_a_log_is_not_run_again_into_memory_that_is_not_there(server: Server, mo
             assert answer.failure is None
             assert np.asarray(answer.results[0].array).tolist() == [1.0, 2.0]  # type: ignore[union-attr]
             assert np.asarray(answer.results[1].array) == 100 << 18  # type: ignore[union-attr]
+
+
+def test_a_body_counts_before_it_comes_and_one_without_room_is_refused(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = server.app.state.registry._places._ledger
+    with server.client("ann") as ann, server.client("bob") as bob:
+        program, _ = create(ann, "first"), create(bob, "second")
+        tensor = np.full(10 << 18, 0.5, np.float32)
+        with Box(server, monkeypatch, 20 * MIB) as box:
+            refused = problem(program.outcome(program.batch(MakeVariable("w", tensor))), 503, "overloaded")
+            assert "the request has a body of 10 MiB" in refused["detail"]
+            assert refused["details"]["accounts"][0]["reserved_bytes"] == IDLE_BYTES
+            assert ledger.coming == 0
+            program.seq -= 1
+            box.nbytes += 200 * MIB
+            entry = server.app.state.registry.find_live("ann", "first")
+            body = server.app.state.registry.body_buffer(entry, 50 * MIB)
+            assert ledger.coming == 50 * MIB
+            assert not ledger.fits(160 * MIB)
+            body.discard()
+            assert ledger.coming == 0
+            assert program.run(MakeVariable("w", tensor)).failure is None
+            assert ledger.coming == 0

@@ -19,6 +19,7 @@ from teletape_engine.recording.values import Literal
 from teletape_server.hosts.protocols import HostFacts, Running
 from teletape_server.hosts.shares import Shares, Tree
 from teletape_server.ipc.durations import Durations
+from teletape_server.ipc.page import IDLE_BYTES
 from teletape_server.settings import Settings
 from teletape_server.waiting.estimates import seconds_left, seconds_until, seconds_until_place, total_seconds
 from teletape_server.waiting.keys import Box
@@ -82,6 +83,8 @@ def test_a_request_waits_for_those_of_its_session(server: Server) -> None:
             assert use["longest_idle"]["session"] == "spare"
             keys = {key.pop("owner"): key for key in use["keys"]}
             assert keys["ann"]["sessions"] == 1
+            assert keys["bob"].pop("bytes_reserved") == IDLE_BYTES
+            assert use["memory_free"] > use["memory_promised"] >= 0
             assert keys["bob"] == {"sessions": 1, "bytes_in_use": 0, "computing": 0, "waiting": 0, "share": 0.0}
             assert (use["requests"], use["timeline"]) == ([], None)
             assert use["processors"] == len(os.sched_getaffinity(0))

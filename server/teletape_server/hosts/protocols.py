@@ -54,6 +54,7 @@ class HostFacts(NamedTuple):
         calls: Those of them that ask published functions.
         running_seconds: That the request which runs now has run; 0: none runs, or it has only begun.
         kernel_seconds: CPU time of its own process since it was open, as the kernel counts it; 0: not known.
+        bytes_reserved: Of the machine's memory, for its arrays; 0: none is reserved.
     """
 
     bytes_in_use: int = 0
@@ -70,6 +71,7 @@ class HostFacts(NamedTuple):
     calls: Mapping[Account, Served] = MappingProxyType({})
     running_seconds: float = 0.0
     kernel_seconds: float = 0.0
+    bytes_reserved: int = 0
 
     @classmethod
     def of(
@@ -83,6 +85,7 @@ class HostFacts(NamedTuple):
             *(page.durations, page.written, loans.answered, loans.calls),
             running_seconds=running_seconds if is_running else 0.0,
             kernel_seconds=kernel_seconds,
+            bytes_reserved=page.reserved,
         )
 
 

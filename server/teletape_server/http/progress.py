@@ -93,7 +93,7 @@ def _place(waiting: Waiting) -> dict[str, Any]:
 
 def use_of(waits: Waits, owner: str) -> BoxUse:
     """Returns who uses the server now, and why the requests of an owner wait."""
-    box, runs, now = waits.box(), waits.runs, time.monotonic()
+    box, runs, memory, now = waits.box(), waits.runs, waits.memory(), time.monotonic()
     requests = [
         Unanswered(
             session=None if entry is None or entry.record.is_run else entry.id,
@@ -110,6 +110,8 @@ def use_of(waits: Waits, owner: str) -> BoxUse:
         waiting_runs=runs.counts[1],
         places=runs.places,
         requests=requests,
+        memory_free=memory.free,
+        memory_promised=memory.promised,
         processors=len(os.sched_getaffinity(0)),
     )
 
@@ -119,6 +121,7 @@ def _share(key: KeyUse) -> KeyShare:
         owner=key.owner,
         sessions=key.sessions,
         bytes_in_use=key.bytes,
+        bytes_reserved=key.reserved,
         computing=key.computing,
         waiting=key.waiting,
         share=key.share,

@@ -22,6 +22,9 @@ class KeyShare(BaseModel):
     owner: Annotated[str, Field(description="The name of the key")]
     sessions: Annotated[int, Field(description="Its sessions that have a process")]
     bytes_in_use: Annotated[int, Field(description="By its sessions, as of their last answers")]
+    bytes_reserved: Annotated[
+        int, Field(description="Of the machine's memory, for its sessions: those in use, and those that may be soon")
+    ]
     computing: Annotated[int, Field(description="Processes that compute for it now")]
     waiting: Annotated[int, Field(description="Its requests that wait")]
     share: Annotated[
@@ -90,5 +93,7 @@ class BoxUse(BaseModel):
     waiting_runs: Annotated[int, Field(description="Those that wait for a place")]
     places: Annotated[int, Field(description="Requests without a session that may run at a time")]
     requests: Annotated[list[Unanswered], Field(description="The 100 oldest of yours that are not answered")]
+    memory_free: Annotated[int, Field(description="Bytes of the machine's memory that processes can still take")]
+    memory_promised: Annotated[int, Field(description="Bytes of these that sessions have reserved and do not use yet")]
     processors: Annotated[int, Field(description="On which the server and all sessions run")]
     timeline: Annotated[Timeline | None, Field(description="Who computed when; null: it was not asked for")] = None

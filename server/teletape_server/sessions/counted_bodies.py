@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from teletape_server.hosts.protocols import BodyBuffer, Host, Running
@@ -61,14 +62,18 @@ class CountedBody:
         host: Its host.
         buffer: The host's buffer.
         admission: The count of the body's bytes.
+        has_come: Called once when all of it has come, or no more of it will.
 
     Attributes:
         view: The memory, writable.
     """
 
-    def __init__(self, entry: _Entry, host: Host, buffer: BodyBuffer, admission: Admission) -> None:
+    def __init__(
+        self, entry: _Entry, host: Host, buffer: BodyBuffer, admission: Admission, has_come: Callable[[], None]
+    ) -> None:
         self.view = buffer.view
         self._entry, self._host, self._buffer, self._admission = entry, host, buffer, admission
+        self._has_come = has_come
         self._mapped_from = 0
         entry.receiving += 1
 
@@ -100,11 +105,13 @@ class CountedBody:
 
     def submitted(self, running: Running) -> None:
         """Counts the bytes until the request is answered."""
+        self._has_come()
         self._entry.receiving -= 1
         running.reply.add_done_callback(lambda _: self._admission.close())
 
     def discard(self) -> None:
         """Frees the memory of a request that will not be submitted."""
+        self._has_come()
         self._entry.receiving -= 1
         self._admission.close()
         self._buffer.discard()
@@ -138,14 +145,15 @@ class Bodies:
 
     Args:
         quota: How many bytes they may have.
+        admit: Counts a body in the machine's memory; see `Places.admit_body`.
 
     Attributes:
         counts: Their bytes by owner; None is all owners.
     """
 
-    def __init__(self, quota: Quota) -> None:
+    def __init__(self, quota: Quota, admit: Callable[[int], Callable[[], None]]) -> None:
         self.counts: Counter[str | None] = Counter()
-        self._quota = quota
+        self._quota, self._admit = quota, admit
 
     def admit(self, owner: str, length: int) -> Admission:
         """Counts a body of an owner before any of it is received; closing the admission ends that.
@@ -164,8 +172,13 @@ class Bodies:
             HostGone: The host has ended.
         """
         self._quota.body(length, self.counts[entry.owner], self.counts[None])
-        host = entry.awake_host
-        return CountedBody(entry, host, _buffer_of(host, length), Admission(self.counts, entry.owner, length))
+        host, has_come = entry.awake_host, self._admit(length)
+        try:
+            buffer = _buffer_of(host, length)
+        except BaseException:
+            has_come()
+            raise
+        return CountedBody(entry, host, buffer, Admission(self.counts, entry.owner, length), has_come)
 
 
 def _buffer_of(host: Host, length: int) -> BodyBuffer:

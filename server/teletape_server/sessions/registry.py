@@ -12,7 +12,7 @@ from teletape_server.budgets.budgets import Budgets
 from teletape_server.hosts.protocols import HostGone, Running
 from teletape_server.ipc.confinement import free_memory
 from teletape_server.ipc.leases import NEVER, Reason, Terms
-from teletape_server.problems import shutting_down
+from teletape_server.problems import Problem, shutting_down
 from teletape_server.sessions.counted_bodies import Bodies, CountedBody
 from teletape_server.sessions.ended_sessions import Boot
 from teletape_server.sessions.entry import SessionEntry as SessionEntry
@@ -20,7 +20,7 @@ from teletape_server.sessions.hosting.backlog import Backlog
 from teletape_server.sessions.hosting.ends import Ends
 from teletape_server.sessions.hosting.meter import present
 from teletape_server.sessions.hosting.parking import Parking
-from teletape_server.sessions.hosting.places import Places
+from teletape_server.sessions.hosting.places import Memory, Places
 from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.hosting.waking import Waking
 from teletape_server.sessions.lifecycle import Phase
@@ -92,7 +92,7 @@ class Registry:
             entry = live.by_key[record.key] = SessionEntry(record, self._waking.start, clock)
             entry.log_to_run = live.store.has_log_to_run(record)
         self.runs = Runs(quota, run_wait)
-        self.bodies = Bodies(quota)
+        self.bodies = Bodies(quota, places.admit_body)
         self._has_closed = False
 
     # ------------------------------------------------------------------------------------------------------- creating
@@ -207,6 +207,10 @@ class Registry:
         """Returns how many unanswered requests a session may have, and how many more it can take now."""
         return self._quota.waiting, self._quota.requests_left(len(entry.running) + entry.receiving)
 
+    def memory(self) -> Memory:
+        """Returns what is left of the machine's memory, and who has it."""
+        return self._places.memory()
+
     @property
     def disk_limit(self) -> int:
         """Bytes that the files of a session may take."""
@@ -267,6 +271,9 @@ class Registry:
             return self.bodies.buffer(entry, length)
         except HostGone:
             raise self.live.gone(entry) from None
+        except Problem:
+            self.parking.relieve(length)  # for the next try
+            raise
 
     def submit(
         self,

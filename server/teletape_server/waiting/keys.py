@@ -20,6 +20,7 @@ class KeyUse(NamedTuple):
         computing: Of their processes compute now.
         waiting: Of their requests wait.
         share: The part of the processors that is the owner's while these compute, from 0 to 1.
+        reserved: Bytes of the machine's memory that they have reserved.
     """
 
     owner: str
@@ -28,6 +29,7 @@ class KeyUse(NamedTuple):
     computing: int = 0
     waiting: int = 0
     share: float = 0.0
+    reserved: int = 0
 
 
 class IdleSession(NamedTuple):
@@ -84,14 +86,18 @@ def box_of(
         Counter(entry.owner for entry in computing if entry.device == "cpu"),
     )
     sessions = Counter(entry.owner for entry in facts if not entry.record.is_run)
-    nbytes, waiting = Counter[str](), Counter(waiting_runs)
+    nbytes, reserved, waiting = Counter[str](), Counter[str](), Counter(waiting_runs)
     for entry in entries:
         known = facts.get(entry)
         waiting[entry.owner] += len(entry.running) if known is None else known.waiting
         nbytes[entry.owner] += 0 if known is None else known.bytes_in_use
+        reserved[entry.owner] += 0 if known is None else known.bytes_reserved
     shares = parts(on_cpu)
     keys = [
-        KeyUse(owner, sessions[owner], nbytes[owner], busy[owner], waiting[owner], round(shares.get(owner, 0.0), 3))
+        KeyUse(
+            *(owner, sessions[owner], nbytes[owner], busy[owner], waiting[owner]),
+            *(round(shares.get(owner, 0.0), 3), reserved[owner]),
+        )
         for owner in {*nbytes, *waiting}
     ]
     keys = [key for key in keys if any(key[1:])]

@@ -9,6 +9,7 @@ from typing import Final
 from teletape_server.hosts.protocols import Running
 from teletape_server.hosts.shares import Shares
 from teletape_server.sessions.entry import SessionEntry
+from teletape_server.sessions.hosting.places import Memory
 from teletape_server.sessions.registry import Registry
 from teletape_server.waiting import reasons
 from teletape_server.waiting.keys import Box, box_of
@@ -34,6 +35,7 @@ class Waits:
         self._registry, self._shares, self._clock = registry, shares, clock
         self.runs = registry.runs
         self._box: Box | None = None
+        self._memory: Memory | None = None
         self._looked = 0.0
 
     def box(self) -> Box:
@@ -42,8 +44,14 @@ class Waits:
         if self._box is None or now - self._looked > _FRESH_SECONDS:
             entries, parts = self._registry.live.by_key.values(), self._shares.parts
             self._box = box_of(entries, self.runs.waiting_owners, parts, self._registry.clock())
-            self._looked = now
+            self._memory, self._looked = self._registry.memory(), now
         return self._box
+
+    def memory(self) -> Memory:
+        """Returns what is left of the machine's memory, and who has it; as old as `box`."""
+        self.box()
+        assert self._memory is not None, "it is looked at with the box"
+        return self._memory
 
     def of(self, owner: str, running: Running | None, entry: SessionEntry | None = None) -> Waiting:
         """Returns why a request waits.

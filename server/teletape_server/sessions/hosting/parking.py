@@ -55,9 +55,9 @@ class Parking:
         if entry.is_quiet() and self._places.can_write_down(entry):
             self._begin(entry, f"no request came for {entry.lease.terms.idle:g} s")
 
-    def relieve(self) -> None:
-        """Begins to park the session that is idle for longest, if the machine has little memory left."""
-        if self._places.is_short() and not self._places.reclaim():
+    def relieve(self, needed: int = 0) -> None:
+        """Begins to park the session that is idle for longest, if the machine has too little memory for more bytes."""
+        if self._places.is_short(needed) and not self._places.reclaim():
             self._park_longest_idle("the machine has little memory left")
 
     def make_room(self, owner: str, account: str) -> asyncio.Task[None] | None:

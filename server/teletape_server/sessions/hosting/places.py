@@ -15,6 +15,7 @@ from teletape_server.sessions.hosting.ledger import Ledger, Reservation
 from teletape_server.sessions.quotas import Quota
 
 _PROCESS_BYTES: Final = 64 << 20  # of a process that has no arrays yet
+_SMALL_BODY: Final = 1 << 20  # bytes of a body that does not count until it is there
 _NAMED: Final = 5  # accounts that a refusal names, those with most memory
 
 
@@ -227,6 +228,24 @@ class Places:
             text = f"{self._lack(lack)}. {self._users()}. {advice}"
             raise Problem("resource_exhausted", text, **self._facts(more))
 
+    def admit_body(self, nbytes: int) -> Callable[[], None]:
+        """Counts the body of a request before any of it comes, until the returned function is called: then it is there.
+
+        Raises:
+            Problem: overloaded: it is large, and the machine has too little memory.
+        """
+        if nbytes < _SMALL_BODY:
+            return _nothing
+        if self.is_short(nbytes):
+            problem = overloaded(f"{self._lack(f'the request has a body of {nbytes >> 20} MiB')}. {self._users()}")
+            problem.details = self._facts(nbytes)
+            raise problem
+        self._ledger.coming += nbytes
+        return lambda: self._note_come(nbytes)
+
+    def _note_come(self, nbytes: int) -> None:
+        self._ledger.coming -= nbytes
+
     def extend_if_free(self, reservation: Reservation, needed: int, limit: int) -> None:
         """Extends a reservation, which covers what a session needs, if there is room."""
         self._ledger.extend(reservation, needed, limit)
@@ -276,3 +295,7 @@ class Places:
             "reserve": LEAST_FREE,
             "accounts": accounts,
         }
+
+
+def _nothing() -> None:
+    """Does nothing."""

@@ -50,6 +50,7 @@ export function usage({ owner }) {
       { name: "Waiting", value: (key) => key.waiting, numeric: true },
       { name: "Sessions with a process", value: (key) => key.sessions, numeric: true },
       { name: "Memory", value: (key) => key.bytes_in_use, cell: (key) => bytes(key.bytes_in_use), numeric: true },
+      { name: "Reserved", value: (key) => key.bytes_reserved, cell: (key) => bytes(key.bytes_reserved), numeric: true },
     ],
   });
   const picture = make("div", { id: "timeline" });
