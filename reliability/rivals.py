@@ -161,7 +161,9 @@ def main() -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=FLOODS, help="one of the floods")
-    parser.add_argument("--shares", choices=["on", "off"], help="with control groups, or without; both if not given")
+    parser.add_argument(
+        "--shares", choices=["off", "groups", "slices"], help="how keys share; each way in turn if not given"
+    )
     parser.add_argument("--sessions", type=int, default=100, help="of the rival")
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--flood", help=argparse.SUPPRESS)
@@ -174,7 +176,7 @@ def main() -> None:
         print(asyncio.run(flood(options.port, FLOODS[options.flood], options.sessions, options.seconds)))
         return
     for name in [options.only] if options.only else FLOODS:
-        for shares in [options.shares] if options.shares else ("off", "on"):
+        for shares in [options.shares] if options.shares else ("off", "groups", "slices"):
             row = measure(name, shares=shares, sessions=options.sessions, seconds=options.seconds)
             print(json.dumps(row), flush=True)
 

@@ -155,7 +155,7 @@ def create_app(
         app.state.publisher = Publisher(app.state.catalogue, pool, is_durable=settings.data_dir is not None)
         app.state.device_looks = metrics.DeviceLooks()
         app.state.pricer = pricer = Pricer(app.state.starts, settings.memory_limit)
-        app.state.waits = Waits(registry, shares or Shares(None, {}))
+        app.state.waits = Waits(registry, shares or Shares())
         app.state.retries = Retries(settings.idempotency_window, clock)
         app.state.long_requests = LongRequests(settings.idempotency_window, clock)
         app.state.session_feed = SessionFeed(registry)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from teletape_engine.arrays.cpu import DeviceFacts
 from teletape_server import version
+from teletape_server.budgets.limits import GROUP
 from teletape_server.connections.listener import address_of, listening
 from teletape_server.identity.identity import Identity
 from teletape_server.identity.keys import Keys, StoreError
@@ -97,8 +98,10 @@ def serve(
         with contextlib.suppress(OSError):  # the first start of a process says so
             forkserver.begin()
         from teletape_server import app, logs, server, tls  # noqa: F401  # what `_serve` needs
-        from teletape_server.hosts import shares as shares_of_keys
+        from teletape_server.hosts.chosen_shares import chosen_shares
         from teletape_server.hosts.processes.forkserver import present_devices
+        from teletape_server.hosts.shares import SharesError
+        from teletape_server.ipc.rights import Rights
     except ImportError as error:
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1
@@ -119,8 +122,8 @@ def serve(
         tls.check(settings)
         identity = app.identity_of(settings)
         settings.check_reach(has_keys=bool(identity.keys))
-        shares = shares_of_keys.opened(settings.shares, settings.weights)
-    except (SettingsError, StoreError, shares_of_keys.SharesError) as error:
+        shares = chosen_shares(settings.shares, Rights(settings.weights, identity.budgets.group))
+    except (SettingsError, StoreError, SharesError) as error:
         print(f"teletape: {error}", file=sys.stderr)
         return 2
     place = f"{settings.host} port {settings.port}" if settings.unix is None else settings.unix
@@ -183,7 +186,10 @@ def allowances(settings: Settings, memory: int) -> list[str]:
     """Returns the lines of a table of what a server allows; `memory`: bytes of the machine or its container."""
     limits, gib = settings.default_limits, float(1 << 30)
     more = ", ".join(f"{name} {limit:g}" for name, limit in settings.key_limits.named.items()) or "none"
-    weights = ", ".join(f"{name} {weight:g}" for name, weight in settings.weights.items()) or "1 each"
+    weights = ", ".join(
+        f"{name} {weight:.0%}" if name.startswith(GROUP) else f"{name} {weight:g}"
+        for name, weight in settings.weights.items()
+    )
     rows = [
         ("sessions", f"{settings.sessions} in all, {limits.sessions} of a key, {settings.runs} requests without one"),
         (
@@ -192,7 +198,7 @@ def allowances(settings: Settings, memory: int) -> list[str]:
         ),
         ("bodies", f"{settings.bodies / gib:.3g} GiB under way, {settings.bodies_per_key / gib:.3g} of a key"),
         ("disk", f"{settings.disk_limit / gib:.3g} GiB of a session, {(limits.disk_bytes or 0) / gib:.3g} of a key"),
-        ("shares", f"{settings.shares}, weights {weights}"),
+        ("shares", f"{settings.shares}, weights {weights or '1 each'}"),
         ("further limits of a key", more),
     ]
     return ["this server allows", *(f"  {name:24}{text}" for name, text in rows)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from teletape_server.budgets.limits import NO_LIMITS, Limits
+from teletape_server.budgets.limits import GROUP, NO_LIMITS, Limits
 from teletape_server.identity.addresses import Network, is_loopback
 from teletape_server.identity.token_rules import TokenRules
 from teletape_server.ipc.confinement import User
@@ -128,15 +128,21 @@ def user(text: str) -> User:
 
 
 def weights(text: str) -> dict[str, float]:
-    """Reads weights of API keys, by name."""
-    expected = "names of API keys with weights from 0.01 to 100, such as ann=3,bob=0.5"
+    """Reads weights of keys, by name, and parts of groups, from 0 to 1, by @name."""
+    expected = (
+        "names of keys with weights from 0.01 to 100, and of groups with percents from 1% to 99%, all together at most "
+        "99%, such as ann=3,bob=0.5,@lab=40%"
+    )
     weights: dict[str, float] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, _, number = entry.partition("=")
-        if not name or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]+)?", number) or not 0.01 <= float(number) <= 100:
+        match = re.fullmatch(r"(@?)([^@=%\s]+)=([0-9]{1,3}(?:\.[0-9]+)?)(%?)", entry)
+        if match is None or bool(match[1]) != bool(match[4]):
             raise ValueError(expected)
-        weights[name] = float(number)
-    if not weights:
+        number = float(match[3])
+        if not (1 <= number <= 99 if match[1] else 0.01 <= number <= 100):
+            raise ValueError(expected)
+        weights[match[1] + match[2]] = number / 100 if match[1] else number
+    if not weights or sum(part for name, part in weights.items() if name.startswith(GROUP)) > 0.99 + 1e-9:
         raise ValueError(expected)
     return weights
 

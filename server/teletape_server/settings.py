@@ -212,15 +212,15 @@ class Settings:
     shares: str = field(
         default="auto",
         metadata=_setting(
-            values.ON_OFF,
-            "keys share the CPU by weight, with control groups: on, off; auto: where systemd delegates them",
+            values.choice("auto", "groups", "slices", "off"),
+            "how keys share the CPU: groups, slices, off; auto: control groups where systemd delegates them",
             "CHOICE",
         ),
     )
     weights: Mapping[str, float] = field(
         default_factory=dict,
         metadata=_setting(
-            values.weights, "name=weight,…: parts of the CPU that keys get when all want it; else 1", "WEIGHTS"
+            values.weights, "name=weight,@group=percent,…: parts of the processors when all want them", "WEIGHTS"
         ),
     )
     worker_user: User | None = field(

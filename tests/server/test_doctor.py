@@ -9,7 +9,8 @@ import pytest
 from serving import Server, make_certificate, ok, open_files, until
 from teletape_server.administration import box, command_line, doctor
 from teletape_server.administration.doctor import FILES_OF_SESSION, Check, checks
-from teletape_server.hosts import shares
+from teletape_server.hosts.control_groups import Tree
+from teletape_server.hosts.shares import SharesError
 from teletape_server.settings import Settings
 
 GIB = 1 << 30
@@ -42,7 +43,7 @@ def test_settings_that_cannot_be_are_status_2(capsys: pytest.CaptureFixture[str]
 
 def test_what_fails_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     settings = Settings(
-        data_dir=str(tmp_path / "missing"), connections=1_000_000, memory_limit=1 << 50, device="gpu:7", shares="on"
+        data_dir=str(tmp_path / "missing"), connections=1_000_000, memory_limit=1 << 50, device="gpu:7", shares="groups"
     )
     monkeypatch.setattr(doctor, "own_tree", no_groups)
     lines = looked(settings)
@@ -59,8 +60,8 @@ def test_what_fails_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert looked(settings, pid=1 << 30)["descriptors"].grade == "fail"
 
 
-def no_groups(process: Path) -> shares.Tree:
-    raise shares.SharesError(f"{process} has none")
+def no_groups(process: Path) -> Tree:
+    raise SharesError(f"{process} has none")
 
 
 def test_a_slow_disk_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

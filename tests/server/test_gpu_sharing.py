@@ -30,9 +30,10 @@ from teletape_server.hosts.processes.gpu_processes import GpuProcesses
 from teletape_server.hosts.processes.gpu_seats import Seat
 from teletape_server.ipc.control import Sockets
 from teletape_server.ipc.processes import ProcessKind
+from teletape_server.ipc.rights import Right
 from teletape_server.worker import turns as turns_module
 from teletape_server.worker.gpu_process import SessionOver
-from teletape_server.worker.turns import Account, Turns
+from teletape_server.worker.turns import Turns
 from teletape_wire.safetensors.layout import SAFETENSORS_TYPE
 
 BREAKING_GPU = Path(__file__).with_name("breaking_gpu")
@@ -178,7 +179,7 @@ def test_turns_come_in_the_order_of_asking_and_a_cancelled_request_is_the_next()
         return False
 
     def ask(name: str, hold: threading.Event | None = None) -> None:
-        with turns.turn(Account(), lambda: is_cancelled(name)), contextlib.ExitStack() as stack:
+        with turns.turn(Right(), lambda: is_cancelled(name)), contextlib.ExitStack() as stack:
             order.append(name if running.acquire(blocking=False) else f"{name} with another")
             stack.callback(running.release)
             if hold is not None:
@@ -212,22 +213,22 @@ class Keys:
         monkeypatch.setattr(turns_module, "time", SimpleNamespace(monotonic=lambda: self.now))
         self._threads: list[threading.Thread] = []
 
-    def asks(self, account: Account, seconds: float, requests: int = 1, steps: int = 1) -> None:
+    def asks(self, right: Right, seconds: float, requests: int = 1, steps: int = 1) -> None:
         """A session of a key sends requests one after the other, each of some steps, and gives way before each."""
 
         def compute() -> None:
             for _ in range(requests):
-                with self.turns.turn(account, lambda: False):
+                with self.turns.turn(right, lambda: False):
                     for _ in range(steps):
                         self.turns.give_way()
-                        self.order.append(account.owner)
+                        self.order.append(right.owner)
                         self.now += seconds
 
         self._threads.append(threading.Thread(target=compute))
         self._threads[-1].start()
 
     def run(self, ask: Callable[[], None]) -> None:
-        with self.turns.turn(Account("first"), lambda: False):
+        with self.turns.turn(Right("first"), lambda: False):
             ask()
             until(lambda: len(self.turns) == 1 + len(self._threads))
         for thread in self._threads:
@@ -239,9 +240,9 @@ def test_keys_share_a_gpu_by_time_and_weight_however_many_sessions_they_have(mon
 
     def ask() -> None:
         for _ in range(10):
-            keys.asks(Account("flood"), 0.5, requests=4)
-        keys.asks(Account("large", 2.0), 0.25, requests=40)
-        keys.asks(Account("small"), 0.125, requests=40)
+            keys.asks(Right("flood"), 0.5, requests=4)
+        keys.asks(Right("large", 2.0), 0.25, requests=40)
+        keys.asks(Right("small"), 0.125, requests=40)
 
     keys.run(ask)
     half = Counter(keys.order[: len(keys.order) // 2])
@@ -249,12 +250,28 @@ def test_keys_share_a_gpu_by_time_and_weight_however_many_sessions_they_have(mon
     assert half["large"] * 0.25 == pytest.approx(2 * half["flood"] * 0.5, abs=1.0)
 
 
+def test_a_group_gets_its_part_of_a_gpu_and_its_keys_share_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = Keys(monkeypatch)
+
+    def ask() -> None:
+        keys.asks(Right("ann", 3.0, "@lab", 0.5), 0.25, requests=48)
+        keys.asks(Right("bob", 1.0, "@lab", 0.5), 0.25, requests=48)
+        for owner in ("cid", "dora", "eve", "fay"):
+            keys.asks(Right(owner, 1.0, "", 0.5), 0.25, requests=48)
+
+    keys.run(ask)
+    first = Counter(keys.order[:96])
+    assert first["ann"] == pytest.approx(36, abs=2)
+    assert first["bob"] == pytest.approx(12, abs=2)
+    assert [first[owner] for owner in ("cid", "dora", "eve", "fay")] == pytest.approx([12] * 4, abs=2)
+
+
 def test_a_long_request_gives_way_and_who_comes_back_gets_no_more_than_others(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = Keys(monkeypatch)
 
     def ask() -> None:
-        keys.asks(Account("trains"), 1.0, steps=100)
-        keys.asks(Account("asks"), 1.0, requests=10)
+        keys.asks(Right("trains"), 1.0, steps=100)
+        keys.asks(Right("asks"), 1.0, requests=10)
 
     keys.run(ask)
     assert Counter(keys.order[:20]) == {"trains": 10, "asks": 10}
@@ -265,7 +282,7 @@ def test_a_request_whose_session_has_ended_leaves_the_queue_while_another_comput
     turns, inside, release, left = Turns(), threading.Event(), threading.Event(), list[bool]()
 
     def hold() -> None:
-        with turns.turn(Account(), lambda: False):
+        with turns.turn(Right(), lambda: False):
             inside.set()
             release.wait(10)
 
@@ -274,7 +291,7 @@ def test_a_request_whose_session_has_ended_leaves_the_queue_while_another_comput
 
     def wait() -> None:
         try:
-            with turns.turn(Account(), leave):
+            with turns.turn(Right(), leave):
                 left.append(False)
         except Exception:  # as the engine does around each command
             left.append(False)

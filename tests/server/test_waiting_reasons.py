@@ -17,9 +17,11 @@ from serving import KEYS, Program, Server, ok, until
 from teletape_engine.commands import Call
 from teletape_engine.recording.values import Literal
 from teletape_server.hosts.protocols import HostFacts, Running
-from teletape_server.hosts.shares import Shares, Tree
+from teletape_server.hosts.shares import Shares
+from teletape_server.hosts.time_slices import TimeSlices
 from teletape_server.ipc.durations import Durations
 from teletape_server.ipc.page import IDLE_BYTES
+from teletape_server.ipc.rights import Rights
 from teletape_server.settings import Settings
 from teletape_server.waiting.estimates import seconds_left, seconds_until, seconds_until_place, total_seconds
 from teletape_server.waiting.keys import Box
@@ -238,9 +240,11 @@ def test_sessions_wait_for_each_other_on_a_gpu() -> None:
     loop.close()
 
 
-def test_parts_of_the_processors_follow_weights_or_processes(tmp_path: Any) -> None:
-    busy = {"ann": 3, "bob": 1, "cid": 0}
-    assert Shares(None, {"ann": 5.0}).parts(busy) == {"ann": 0.75, "bob": 0.25}
-    tree = Tree(tmp_path, "cpu.weight", 100, is_second=False)
-    assert Shares(tree, {"ann": 4.0}).parts(busy) == {"ann": 0.8, "bob": 0.2}
-    assert Shares(None, {}).parts({}) == {}
+def test_parts_of_the_processors_follow_rights_or_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("teletape_server.hosts.shares.cores", lambda: 2)
+    busy = {"ann": 3, "bob": 3, "cid": 0}
+    assert Shares(Rights({"ann": 5.0})).parts({"ann": 3, "bob": 1, "cid": 0}) == {"ann": 0.75, "bob": 0.25}
+    assert TimeSlices(Rights({"ann": 4.0})).parts(busy) == {"ann": 0.8, "bob": 0.2}
+    assert TimeSlices(Rights({"ann": 4.0})).parts({"ann": 3, "bob": 1}) == {"ann": 0.8, "bob": 0.2}
+    assert TimeSlices(Rights({"ann": 4.0})).parts({"ann": 1, "bob": 3}) == {"ann": 0.5, "bob": 0.5}  # one core each
+    assert Shares().parts({}) == TimeSlices(Rights()).parts({}) == {}

@@ -19,17 +19,19 @@ from typing import Final, Literal, NamedTuple
 from teletape_engine import arrays
 from teletape_engine.plans.native import WHY_NOT
 from teletape_server.administration.box import days_left, most_files, synchronised
-from teletape_server.hosts.shares import SharesError, is_delegated, own_tree
+from teletape_server.hosts.control_groups import is_delegated, own_tree
+from teletape_server.hosts.shares import SharesError
 from teletape_server.ipc.confinement import LEAST_FREE, free_memory, machine_memory
 from teletape_server.settings import Settings, SettingsError
 from teletape_server.tls import check
 
 #: Measured: descriptors of the server's process for a session, with the files of its log.
-FILES_OF_SESSION: Final = 9
+FILES_OF_SESSION: Final = 11
 _OWN_FILES: Final = 64  # of the server's process without sessions and connections
 _SYNCS: Final = 20  # that are measured
 _SLOW_SYNC: Final = 0.02  # seconds, from which on journal-sync is slow for programs
 _RENEWAL_DAYS: Final = 21.0  # before its end a certificate should have been renewed
+_SLICES: Final = "keys share the CPU by time slices, which costs a little where many of their processes compute"
 _WRONG_CLOCK: Final = 1.0  # of a clock, from which on it is worth a note
 
 Grade = Literal["ok", "note", "fail"]
@@ -122,16 +124,21 @@ def _groups(settings: Settings, process: Path) -> Check:
     try:
         tree = own_tree(process)
     except (OSError, SharesError) as error:
-        return Check("note", "shares", f"keys share the CPU as their processes do ({error}): {advice}")
+        return Check(_without_groups(settings), "shares", f"no control groups ({error}): {_SLICES}, or {advice}")
     if tree.is_second and is_delegated(tree.folder):
         return Check("ok", "shares", f"systemd has given the server its own control groups, {tree.folder}")
     folder = tree.folder if tree.is_second else tree.folder.parent
     if os.access(folder, os.W_OK):
-        is_on = settings.shares == "on"
-        way = "are made" if is_on else "can be made, by --shares on,"
-        return Check("ok" if is_on else "note", "shares", f"control groups {way} in {folder}; or {advice}")
-    grade: Grade = "fail" if settings.shares == "on" else "note"
-    return Check(grade, "shares", f"no control groups can be made in {folder}, so keys share as processes: {advice}")
+        if settings.shares == "groups":
+            return Check("ok", "shares", f"control groups are made in {folder}")
+        way = f"control groups can be made in {folder}, by --shares groups"
+        return Check("note", "shares", f"{_SLICES}; {way}, or {advice}")
+    text = f"no control groups can be made in {folder}: {_SLICES}, or {advice}"
+    return Check(_without_groups(settings), "shares", text)
+
+
+def _without_groups(settings: Settings) -> Grade:
+    return "fail" if settings.shares == "groups" else "note"
 
 
 def _disk(settings: Settings) -> Iterator[Check]:

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from teletape_server.budgets.history import History, hour_of
-from teletape_server.budgets.limits import NO_LIMITS, WINDOWS, Limits, Present, Use
+from teletape_server.budgets.limits import GROUP, NO_LIMITS, WINDOWS, Limits, Present, Use
 from teletape_server.budgets.rates import Rate
 from teletape_server.budgets.timeline import Minutes
 from teletape_server.problems import Problem
 from teletape_wire import timestamp
 
-GROUP: Final = "@"  #: First character of a group's account: no owner's name has it.
 WARNED: Final = 0.8  #: The part of a limit from which on its users are warned.
 _STEP: Final = 20  # warnings are new at each twentieth of a limit
 _FULL: Final = 1.0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+GROUP: Final = "@"  #: First character of a group's account: no owner's name has it.
+
 
 class Limits(NamedTuple):
     """The limits of an account; None: there is none.

@@ -22,6 +22,7 @@ from teletape_server.ipc.durations import Durations, Served
 from teletape_server.ipc.heads import Approval, Label
 from teletape_server.ipc.leases import Reason
 from teletape_server.ipc.page import Page
+from teletape_server.ipc.rights import NO_RIGHT, Right
 
 
 class BodyBuffer(Protocol):
@@ -268,7 +269,7 @@ class Start:
         log: What the session's requests are written to; None: nothing of it outlives the host.
         last_client: The highest number that this server has given to one of its clients; 0: it does not know.
         owner: Whose it is.
-        weight: The part of a GPU that its owner gets, relative to those of others.
+        right: What its owner has a right to of a GPU that sessions share.
         memory: What is reserved for it, of the machine's memory; None: its limit alone counts.
     """
 
@@ -284,7 +285,7 @@ class Start:
     log: OpenLog | None = None
     last_client: int = 0
     owner: str = ""
-    weight: float = 1.0
+    right: Right = NO_RIGHT
     memory: Reserved | None = None
 
     def facts(self) -> dict[str, Any]:

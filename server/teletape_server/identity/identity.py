@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from teletape_server.budgets.budgets import GROUP, Budgets
+from teletape_server.budgets.budgets import Budgets
 from teletape_server.budgets.history import hour_of
-from teletape_server.budgets.limits import DAYS, NO_LIMITS, Limits, Use
+from teletape_server.budgets.limits import DAYS, GROUP, NO_LIMITS, Limits, Use
 from teletape_server.identity.entries import Action, Entry
 from teletape_server.identity.key_texts import digest, new_text
 from teletape_server.identity.keys import ENVIRONMENT, Key, Keys, StoreError, environment_keys

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import re
 import resource
+import signal
 import stat
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from pathlib import PurePath
 from typing import Final, NamedTuple
 
 LEAST_FREE: Final = 256 << 20  #: Bytes of the machine's memory that are reserved for no session.
+_SIGNAL_AT_END: Final = 1  # PR_SET_PDEATHSIG
 _DUMPABLE: Final = 4  # PR_SET_DUMPABLE
 _NO_NEW_PRIVS: Final = 38  # PR_SET_NO_NEW_PRIVS
 _FIRST_TO_END: Final = 1000  # of at most 1000: more than the server has, however much memory that takes
@@ -64,6 +66,8 @@ def confine(user: User | None = None) -> None:
         os.setgroups([])
         os.setgid(user.gid)
         os.setuid(user.uid)
+    # A process that is stopped for its share of the CPU goes on, and ends, when the forkserver ends: with the server.
+    _control(_SIGNAL_AT_END, signal.SIGCONT)
 
 
 def hide() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing.forkserver
+import os
 import signal
 import time
 from contextlib import suppress
@@ -48,11 +50,20 @@ class CpuClock:
         return self._last
 
 
+def _let_forkserver_end() -> None:
+    """Closes this process's end of what the forkserver lives by: then that ends with the server, and not after this."""
+    starter: Any = getattr(multiprocessing.forkserver, "_forkserver")  # noqa: B009  # not in the stubs
+    if starter._forkserver_alive_fd is not None:
+        os.close(starter._forkserver_alive_fd)
+        starter._forkserver_alive_fd = None
+
+
 def run(kind: ProcessKind, *arguments: Any) -> None:
     """Runs what a process is for; the first thing that a new process calls.
 
     Ctrl-C, and the end of a terminal, reach the whole process group: the server ends its processes by their sockets.
     """
+    _let_forkserver_end()
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
     getattr(import_module(kind.module), kind.value.partition(":")[2])(*arguments)

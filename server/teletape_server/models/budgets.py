@@ -9,9 +9,9 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from teletape_server.budgets import timeline as steps
-from teletape_server.budgets.budgets import GROUP, Budgets, Standing
+from teletape_server.budgets.budgets import Budgets, Standing
 from teletape_server.budgets.history import HOUR, hour_of
-from teletape_server.budgets.limits import WINDOWS, Present, Use
+from teletape_server.budgets.limits import GROUP, WINDOWS, Present, Use
 from teletape_server.budgets.timeline import Step
 from teletape_server.identity.principals import SCOPES, Principal, Role
 from teletape_server.models.base import Answer

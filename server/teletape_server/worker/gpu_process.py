@@ -19,8 +19,9 @@ from teletape_engine.plans.native import WHY_NOT
 from teletape_server.ipc.channel import Channel
 from teletape_server.ipc.confinement import User, confine, name_kernel_folder
 from teletape_server.ipc.control import Sockets, Watcher, end_process
+from teletape_server.ipc.rights import Right
 from teletape_server.worker.main import Worker
-from teletape_server.worker.turns import BROKEN_STATUS, Account, Process, Turns
+from teletape_server.worker.turns import BROKEN_STATUS, Process, Turns
 
 SEAT_FILES: Final = 3  #: What a session brings: its two sockets, and a pipe that is closed when it has ended.
 
@@ -86,9 +87,9 @@ class SharedProcess(Process):
             gc.collect()
             os.close(pipe)
 
-    def turn(self, account: Account, cancelled: Callable[[], bool]) -> AbstractContextManager[None]:
+    def turn(self, right: Right, cancelled: Callable[[], bool]) -> AbstractContextManager[None]:
         """As `Process.turn`: one session computes at a time."""
-        return self.turns.turn(account, cancelled)
+        return self.turns.turn(right, cancelled)
 
     def give_way(self) -> float:
         """As `Process.give_way`."""

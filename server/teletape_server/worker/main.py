@@ -33,12 +33,13 @@ from teletape_server.ipc.control import Sockets, Watcher
 from teletape_server.ipc.heads import Approval
 from teletape_server.ipc.leases import Times
 from teletape_server.ipc.page import Page
+from teletape_server.ipc.rights import NO_RIGHT, Right
 from teletape_server.worker.answers import Answers
 from teletape_server.worker.durability import Durability
 from teletape_server.worker.lent.connections import DirectConnections
 from teletape_server.worker.reservation import NotAdmittedError, Reservation
 from teletape_server.worker.time_limits import TimeLimits
-from teletape_server.worker.turns import Account, Process
+from teletape_server.worker.turns import Process
 from teletape_wire import Structures
 
 _VIEW_FROM: Final = 64 << 10  # bytes from which a tensor may stay in the body's memory
@@ -91,7 +92,7 @@ class Worker:
         self._session: Session | None = None
         self._renews = False  # whether each request has a session that has nothing
         self._time_limit = self._slow_after = float("inf")
-        self._account = Account()
+        self._right = NO_RIGHT
         self._budgets: Callable[[float, float], TimeBudget] | None = None  # from limit and deadline; None: on a GPU
         self._once = Once(0.0)  # `_open` sets the window
         self._structures = Structures()
@@ -121,8 +122,7 @@ class Worker:
             elif head[0] == "files":
                 self._take_log(head[1], self._channel.files)
             elif head[0] == "suspend":
-                is_base = self._durability is not None and self._durability.checkpoint()
-                self.answers.send(("suspended", is_base))
+                self.answers.send(("suspended", self._durability is not None and self._durability.checkpoint()))
             elif head[0] == "lend":
                 self._direct.add(head[1], head[2], Approval(*head[3]), Times(*head[4]), self._channel.files)
             elif head[0] == "reclaimed":
@@ -180,7 +180,7 @@ class Worker:
             self._reservation = Reservation(self._session, self._page, self._watcher)
             self._renews = start["resets"]
             self._time_limit, self._slow_after = start["time_limit"], start["slow_after"]
-            self._account = Account(start["owner"], start["weight"])
+            self._right = Right(*start["right"])
             if start["device"] == "cpu":  # how long a GPU takes is not estimated
                 # Imported here: the server imports this module, and must measure nothing.
                 from teletape_server.worker.speed import Budget
@@ -313,7 +313,7 @@ class Worker:
         """A block in which a request may compute; it may have to wait for that."""
         if self.answers.gate is not None:
             self.answers.gate.begin()
-        return self._process.turn(self._account, lambda: self._waits_no_longer(number) or limits.caller_waits_no_longer)
+        return self._process.turn(self._right, lambda: self._waits_no_longer(number) or limits.caller_waits_no_longer)
 
     def _give_way(self, number: int) -> float:
         """Lets others compute whose turn it is; returns the seconds that they took."""

@@ -1,8 +1,9 @@
 """The process of a session, and whose turn it is in one that sessions share.
 
-Keys share a GPU by the time that their requests have computed, and not by how many of them there are: the next turn
-goes to the key that has had least for its weight. A key that comes back counts as if it had had what the least of those
-has that are there: what it did not use is gone. A long request gives way between two of its steps.
+Keys share a GPU by the time that their requests have computed, and not by how many of them there are. The next turn
+goes to the group that has had least for its part, and in it to the key that has had least for its weight. Who comes
+back after a while counts as if it had had what the least of those has that are there: what it did not use is gone. A
+long request gives way between two of its steps.
 """
 
 from __future__ import annotations
@@ -12,24 +13,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import ClassVar, Final, NamedTuple, NoReturn
+from typing import ClassVar, Final, NoReturn
+
+from teletape_server.ipc.rights import Right
 
 BROKEN_STATUS: Final = 70  #: Of a process that ends because its device can no longer be used.
 _LOOK_SECONDS: Final = 0.05  # between two looks at whether a request that waits is cancelled
 _STEP_SECONDS: Final = 0.02  # for which a request computes before it gives way
+_GONE_SECONDS: Final = 1.0  # since the last turn, after which a key that comes back was away
 _NO_TURN: Final[AbstractContextManager[None]] = nullcontext()
-
-
-class Account(NamedTuple):
-    """For whom the requests of a session count.
-
-    Attributes:
-        owner: The key's name.
-        weight: Its part of the GPU, relative to those of others.
-    """
-
-    owner: str = ""
-    weight: float = 1.0
 
 
 class Process:
@@ -37,7 +29,7 @@ class Process:
 
     is_shared: ClassVar = False
 
-    def turn(self, account: Account, cancelled: Callable[[], bool]) -> AbstractContextManager[None]:
+    def turn(self, right: Right, cancelled: Callable[[], bool]) -> AbstractContextManager[None]:
         """A block in which a request may compute; `cancelled`: whether it need not wait any longer."""
         return _NO_TURN
 
@@ -57,8 +49,9 @@ class Process:
 class _Ticket:
     """A request that computes or waits."""
 
-    def __init__(self, account: Account, cancelled: Callable[[], bool]) -> None:
-        self.account, self.cancelled = account, cancelled
+    def __init__(self, right: Right, cancelled: Callable[[], bool]) -> None:
+        self.right, self.cancelled = right, cancelled
+        self.accounts = ((right.group,), (right.group, right.owner))
         self.comes_first = False
         self.began = 0.0
 
@@ -70,23 +63,24 @@ class Turns:
         self._changed = threading.Condition()
         self._waiting: list[_Ticket] = []  # in the order of asking
         self._running: _Ticket | None = None
-        self._had: dict[str, float] = {}  # seconds that keys have computed, by their weights
+        self._had: dict[tuple[str, ...], float] = {}  # seconds of groups and keys, by their parts and weights
+        self._last: dict[tuple[str, ...], float] = {}  # when each has last computed
 
     def __len__(self) -> int:
         return len(self._waiting) + (self._running is not None)
 
     @contextmanager
-    def turn(self, account: Account, cancelled: Callable[[], bool]) -> Iterator[None]:
+    def turn(self, right: Right, cancelled: Callable[[], bool]) -> Iterator[None]:
         """A block that runs while no other one does.
 
         Args:
-            account: For which it counts.
+            right: Of the key for which it counts.
             cancelled: Whether the request is cancelled: then it is the next, since what is left of it takes no time. It
                 may raise an exception, which ends the wait.
         """
-        ticket = _Ticket(account, cancelled)
+        ticket = _Ticket(right, cancelled)
         with self._changed:
-            self._note_return(account.owner)
+            self._note_return(ticket)
             self._waiting.append(ticket)
         try:
             self._wait(ticket)
@@ -96,6 +90,7 @@ class Turns:
                 self._leave(ticket)
                 if not len(self):
                     self._had.clear()
+                    self._last.clear()
 
     def give_way(self) -> float:
         """Lets others compute whose turn it is before the request that calls this; returns the seconds they took."""
@@ -118,21 +113,29 @@ class Turns:
             self._running, ticket.began = ticket, time.monotonic()
 
     def _next(self) -> _Ticket:
-        return min(self._waiting, key=lambda ticket: (not ticket.comes_first, self._had[ticket.account.owner]))
+        return min(self._waiting, key=self._order)
+
+    def _order(self, ticket: _Ticket) -> tuple[bool, float, float]:
+        group, key = ticket.accounts
+        return not ticket.comes_first, self._had[group], self._had[key]
 
     def _leave(self, ticket: _Ticket) -> None:
         if ticket is self._running:
-            account = ticket.account
-            self._had[account.owner] += (time.monotonic() - ticket.began) / account.weight
+            now = time.monotonic()
+            for account, part in zip(ticket.accounts, (ticket.right.part, ticket.right.weight), strict=True):
+                self._had[account] += (now - ticket.began) / part
+                self._last[account] = now
             self._running = None
         else:
             self._waiting.remove(ticket)
         self._changed.notify_all()
 
-    def _note_return(self, owner: str) -> None:
-        """Sees that a key of which no request is there has not had less than all others."""
+    def _note_return(self, ticket: _Ticket) -> None:
+        """Sees that a key that was away has not had less than all of its group, nor its group than all groups."""
         tickets = [*self._waiting, *([self._running] if self._running is not None else [])]
-        there = {ticket.account.owner for ticket in tickets}
-        if owner not in there:
-            least = min((self._had[other] for other in there), default=0.0)
-            self._had[owner] = max(self._had.get(owner, 0.0), least)
+        there = {account for other in tickets for account in other.accounts}
+        now = time.monotonic()
+        for account in ticket.accounts:
+            if account not in there and now - self._last.get(account, float("-inf")) >= _GONE_SECONDS:
+                rivals = [self._had[other] for other in there if other[:-1] == account[:-1]]
+                self._had[account] = max(self._had.get(account, 0.0), min(rivals, default=0.0))

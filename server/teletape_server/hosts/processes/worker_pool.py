@@ -67,7 +67,7 @@ class WorkerPool:
         grace: float = 10.0,
         stuck_after: float = 60.0,
     ) -> None:
-        self._user, self._shares = user, shares or Shares(None, {})
+        self._user, self._shares = user, shares or Shares()
         self.spare: asyncio.Task[WorkerHost] | None = None
         self._spare_since = 0.0  # when its start began
         self.hosts: set[WorkerHost] = set()
@@ -123,16 +123,17 @@ class WorkerPool:
 
     async def _open_own(self, host: WorkerHost, start: Start) -> None:
         """Opens a session in a process that has no other."""
-        assert host.pid is not None, "it has started"
-        self._shares.enter(host.pid, start.owner)
-        host.gone.add_done_callback(lambda _: self._shares.leave(start.owner))
+        pid = host.pid
+        assert pid is not None, "it has started"
+        self._shares.enter(pid, start.owner)
+        host.gone.add_done_callback(lambda _: self._shares.leave(pid, start.owner))
         await self._open(host, start)
 
     async def _start_shared(self, start: Start) -> Host:
         """Opens a session in the process of its GPU."""
         seat, sockets = await self._gpus.seat(start.device)
         host = self._watched(WorkerHost(seat, sockets, self._watchdog(), self._idle_memory, is_shared=True))
-        await self._open(host, replace(start, weight=self._shares.weight(start.owner)))
+        await self._open(host, replace(start, right=self._shares.rights.of(start.owner)))
         return host
 
     async def _open(self, host: WorkerHost, start: Start) -> None:
@@ -160,6 +161,7 @@ class WorkerPool:
     async def close(self) -> None:
         """Ends every process; see `Hosts`."""
         self._closed = True
+        self._shares.release()
         if self._watching is not None:
             self._watching.cancel()
         if self._starts_end is not None:

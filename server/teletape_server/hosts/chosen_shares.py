@@ -1,0 +1,41 @@
+"""Chooses how keys share the CPU."""
+
+from __future__ import annotations
+
+import logging
+
+from teletape_server.hosts.control_groups import ControlGroups, is_delegated, own_tree, swept
+from teletape_server.hosts.shares import Shares, SharesError
+from teletape_server.hosts.time_slices import TimeSlices
+from teletape_server.ipc.rights import Rights
+
+log = logging.getLogger("teletape")
+
+
+def chosen_shares(choice: str, rights: Rights) -> Shares:
+    """Returns how keys share the CPU of a server that begins.
+
+    Args:
+        choice: groups: with control groups; slices: with time slices; off: as their processes do; auto: with control
+            groups where systemd has given the server a part of the tree, else with time slices.
+        rights: Of the keys.
+
+    Raises:
+        SharesError: It is not possible.
+    """
+    try:
+        if choice == "groups":
+            return ControlGroups(swept(own_tree()), rights)
+        if choice == "auto":
+            try:
+                tree = own_tree()
+                if tree.is_second and is_delegated(tree.folder):
+                    return ControlGroups(tree, rights)
+            except SharesError as error:
+                log.info("keys have no control groups: %s", error)
+        return Shares(rights) if choice == "off" else TimeSlices(rights)
+    except SharesError as error:
+        if choice != "auto":
+            raise
+        log.info("keys share the CPU as their processes do: %s", error)
+        return Shares(rights)
