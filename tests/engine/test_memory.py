@@ -10,6 +10,7 @@ import substitute
 from driving import attach
 
 import teletape_engine.ops  # noqa: F401  # fills the catalogue
+from counting import calls
 from teletape_engine.arrays.gpu import Gpu
 from teletape_engine.commands import (
     Assign,
@@ -374,3 +375,19 @@ def test_a_session_that_begins_anew_has_the_same_reservation_and_one_without_lim
         assert len(extend.questions) == 2
         refused(session, filled("c", 10 * MIB))
     refused(session, filled("d", MIB))
+
+
+def test_what_stays_within_the_reservation_costs_no_call_more():
+    def work(session):
+        run(session, Constant("x", BIG), MakeVariable("v", "x"))
+        commands = [Call("multiply", ("x", "v"), (f"y{i}",)) for i in range(200)]
+        run(session, *commands)  # binds
+        commands = [Call("add", (f"y{i}", "x"), (f"z{i}",)) for i in range(200)]
+        return calls(lambda: session.execute(Batch(tuple(commands))))
+
+    plain, reserved = Session(memory_limit=1 << 30), Session(memory_limit=1 << 30)
+    extend = Reservations(0)
+    reserved.reserve(8 * MIB, extend)
+    work(Session(memory_limit=1 << 30))  # what the first time costs
+    assert work(reserved) == work(plain)
+    assert extend.questions == []
