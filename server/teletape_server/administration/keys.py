@@ -128,7 +128,7 @@ async def _on_store(options: argparse.Namespace, database: str | None) -> int:
         finally:
             await identity.close()
     except (StoreError, Problem) as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(str(error.__cause__ or error)) from None
     return 0
 
 

@@ -262,7 +262,11 @@ class Identity:
         self.budgets.set_limits(await self._stored(work))
 
     async def _stored(self, work: Callable[[Store], T]) -> T:
-        """Does something with the store in a thread: the event loop does not wait for a disk."""
+        """Does something with the store in a thread: the event loop does not wait for a disk.
+
+        Raises:
+            Problem: invalid_request: there is no store; overloaded: it does not answer.
+        """
         store = self._store
         if store is None:
             raise Problem(
@@ -271,7 +275,11 @@ class Identity:
                 "name a database (TELETAPE_KEY_DATABASE)",
             )
         async with self._writing:
-            return await asyncio.to_thread(work, store)
+            try:
+                return await asyncio.to_thread(work, store)
+            except StoreError as error:
+                text = "the database of keys does not answer: the keys and limits that are known count: try again later"
+                raise Problem("overloaded", text, headers={"Retry-After": "5"}) from error
 
     # ---------------------------------------------------------------------------------------------------------- audit
     def note(
@@ -358,9 +366,12 @@ class Identity:
                     self._take(*await self._stored(lambda store: (store.keys(), store.limits())))
             except Exception as error:  # of the database, which may come back
                 if not has_failed:
-                    log.error("the audit and the use of budgets are not written, they wait in memory: %s", error)
+                    text = "keys and limits are those that are known, audit and use wait in memory: %s"
+                    log.error(text, error.__cause__ or error)
                 has_failed = True
             else:
+                if has_failed:
+                    log.warning("the database of keys answers again")
                 has_failed = False
 
     async def close(self) -> None:

@@ -21,12 +21,12 @@ from sqlalchemy import (
     Text,
     create_engine,
     delete,
-    event,
     insert,
     inspect,
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
@@ -88,29 +88,30 @@ _audit: Final = Table(
     Column("detail", Text, nullable=False),
 )
 _YOUNG: Final = 30 * 86400  # seconds for which no program that has this database removes an entry of the audit
+_REFUSAL: Final = "the audit is only added to"
 # Nothing is changed in the audit, and nothing young is removed: also not by another program.
-_GUARDS: Final = (
-    (
-        "sqlite",
-        "CREATE TRIGGER teletape_audit_update BEFORE UPDATE ON teletape_audit "
-        "BEGIN SELECT RAISE(ABORT, 'the audit is only added to'); END",
-    ),
-    (
-        "sqlite",
-        "CREATE TRIGGER teletape_audit_delete BEFORE DELETE ON teletape_audit "
-        f"WHEN OLD.at > (julianday('now') - 2440587.5) * 86400 - {_YOUNG} "
-        "BEGIN SELECT RAISE(ABORT, 'the audit is only added to'); END",
-    ),
-    ("postgresql", "CREATE RULE teletape_audit_update AS ON UPDATE TO teletape_audit DO INSTEAD NOTHING"),
-    (
-        "postgresql",
-        "CREATE RULE teletape_audit_delete AS ON DELETE TO teletape_audit "
-        f"WHERE OLD.at > extract(epoch FROM now()) - {_YOUNG} DO INSTEAD NOTHING",
-    ),
+_SQLITE_GUARDS: Final = (
+    "CREATE TRIGGER teletape_audit_update BEFORE UPDATE ON teletape_audit "
+    f"BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END",
+    "CREATE TRIGGER teletape_audit_delete BEFORE DELETE ON teletape_audit "
+    f"WHEN OLD.at > (julianday('now') - 2440587.5) * 86400 - {_YOUNG} "
+    f"BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END",
 )
-for _dialect, _statement in _GUARDS:
-    statement: Any = DDL(_statement)  # type: ignore[no-untyped-call]  # SQLAlchemy's
-    event.listen(_audit, "after_create", statement.execute_if(dialect=_dialect))
+_POSTGRESQL_GUARDS: Final = (
+    "CREATE OR REPLACE FUNCTION teletape_audit_guard() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "IF TG_OP = 'DELETE' THEN "
+    f"IF OLD.at <= extract(epoch FROM now()) - {_YOUNG} THEN RETURN OLD; END IF; "
+    f"END IF; RAISE EXCEPTION '{_REFUSAL}'; END $$",
+    "CREATE TRIGGER teletape_audit_rows BEFORE UPDATE OR DELETE ON teletape_audit "
+    "FOR EACH ROW EXECUTE FUNCTION teletape_audit_guard()",
+    "CREATE TRIGGER teletape_audit_all BEFORE TRUNCATE ON teletape_audit "
+    "FOR EACH STATEMENT EXECUTE FUNCTION teletape_audit_guard()",
+)
+# Of servers that start at the same time one after the other makes the tables.
+_POSTGRESQL_FIRST: Final = ("SELECT pg_advisory_xact_lock(8470)",)
+_SQLITE_FIRST: Final = ("PRAGMA synchronous=FULL", "BEGIN IMMEDIATE")
+#: libpq's: without them a server waits for minutes for a database whose machine has gone.
+_TIMES: Final = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
 
 
 class Store:
@@ -131,19 +132,22 @@ class Store:
             parsed = make_url(url)
             self._shown = parsed.render_as_string(hide_password=True)
             self.is_shared = parsed.get_backend_name() != "sqlite"
+            if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+                raise StoreError(f"the key database {self._shown} is none that is known: use PostgreSQL or SQLite")
             if self.is_shared:
-                self._engine = create_engine(parsed, pool_pre_ping=True)
+                times = {name: value for name, value in _TIMES.items() if name not in parsed.query}
+                arguments = times if parsed.get_driver_name().startswith("psycopg") else {}
+                self._engine = create_engine(parsed, pool_pre_ping=True, connect_args=arguments)
             else:  # one connection for all threads: each statement has it alone
                 arguments = {"check_same_thread": False, "timeout": _SECONDS}
                 self._engine = create_engine(parsed, poolclass=StaticPool, connect_args=arguments)
         except (SQLAlchemyError, ImportError) as error:
             raise StoreError(f"the key database cannot be used: {error}") from None
         with self._begun() as connection:
-            if not self.is_shared:
-                connection.exec_driver_sql("PRAGMA synchronous=FULL")
+            for statement in _POSTGRESQL_FIRST if self.is_shared else _SQLITE_FIRST:
+                connection.exec_driver_sql(statement)
             TABLES.create_all(connection)
-            if not self.is_shared:
-                _renew_guards(connection)
+            (_guard_postgresql if self.is_shared else _guard_sqlite)(connection)
             if "account" not in {column["name"] for column in inspect(connection).get_columns(_keys.name)}:
                 connection.execute(DDL(_NEW_COLUMN))  # type: ignore[no-untyped-call]  # SQLAlchemy's
 
@@ -226,12 +230,12 @@ class Store:
             use: By account and hour.
             before: An hour: what is older than that is removed.
         """
+        dialect: Any = postgresql if self.is_shared else sqlite
         with self._begun() as connection:
-            for (account, hour), more in use.items():
-                where = (_use.c.account == account) & (_use.c.hour == hour)
-                sums = {_use.c[name]: _use.c[name] + value for name, value in more._asdict().items()}
-                if not connection.execute(update(_use).where(where).values(sums)).rowcount:
-                    connection.execute(insert(_use).values(account=account, hour=hour, **more._asdict()))
+            for (account, hour), more in sorted(use.items()):  # in one order: servers do not wait for each other's rows
+                new = dialect.insert(_use).values(account=account, hour=hour, **more._asdict())
+                sums = {name: _use.c[name] + new.excluded[name] for name in more._fields}
+                connection.execute(new.on_conflict_do_update(index_elements=[_use.c.account, _use.c.hour], set_=sums))
             connection.execute(delete(_use).where(_use.c.hour < before))
 
     def use(self, since: int) -> dict[str, dict[int, Use]]:
@@ -281,12 +285,22 @@ class Store:
         self._engine.dispose()
 
 
-def _renew_guards(connection: Connection) -> None:
+def _guard_sqlite(connection: Connection) -> None:
     """Puts the guards of this version in the place of an earlier one's, which kept entries for ever."""
     known = {*connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE type = 'trigger'").scalars()}
-    for dialect, text in _GUARDS:
-        if dialect == "sqlite" and text not in known:
-            connection.exec_driver_sql(f"DROP TRIGGER {text.split()[2]}")
+    for text in _SQLITE_GUARDS:
+        if text not in known:
+            connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS {text.split()[2]}")
+            connection.exec_driver_sql(text)
+
+
+def _guard_postgresql(connection: Connection) -> None:
+    """Makes the guards if there are none, in the place of an earlier version's, which were silent."""
+    query = "SELECT 1 FROM pg_trigger WHERE tgname = 'teletape_audit_all' AND tgrelid = 'teletape_audit'::regclass"
+    if connection.exec_driver_sql(query).first() is None:
+        for name in ("update", "delete"):
+            connection.exec_driver_sql(f"DROP RULE IF EXISTS teletape_audit_{name} ON teletape_audit")
+        for text in _POSTGRESQL_GUARDS:
             connection.exec_driver_sql(text)
 
 

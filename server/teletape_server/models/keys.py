@@ -19,7 +19,9 @@ from teletape_wire import timestamp
 _LONGEST: Final = 366 * 86400.0 * 10
 MOST_ENTRIES: Final = 1000  #: Of the audit, in one answer.
 
-Name = Annotated[str, Field(max_length=100, description="For people: where the key is used")]
+_PRINTED: Final = r"^[^\x00-\x1f\x7f]*$"  # what a terminal and a database take
+
+Name = Annotated[str, Field(max_length=100, pattern=_PRINTED, description="For people: where the key is used")]
 Owner = Annotated[
     str,
     Field(
@@ -162,7 +164,8 @@ class AuditPage(Parameters):
     limit: Annotated[int, Field(ge=1, le=MOST_ENTRIES, description="Most entries")] = 100
     after: Annotated[int | None, Field(ge=1, description="Continue after this one: `next` of the page before")] = None
     subject: Annotated[
-        str | None, Field(description="Those of one subject alone: OWNER:ID, the id of a key, an account")
+        str | None,
+        Field(pattern=_PRINTED, description="Those of one subject alone: OWNER:ID, the id of a key, an account"),
     ] = None
     action: Annotated[Action | None, Field(description="Those of one action alone")] = None
 
