@@ -1,7 +1,7 @@
 """What the programs of this folder watch: a server's processes, its memory, and how quickly it answers /v1/health.
 
-`python reliability/observing.py PORT SECONDS` prints the health's latencies in milliseconds, as JSON: a process of its
-own, so that what it measures is the server and not the program that loads it.
+`python reliability/observing.py PORT SECONDS [outages]` prints the health's latencies in milliseconds, as JSON:
+a process of its own, so that what it measures is the server and not the program that loads it.
 """
 
 import contextlib
@@ -73,15 +73,25 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def health(port: int, seconds: float) -> list[float]:
-    """Asks for the health again and again over one connection; returns each latency in milliseconds."""
+def health(port: int, seconds: float, *, outages: bool = False) -> list[float]:
+    """Asks for the health again and again over one connection; returns each latency in milliseconds.
+
+    With `outages` the time in which no server listens, because it starts again, is left out.
+    """
     latencies = []
     end = time.monotonic() + seconds
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     while (now := time.monotonic()) < end:
-        connection.request("GET", "/v1/health")
-        answer = connection.getresponse()
-        answer.read()
+        try:
+            connection.request("GET", "/v1/health")
+            answer = connection.getresponse()
+            answer.read()
+        except (OSError, http.client.HTTPException):
+            if not outages:
+                raise
+            connection.close()
+            time.sleep(_INTERVAL)
+            continue
         if answer.status != 200:
             raise ValueError(f"the server is not healthy: status {answer.status}")
         latencies.append(1000 * (time.monotonic() - now))
@@ -91,10 +101,10 @@ def health(port: int, seconds: float) -> list[float]:
 
 
 @contextlib.contextmanager
-def watched_health(port: int, seconds: float) -> Iterator[dict[str, float]]:
+def watched_health(port: int, seconds: float, *, outages: bool = False) -> Iterator[dict[str, float]]:
     """Watches the health while the block runs, for at least `seconds`; fills in the numbers after the block."""
     numbers: dict[str, float] = {}
-    command = [sys.executable, __file__, str(port), str(seconds)]
+    command = [sys.executable, __file__, str(port), str(seconds), *(["outages"] if outages else [])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         yield numbers
         output, _ = process.communicate()
@@ -113,4 +123,4 @@ def summary(latencies: list[float]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(summary(health(int(sys.argv[1]), float(sys.argv[2])))))
+    print(json.dumps(summary(health(int(sys.argv[1]), float(sys.argv[2]), outages="outages" in sys.argv))))

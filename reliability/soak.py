@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import observing
+import team
 
 SESSION_STEPS = 2000  # additions of one session, after which a client ends it and begins another
 PATIENCE = 60.0  # seconds for which a client sends a request again, as the SDK's
@@ -211,7 +212,16 @@ def main() -> int:
     parser.add_argument("--without-proxy", action="store_true", help="the network loses nothing")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--client", nargs=4, metavar=("KIND", "URL", "SEED", "END"), help=argparse.SUPPRESS)
+    parser.add_argument("--team", action="store_true", help="many keys, which flood, change and compete (see team.py)")
+    parser.add_argument("--keys", type=int, default=20, help="of the team")
+    parser.add_argument("--sessions", type=int, default=200, help="of the team")
+    parser.add_argument("--shares", choices=["on", "auto", "off"], default="on", help="of the team's server")
     options = parser.parse_args()
+    if options.team:
+        seconds = 60 * options.minutes
+        row = team.soak(seconds, options.keys, options.sessions, options.seed, options.shares)
+        print(json.dumps(row))
+        return 0 if team.is_right(row) else 1
     if options.client:
         kind, url, seed, end = options.client
         print(json.dumps(CLIENTS[kind](url, int(seed), float(end))))
