@@ -75,12 +75,9 @@ async def compute(team: Team, member: Member, session: str, until: float) -> Non
     caller.close()
 
 
-def kernel_seconds(pid: int) -> dict[str, float]:
-    """CPU seconds of the processes of each key, as the kernel has them."""
-    seconds: Counter[str] = Counter()
-    for worker in observing.workers(pid):
-        seconds[owner_of(worker)] += observing.cpu_seconds(worker)
-    return seconds
+def kernel_seconds(pid: int) -> dict[int, tuple[str, float]]:
+    """The key of each process of a session, and its CPU seconds, as the kernel has them."""
+    return {worker: (owner_of(worker), observing.cpu_seconds(worker)) for worker in observing.workers(pid)}
 
 
 def owner_of(worker: int) -> str:
@@ -129,7 +126,10 @@ async def contest(team: Team, pid: int, draw: random.Random) -> dict[str, Any]:
         caller.close()
     team.contest = frozenset()
     names = [member.name for member in rivals]
-    kernel = {name: after[name] - before[name] for name in names}
+    kernel: Counter[str] = Counter()
+    for worker, (owner, now) in after.items():
+        kernel[owner] += now - before.get(worker, ("", 0.0))[1]
+    kernel = Counter({name: kernel[name] for name in names})
     rights = {member.name: member.weight / sum(rival.weight for rival in rivals) for member in rivals}
     return {
         "at": time.strftime("%H:%M", time.gmtime(began)),

@@ -169,7 +169,7 @@ def test_two_servers_have_the_same_keys_limits_use_and_audit(postgresql: str) ->
     ):
         key = new_key(here, owner="carl", group="lab")
         carl = bearer(key["key"])
-        within_a_second(lambda: there.get("/v1/sessions", headers=carl).status_code == 200)
+        soon(lambda: there.get("/v1/sessions", headers=carl).status_code == 200)
         ok(here.put("/v1/admin/limits/carl", json={"sessions": 1, "compute_seconds_1d": 5000}))
         until(lambda: _limits(there, carl) == {"sessions": 1, "compute_seconds_1d": 5000})
         for http in (here, there):
@@ -178,23 +178,24 @@ def test_two_servers_have_the_same_keys_limits_use_and_audit(postgresql: str) ->
             ok(http.post("/v1/sessions/his/run", json=run, headers=carl))
         until(lambda: all(_requests(http, carl) == 2 for http in (here, there)))
         rotated = ok(there.post(f"{ADMIN}/{key['id']}/rotate", json={"overlap": 0})).json()
-        within_a_second(lambda: here.get("/v1/sessions", headers=carl).status_code == 401)
+        soon(lambda: here.get("/v1/sessions", headers=carl).status_code == 401)
         new = bearer(rotated["key"])
-        within_a_second(lambda: here.get("/v1/sessions", headers=new).status_code == 200)
+        soon(lambda: here.get("/v1/sessions", headers=new).status_code == 200)
         ok(here.delete(f"{ADMIN}/{rotated['id']}"))
-        within_a_second(lambda: there.get("/v1/sessions", headers=new).status_code == 401)
+        soon(lambda: there.get("/v1/sessions", headers=new).status_code == 401)
         done = Counter(["key.created", "key.rotated", "key.revoked", "limits.changed", *["session.created"] * 2])
         for http in (here, there):
             until(lambda http=http: done <= Counter(_actions(http)))
         assert listed(here) == listed(there)
 
 
-def within_a_second(holds: Callable[[], bool]) -> None:
-    """Waits for what another server does; with few tries, since an address that sends wrong keys is slowed."""
-    end = time.monotonic() + 1
-    while not holds():
-        assert time.monotonic() < end, "not within a second"
-        time.sleep(0.2)
+def soon(holds: Callable[[], bool]) -> None:
+    """Waits some seconds for another server; with few tries, since an address that sends wrong keys is slowed."""
+    for _ in range(6):
+        if holds():
+            return
+        time.sleep(0.5)
+    raise AssertionError("the other server does not know it")
 
 
 def _limits(http: Any, headers: dict[str, str]) -> dict[str, float]:
