@@ -19,6 +19,7 @@ from serving import KEYS, Program, Server, ok, problem, until
 from teletape_engine.commands import Assign, Call, Fetch, MakeVariable
 from teletape_engine.commands.results import Answer
 from teletape_engine.recording.values import Literal
+from teletape_server.budgets.limits import Limits
 from teletape_server.ipc.page import IDLE_BYTES
 from teletape_server.settings import Settings
 
@@ -185,6 +186,24 @@ def test_a_refusal_of_a_resource_says_who_has_the_memory(server: Server, monkeyp
             assert "ann has 180 MiB in 1 sessions" in refused["detail"]
             assert refused["details"]["accounts"][0]["account"] == "ann"
             assert refused["details"]["needed"] == 140 * MIB
+
+
+def test_a_session_does_not_grow_beyond_what_its_key_may_have(server: Server) -> None:
+    limits = Limits(memory_bytes=64 * MIB)
+    server.app.state.identity.budgets.set_limits({"ann": limits})
+    with server.client("ann") as ann, server.client("bob") as bob:
+        first, second = create(ann, "first"), create(ann, "second")
+        assert grow(first, "x", 30).failure is None
+        assert reservation(server, "ann", "first") <= 64 * MIB, "no step goes beyond the limit"
+        assert grow(second, "x", 30).failure is None
+        failure = grow(second, "y", 10).failure
+        assert failure is not None
+        assert failure.code == "resource_exhausted"
+        assert "the keys of ann have used 62," in failure.message
+        assert failure.details["account"] == "ann"
+        assert grow(create(bob, "other"), "x", 100).failure is None
+        ok(ann.delete("/v1/sessions/first"))
+        assert grow(second, "z", 10).failure is None
 
 
 def test_a_cancel_ends_the_wait_for_memory(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,7 +203,7 @@ class Memory:
         facts = {"needed": nbytes, "used": used, "limit": self.limit}
         if used + nbytes <= self._most:
             lack, details = self._lack
-            return ResourceExhaustedError(f"{name} needs {nbytes:,} bytes, and {lack}", **facts, **details)
+            return ResourceExhaustedError(f"{name} needs {nbytes:,} bytes, and {lack}", **{**facts, **details})
         return ResourceExhaustedError(
             f"{name} needs {nbytes:,} bytes; {used:,} of the session's {self.limit:,} are in use: release values or "
             "tapes, or ask for less",

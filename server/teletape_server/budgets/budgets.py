@@ -287,14 +287,19 @@ class Budgets:
                 **self._retry(self.frees(room.account, True)),
             )
 
-    def check_memory(self, account: str, more: int = 0) -> None:
+    def check_memory(self, account: str, more: int = 0, present: Mapping[str, Present] | None = None) -> None:
         """Checks that the sessions of an account may have more memory.
+
+        Args:
+            account: Which.
+            more: Bytes.
+            present: What each account uses now; None: as of the last look.
 
         Raises:
             Problem: resource_exhausted.
         """
         for name, limit in self.chain_limits(account, "memory_bytes"):
-            used = self.now_used(name).memory_bytes
+            used = self.now_used(name, present).memory_bytes
             if used + max(more, 1) <= limit:
                 continue
             raise Problem(

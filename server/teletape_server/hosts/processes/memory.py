@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import mmap
 import sys
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from teletape_server.ipc.page import Page
 from teletape_server.problems import Problem
 
 _SPARE_BYTES: Final = 16 << 20  # that a process has reserved and does not use, before it is worth to give them back
+
+log = logging.getLogger("teletape")
 
 
 class ProcessMemory:
@@ -86,6 +89,9 @@ class ProcessMemory:
             await reserved.extend(question.needed)
         except Problem as problem:
             refusal = json.dumps({"message": problem.detail, "details": problem.details}).encode()
+        except Exception:  # the process waits for an answer
+            log.exception("memory could not be reserved")
+            refusal = json.dumps({"message": "the server failed: its log says why", "details": {}}).encode()
         with suppress(OSError, ValueError):  # it has ended meanwhile, and the socket or the page is closed
             page.reserved = reserved.reserved
             self._control.answer(question.number, refusal)

@@ -62,7 +62,8 @@ class Growth:
 
     async def extend(self, needed: int) -> None:
         """Has the bytes that are needed in all reserved; see `Reserved`."""
-        places, reservation, limit = self._places, self._reservation, self._entry.memory_limit
+        places, reservation = self._places, self._reservation
+        limit = places.most_reserved(self._entry, needed)
         if needed <= reservation.reserved:  # it would have more to spare: none is parked for that
             places.extend_if_free(reservation, needed, limit)
             return

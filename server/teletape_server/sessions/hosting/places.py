@@ -7,11 +7,13 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from teletape_server.budgets.budgets import Budgets, Room
+from teletape_server.budgets.limits import Present
 from teletape_server.ipc.confinement import LEAST_FREE
 from teletape_server.ipc.page import IDLE_BYTES
 from teletape_server.problems import Problem, overloaded
 from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.hosting.ledger import Ledger, Reservation
+from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.quotas import Quota
 
 _PROCESS_BYTES: Final = 64 << 20  # of a process that has no arrays yet
@@ -214,6 +216,25 @@ class Places:
             problem.details = self._facts(needed)
             raise problem
         return reservation
+
+    def most_reserved(self, entry: SessionEntry, needed: int) -> int:
+        """Returns the bytes that a session may have reserved.
+
+        Args:
+            entry: The session.
+            needed: Bytes that it needs in all.
+
+        Raises:
+            Problem: resource_exhausted: the sessions of its account may not have that.
+        """
+        limits = self._budgets.chain_limits(entry.account, "memory_bytes")
+        if not limits or entry.record.state.phase is not Phase.LIVE:  # what it has had it gets again
+            return entry.memory_limit
+        in_use = entry.note_facts().bytes_in_use
+        present = {each.account: Present(memory_bytes=each.memory_bytes) for each in self.memory().accounts}
+        self._budgets.check_memory(entry.account, needed - in_use, present)
+        left = min(limit - self._budgets.now_used(name, present).memory_bytes for name, limit in limits)
+        return int(min(entry.memory_limit, in_use + left))
 
     def extend(self, reservation: Reservation, needed: int, limit: int) -> None:
         """Has a reservation cover what a session needs; see `Ledger.extend`.
