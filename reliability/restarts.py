@@ -5,7 +5,8 @@ processes with a thread for each; the server is stopped in order, or killed, and
 each program has begun and ended a step after that is measured, from the moment at which the server answers again.
 `dormant`: a server starts with and without 1,000 parked sessions in its folder. `wake`: a parked session of 100 MB
 answers its first request. `begin`: sessions are created, one after the other, and do nothing (as root: another user may
-not look into their processes).
+not look into their processes). `crowd`: the same with 500 sessions, and 5,000 parked ones in the folder: how quickly
+those who use one of them are answered.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import contextlib
 import datetime
 import json
 import os
+import resource
 import shutil
 import signal
 import statistics
@@ -244,15 +246,68 @@ def begin(folder: Path, count: int) -> dict[str, Any]:
     }
 
 
+def timed(port: int, path: str, count: int, body: Any = None) -> dict[str, float]:
+    """How long the answers to that many requests take, one after the other, in milliseconds."""
+    latencies = []
+    for _ in range(count):
+        began = time.monotonic()
+        ask(port, path, body)
+        latencies.append(1000 * (time.monotonic() - began))
+    return observing.summary(latencies)
+
+
+def crowd(folder: Path, live: int, parked: int) -> dict[str, Any]:
+    """Creates live sessions on a server that has parked ones; returns the numbers."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the server inherits it
+    data = folder / "data"
+    make_dormant(data, parked)
+    settings = {"data_dir": data, "sessions": live + 1, "sessions_per_key": live + 1, "lasting_per_key": parked + live}
+    waits = []
+    began = time.monotonic()
+    with observing.server(folder, **settings) as (port, pid):
+        started = time.monotonic() - began
+        for number in range(live):
+            begins = time.monotonic()
+            ask(port, "/v1/sessions", {"id": f"live-{number}"})
+            waits.append(time.monotonic() - begins)
+        call = {"commands": [{"do": "op", "op": "square", "inputs": [3.0], "outputs": ["y"]}]}
+        parts = [observing.parts_of_memory(worker) for worker in observing.workers(pid)]
+        own = [part["Private_Dirty"] + part["Private_Clean"] for part in parts]
+        idle = observing.cpu_seconds(pid)
+        time.sleep(10.0)
+        idle = observing.cpu_seconds(pid) - idle
+        began = time.monotonic()
+        assert ask(port, "/v1/sessions/dormant-1/variables/w")["value"]["data"] == [1.0, 2.0]
+        woken = time.monotonic() - began
+        return {
+            "live": len(parts) - observing.SPARE,
+            "parked": parked,
+            "seconds until the first answer": round(started, 2),
+            "seconds until a session has begun": spread(waits),
+            "MB of a session's own": round(statistics.median(own), 1),
+            "MB of all sessions": round(sum(part["Pss"] for part in parts)),
+            "MB of the server": round(observing.memory(pid)),
+            "part of a processor that the idle server takes": round(idle / 10, 3),
+            "seconds to wake one": round(woken, 3),
+            "ms of a small batch": timed(port, "/v1/sessions/live-0/run", 500, call | {"scratch": True}),
+            "ms of the health": timed(port, "/v1/health", 500),
+            "ms of a list of 100": timed(port, "/v1/sessions?limit=100", 50),
+            "ms of GET /v1/usage": timed(port, "/v1/usage", 20),
+            "ms of GET /v1/me": timed(port, "/v1/me", 20),
+        }
+
+
 def main() -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=["load", "dormant", "wake", "begin"], help="one part alone")
+    parser.add_argument("--only", choices=["load", "dormant", "wake", "begin", "crowd"], help="one part alone")
     parser.add_argument("--count", type=int, default=64, help="programs")
     parser.add_argument("--pause", type=float, default=0.2, metavar="SECONDS", help="of a program after each step")
     parser.add_argument("--dormant", type=int, default=1000, help="sessions")
     parser.add_argument("--megabytes", type=int, default=100, help="of the session that is woken")
     parser.add_argument("--sessions", type=int, default=30, help="that are created and do nothing")
+    parser.add_argument("--crowd", type=int, nargs=2, default=(500, 5000), metavar=("LIVE", "PARKED"), help="sessions")
     parser.add_argument("--rounds", type=int, default=3, help="starts of each kind, and times that a session is woken")
     parser.add_argument("--folder", help="where sessions are written; a temporary one without it")
     parser.add_argument("--programs", nargs=5, help=argparse.SUPPRESS)
@@ -276,6 +331,9 @@ def main() -> None:
         if options.only in (None, "begin"):
             (Path(name) / "begin").mkdir()
             rows["begin"] = begin(Path(name) / "begin", options.sessions)
+        if options.only in (None, "crowd"):
+            (Path(name) / "crowd").mkdir()
+            rows["crowd"] = crowd(Path(name) / "crowd", *options.crowd)
     print(json.dumps(rows))
 
 

@@ -388,7 +388,7 @@ def test_an_operator_and_a_user_see_their_parts(open_page: Opener, tmp_path: Pat
             me = ok(cleo.get("/v1/me")).json()
             assert (me["owner"], me["group"], me["scopes"]) == ("cleo", "lab", ["sessions", "call", "publish"])
             form.get_by_role("button", name="Done").click()
-            assert secret not in page.content()
+            page.wait_for_function("secret => !document.documentElement.outerHTML.includes(secret)", arg=secret)
             page.get_by_role("button", name=f"Replace {me['key']}").click()
             page.get_by_label("The former one ends").select_option("at once")
             page.get_by_role("dialog").get_by_role("button", name="Replace").click()

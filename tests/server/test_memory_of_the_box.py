@@ -113,7 +113,7 @@ def test_sessions_of_two_keys_that_grow_together_stay_within_the_box(
             assert "the machine has" in last.message
             assert "no idle session can be parked" in last.message
             assert {each["account"] for each in last.details["accounts"]} == {"ann", "bob"}
-            assert sum(each["reserved_bytes"] for each in last.details["accounts"]) >= count * 20 * MIB
+            assert sum(each["reserved_bytes"] for each in last.details["accounts"]) > 300 * MIB
             assert last.details["limit"] == 2 << 30, "of the session"
             for name, program in programs.items():  # all live, and what was refused can be done with less
                 steps = [step for step, answer in enumerate(answers[name]) if answer.failure is None]

@@ -21,7 +21,7 @@ LOOP = {
             {"op": "add", "inputs": ["x", 1.0], "outputs": ["y"]}]},
         {"do": "op", "op": "exp", "inputs": [0.5], "outputs": ["a"]},
         {"do": "op", "op": "exp", "inputs": ["a"], "outputs": ["b"]},
-        {"do": "scan", "body": "f", "inputs": ["b"], "outputs": ["last"], "carried": 1, "length": 300_000},
+        {"do": "scan", "body": "f", "inputs": ["b"], "outputs": ["last"], "carried": 1, "length": 3_000_000},
     ]
 }  # fmt: skip
 

@@ -157,7 +157,7 @@ def test_what_ends_after_a_202_is_in_the_trace_too(collector: Collector) -> None
             "commands": [
                 {"do": "function", "id": "f", "inputs": ["x"], "outputs": ["y"], "steps": [
                     {"op": "add", "inputs": ["x", 1.0], "outputs": ["y"]}]},
-                {"do": "scan", "body": "f", "inputs": [0.5], "outputs": ["last"], "carried": 1, "length": 300_000},
+                {"do": "scan", "body": "f", "inputs": [0.5], "outputs": ["last"], "carried": 1, "length": 5_000_000},
             ]
         }  # fmt: skip
         answer = http.post("/v1/sessions/demo/run", json=loop, headers=SAMPLED | {"Idempotency-Key": "k"})
