@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -114,19 +114,30 @@ class LiveSessions:
             spent=self._spent,
         )
 
-    def measure(self, entry: SessionEntry) -> None:
-        """Notes the bytes that a session takes on a disk; they change while it has a log."""
-        if entry.log is not None or not entry.disk_bytes:
-            entry.disk_bytes = self.store.nbytes(entry.record)
-        if entry.log is not None:
-            entry.log.limit(self._quota.disk(self._disk_left(entry)))
+    def measure(self, *entries: SessionEntry) -> None:
+        """Notes the bytes that sessions take on a disk, and limits those whose logs grow."""
+        used: Counter[str] = Counter()
+        for entry in self.by_key.values():
+            used[entry.account] += entry.disk_bytes
+        for entry in entries:
+            if entry.log is not None or not entry.disk_bytes:
+                used[entry.account] -= entry.disk_bytes
+                entry.disk_bytes = self.store.nbytes(entry.record)
+                used[entry.account] += entry.disk_bytes
+            if entry.log is not None:
+                entry.log.limit(self._quota.disk(self._disk_left(entry, used)))
 
-    def _disk_left(self, entry: SessionEntry) -> float:
-        """Returns the bytes that its account, and the group of that, leave for the files of a session."""
+    def _disk_left(self, entry: SessionEntry, used: Mapping[str, int]) -> float:
+        """Returns the bytes that its account, and the group of that, leave for the files of a session.
+
+        Args:
+            entry: The session.
+            used: Bytes of the files of all sessions of each account.
+        """
         left = [math.inf]
         for name, limit in self.budgets.chain_limits(entry.account, "disk_bytes"):
-            entries = (other for other in self.by_key.values() if name in self.budgets.chain(other.account))
-            left.append(limit - sum(other.disk_bytes for other in entries if other is not entry))
+            of_chain = sum(count for account, count in used.items() if name in self.budgets.chain(account))
+            left.append(limit - of_chain + entry.disk_bytes)
         return min(left)
 
     # ------------------------------------------------------------------------------------------------------- changing

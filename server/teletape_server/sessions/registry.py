@@ -329,11 +329,11 @@ class Registry:
         """Looks at all sessions once a second, and ends expired ones, until it is cancelled."""
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
+            self.live.measure(*self.live.by_key.values())
             for key, entry in [*self.live.by_key.items()]:
                 facts = entry.note_facts()
                 if entry.host is not None:
                     self.live.meter.note(entry, facts)
-                self.live.measure(entry)
                 self._end_if_expired(key)
                 self._waking.recover_soon(entry)
             self._look_at_budgets()

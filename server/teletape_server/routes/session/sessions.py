@@ -46,7 +46,8 @@ router = APIRouter(prefix="/sessions", tags=["sessions"], route_class=SmallBodyR
 def _described(request: Request, entry: SessionEntry, *, is_one: bool = True, client: int | None = None) -> Session:
     """Returns a session's description; of one session with why its newest request waits, or a client's newest batch."""
     registry, newest = registry_of(request), None
-    registry.live.measure(entry)
+    if is_one:
+        registry.live.measure(entry)
     if client is not None:
         newest = entry.under_way.of_client(client)
     elif is_one:
@@ -153,6 +154,7 @@ async def list_(request: Request, response: Response, principal: Authenticated, 
     if following is not None:
         selection = {"limit": limit, "prefix": prefix}
         response.headers["Link"] = next_link(request.url.path, selection, following)
+    registry_of(request).live.measure(*entries)
     return SessionList(
         sessions=[_described(request, entry, is_one=False) for entry in entries], owner=principal.owner, next=following
     )
