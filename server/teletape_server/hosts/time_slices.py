@@ -5,7 +5,7 @@ processor. While keys want more than there is, a key that has more processes rea
 as fit: the others are stopped (SIGSTOP) for some hundredths of a second, in turn. Nothing is stopped as long as there
 is enough for all, or a key is alone, so that sharing costs nothing then.
 
-A process that is stopped goes on when the server's end is noticed: the kernel sends it SIGCONT.
+If the server ends first, so does the forkserver, and the kernel sends SIGCONT to the processes that are stopped.
 """
 
 from __future__ import annotations
@@ -134,7 +134,6 @@ class TimeSlices(Shares):
         self._slices = Slices(rights, cores())
         self._processes: dict[int, _Process] = {}
         self._busy: dict[int, str] = {}  # the keys of the processes that have computed in the last second
-        self._looked: dict[int, Look] = {}
         self._task: asyncio.Task[None] | None = None
         try:
             _Process(os.getpid(), "").close()
