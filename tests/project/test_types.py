@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +92,19 @@ def test_the_typed_program_runs() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """jedi's cache of parsed files in a folder of this process: it is not made for two that write at a time."""
+    import jedi  # its import takes a while
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jedi.settings, "cache_directory", str(tmp_path_factory.mktemp("jedi")))
+        yield
+
+
 def completions(text: str) -> list[str]:
     """What jedi, which editors and IPython use, completes after `text`."""
-    import jedi  # its import takes a while
+    import jedi
 
     lines = f"import teletape as tf\n{text}"
     project = jedi.Project(ROOT, added_sys_path=PACKAGES.split(os.pathsep))

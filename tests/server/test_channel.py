@@ -48,6 +48,19 @@ def test_small_bodies_travel_in_their_message(ends: tuple[Channel, Channel]) -> 
     assert far.receive() == (("no body",), None)
 
 
+def test_a_message_can_be_waited_for_and_those_before_it_are_received_later(ends: tuple[Channel, Channel]) -> None:
+    near, far = ends
+    far.wait_at_most(0.05)
+    for head, content in ((["do", 1], b"x" * (INLINE + 1)), (["do", 2], None), (["files", 3], None), (["do", 4], None)):
+        send(near, head, content)
+    assert far.receive_next("files") == (("files", 3), None)
+    assert far.has_early
+    assert far.receive() == (("do", 1), b"x" * (INLINE + 1))
+    assert far.receive_next("files") is None  # in so long a time
+    assert [far.receive(), far.receive()] == [(("do", 2), None), (("do", 4), None)]
+    assert not far.has_early
+
+
 def test_large_bodies_lie_in_memory_that_is_used_again_once_nobody_looks(ends: tuple[Channel, Channel]) -> None:
     near, far = ends
     size = INLINE + 1

@@ -89,6 +89,7 @@ class Process:
                 files,
                 self.page,
                 self.messages.append,
+                self.take_files,
                 self.failures.append,
             )
         except (SessionDamagedError, OSError):
@@ -117,7 +118,7 @@ class Process:
         """Passes the files of the next log, if the process has begun a new one."""
         for _, number in self.messages:
             self.files += (new := self.log.advance(number))
-            self.durability.add_files(number + 1, *new)
+            self.durability.add_files(number + 1, new)
         self.messages.clear()
 
     def frame(self, *commands: Any, **of: Any) -> Any:

@@ -5,10 +5,12 @@ A message is small and travels over a SOCK_SEQPACKET socket pair. A large body l
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
 import socket
+import struct
 import weakref
 from array import array
 from collections import deque
@@ -59,6 +61,7 @@ class Channel:
         self._unused: deque[int] = deque()  # ids of the peer's segments that no view here refers to any more
         self._returned: deque[int] = deque()  # ids of our segments with a use less; only the sender uses the pool
         self._arrays: dict[int, tuple[int, int]] = {}  # address and bytes of arrays of `array`, by segment
+        self._early: deque[tuple[tuple[Any, memoryview | None], list[int]]] = deque()  # messages, and their files
         self._pack: Callable[[Any], bytes] = msgpack.Packer(default=str).pack
         # One for all messages: to allocate and free that much costs two page faults, four times the reading itself.
         self._buffer = memoryview(bytearray(_MAX_MESSAGE))
@@ -185,12 +188,41 @@ class Channel:
             raise
         close_files(fds)
 
+    def wait_at_most(self, seconds: float) -> None:
+        """Lets `receive` raise BlockingIOError when no message has come for so long."""
+        # In the system, so that it costs nothing when a message comes: Python would poll the socket before each read.
+        wait = struct.pack("@ll", *divmod(int(seconds * 1e6), 1_000_000))
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, wait)
+
     def receive(self) -> tuple[Any, memoryview | None] | None:
         """Returns the next message's head and body (read only), or None after the other end has closed.
 
         A body's memory is not reused while any view of it exists. The body is None if the message has none, and if
         this process has too little memory to map it.
         """
+        if self._early:
+            message, self.files = self._early.popleft()
+            return message
+        return self._read()
+
+    @property
+    def has_early(self) -> bool:
+        """Whether messages have been read that were not received yet."""
+        return bool(self._early)
+
+    def receive_next(self, kind: str) -> tuple[Any, memoryview | None] | None:
+        """Returns the next message whose head begins with `kind`, or None after a while without a message.
+
+        Those that come before it are received later.
+        """
+        with contextlib.suppress(OSError):
+            while message := self._read():
+                if message[0][0] == kind:
+                    return message
+                self._early.append((message, self.files))
+        return None
+
+    def _read(self) -> tuple[Any, memoryview | None] | None:
         length, ancillary, _, _ = self.sock.recvmsg_into([self._buffer], _FD_SPACE)
         if not length:
             return None

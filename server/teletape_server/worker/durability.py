@@ -19,9 +19,9 @@ import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest is
 import teletape_wire as wire
 from teletape_engine.commands import Batch, Repetition
 from teletape_engine.commands.results import Answer
-from teletape_engine.errors import ResourceExhaustedError, TeletapeError
+from teletape_engine.errors import TeletapeError
 from teletape_engine.session.session import Session
-from teletape_server.durable import bases, records
+from teletape_server.durable import bases, records, refusals
 from teletape_server.durable.batches import BatchWriter, Executed, only_reads, with_blobs
 from teletape_server.durable.blobs import LEAST, Blobs
 from teletape_server.durable.disk import RealFile
@@ -31,7 +31,7 @@ from teletape_server.durable.records import DamagedError, DivergedError, Kind, L
 from teletape_server.handlers.endpoints import ENDPOINTS
 from teletape_server.handlers.idempotency import Once
 from teletape_server.handlers.methods import Request
-from teletape_server.ipc.channel import close_files
+from teletape_server.ipc.channel import LOG_FILES, close_files
 from teletape_server.ipc.page import Page
 from teletape_server.worker import recovery
 from teletape_server.worker.gate import Gate
@@ -63,6 +63,7 @@ class Durability:
             They are closed here when they are not needed any more.
         page: Says which record is on the disk.
         send: Sends the server a message.
+        wait_for_files: Waits until the server has sent the files of the next log: it calls `add_files`.
         failed: Called with the reason, in another thread, if what answers wait for cannot be brought to the disk: they
             must never leave.
 
@@ -84,14 +85,17 @@ class Durability:
         files: Sequence[int],
         page: Page,
         send: Callable[[Any], None],
+        wait_for_files: Callable[[], None],
         failed: Callable[[str], None],
     ) -> None:
-        self._session, self._once, self._page, self._send = session, once, page, send
+        self._session, self._once, self._page = session, once, page
+        self._send, self._wait_for_files = send, wait_for_files
         self._facts, self._versions = facts, recovery.versions()
         self._log, *following, self._blobs_file = files[:4]
         self._blobs = Blobs(RealFile(self._blobs_file))
         self._writer = BatchWriter(self._write_structure, self._blobs)
         self._next: tuple[int, int, int] | None = (facts["log"] + 1, *following)
+        self._awaits_files = False
         self._syncing = threading.Lock()  # while a log is synced it is not closed
         self._seconds = 0.0  # that the log takes to run again
         self._executed: list[Executed] = []  # since that was last written down
@@ -156,8 +160,8 @@ class Durability:
 
     def _prepare(self, method: str, request: Request, length: int) -> None:
         """Sees that a request with a body of that many bytes can be written down, and up to where others can."""
-        page, journal, self._calm_until = self._page, self._journal, 0
-        self._changes = page.changes
+        page, journal = self._page, self._journal
+        self._calm_until, self._changes = 0, page.changes
         if page.failed_log == page.log:
             journal.broken = "the disk has failed"
         if journal.broken:
@@ -169,17 +173,15 @@ class Durability:
                 self._note_room()
             return
         if not self._has_room(length):
+            if self._awaits_files:
+                self._wait_for_files()
             if self._journal.end + self._blobs.added > self._page.disk_limit // _SHARE:
                 self.checkpoint()
             if not self._has_room(length):
                 page.refuses = True
                 if self._is_let_through(method, request, length):
                     return
-                raise ResourceExhaustedError(
-                    "the files of the session, or those of all sessions of its key, have as many bytes as they may "
-                    "(disk_limit and disk_per_key of GET /v1/info): the request was not executed; requests that only "
-                    "read are answered. End a session that you do not need: GET /v1/sessions has the bytes of each"
-                )
+                raise refusals.over_limit()
         try:
             self._journal.reserve(length + _MARGIN)
             if length >= LEAST:
@@ -188,11 +190,7 @@ class Durability:
             page.refuses = True
             if self._is_let_through(method, request, length):
                 return
-            raise ResourceExhaustedError(
-                f"the session is on a disk that takes nothing more ({error}): the request was not executed; requests "
-                "that only read are answered. Free space in the server's data folder",
-                disk=str(error),
-            ) from None
+            raise refusals.disk_full(error) from None
         if page.refuses:
             page.refuses = False
         if length < LEAST:  # else it may bring blobs
@@ -242,11 +240,9 @@ class Durability:
         """Notes a batch that was executed; what a long request has done so far is written."""
         if self._is_safe:
             return
-        executed = self._executed
-        if answer.failure is None:
-            executed.append(Executed(batch, explain))
-        else:
-            executed.append(Executed.of(self._session, batch, answer, explain=explain))
+        executed, failed = self._executed, answer.failure is not None
+        of = Executed.of(self._session, batch, answer, explain=explain) if failed else Executed(batch, explain)
+        executed.append(of)
         if len(executed) > 1 and time.monotonic() - self._written >= _PART_SECONDS:
             self._write([self._writer.row(each) for each in executed], None)
             if self.gate is not None:
@@ -283,9 +279,13 @@ class Durability:
         return number
 
     # ----------------------------------------------------------------------------------------------------- new bases
-    def add_files(self, number: int, base: int, log: int) -> None:
-        """Takes the files of the next log."""
-        self._next = (number, base, log)
+    def add_files(self, number: int, files: Sequence[int]) -> None:
+        """Takes the files of the next base and log, if they could be opened, here too."""
+        self._awaits_files = False
+        if len(files) == LOG_FILES:
+            self._next = (number, files[0], files[1])
+        else:
+            close_files(files)
 
     def _is_due(self) -> bool:
         """Returns whether a long log is to be replaced by a base; a look at the whole session is seldom."""
@@ -319,7 +319,7 @@ class Durability:
             self._take_back(RealFile(log), file, error)
             return False
         os.close(base)
-        self._next = None
+        self._next, self._awaits_files = None, True
         self._blobs.end_base()
         self._base_length = length
         self._writer, self._seconds = BatchWriter(self._write_structure, self._blobs), 0.0
@@ -376,9 +376,8 @@ class Durability:
         log, places = with_blobs(log, self._blobs)
         number = log.records[-1].number if log.records else log.head["first"] - 1
         journal = Journal(file, log.end, number + 1, reserved=len(data))
-        last = number
-        if log.records:
-            last = recovery.write_again(journal, file, data[: log.end], self._blobs, places, self._facts)
+        again = journal, file, data[: log.end], self._blobs, places, self._facts
+        last = recovery.write_again(*again) if log.records else number
         self._seconds = recovery.bring_back(self._session, self._once, log, last, base, self._blobs)
         self._page.written = self._page.synced = last
         if (log.records or log.head["base"] is None) and not self._facts["last_client"]:

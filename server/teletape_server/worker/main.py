@@ -11,7 +11,6 @@ import functools
 import gc
 import os
 import socket
-import struct
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +26,7 @@ from teletape_server.handlers.idempotency import REPLAYED, STORED, Once, Refusal
 from teletape_server.handlers.methods import METHODS, TRACED, Request, Result
 from teletape_server.handlers.published.versions import keep_file, versions_of
 from teletape_server.handlers.session.preconditions import name_session
-from teletape_server.ipc.channel import INLINE, LOG_FILES, Channel, close_files
+from teletape_server.ipc.channel import INLINE, Channel
 from teletape_server.ipc.confinement import User, confine, limit_memory, name_kernel_folder
 from teletape_server.ipc.control import Sockets, Watcher
 from teletape_server.ipc.heads import Approval
@@ -97,10 +96,8 @@ class Worker:
         self._once = Once(0.0)  # `_open` sets the window
         self._structures = Structures()
         self._forget_at = time.monotonic() + _ANSWERS_SECONDS
-        # In the system, so that it costs nothing when a message comes: Python would poll the socket before each read.
         self._wait = _ANSWERS_SECONDS / _LOOKS
-        wait = divmod(int(self._wait * 1e6), 1_000_000)
-        channel.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", *wait))
+        channel.wait_at_most(self._wait)
         self._direct = DirectConnections(channel.sock, self.run_lent, self.answers, self._has_version)
         self._page: Page  # from `_open` on
         self._durability: Durability | None = None  # None: nothing of the session outlives this process
@@ -138,7 +135,8 @@ class Worker:
     def _next_message(self) -> tuple[Any, memoryview | None]:
         """Waits for a message, and serves connections meanwhile; at times, clients' old answers are forgotten."""
         while True:
-            message = None if self._direct and not self._direct.serve(self._wait) else self._received_message()
+            has_message = self._channel.has_early or not self._direct or self._direct.serve(self._wait)
+            message = self._received_message() if has_message else None
             now = time.monotonic()
             if now >= self._forget_at:
                 self._forget_at = now + _ANSWERS_SECONDS
@@ -189,9 +187,8 @@ class Worker:
             self._once = Once(start["idempotency_window"])
             if durable is not None:
                 durable = {**durable, "last_client": start["last_client"]}
-                self._durability = Durability(
-                    self._session, self._once, durable, files, self._page, self.answers.send, self._lose_disk
-                )
+                calls = self.answers.send, self._wait_for_files, self._lose_disk
+                self._durability = Durability(self._session, self._once, durable, files, self._page, *calls)
                 self.answers.gate = self._durability.gate
                 self._page.bytes_in_use = self._session.bytes_in_use()
                 name_session(self._session, durable["uid"])
@@ -206,11 +203,14 @@ class Worker:
             self.answers.say_defect(0)
             self.answers.send(("failed", "internal", f"device {start['device']}: {type(error).__name__}: {error}", {}))
 
+    def _wait_for_files(self) -> None:
+        """Reads the files of the session's next log, or that there are none; for a minute at most."""
+        if message := self._channel.receive_next("files"):
+            self._take_log(message[0][1], self._channel.files)
+
     def _take_log(self, number: int, files: Sequence[int]) -> None:
-        if self._durability is not None and len(files) == LOG_FILES:
-            self._durability.add_files(number, *files)
-        else:
-            close_files(files)
+        assert self._durability is not None, "files came for a session without a log"
+        self._durability.add_files(number, files)
 
     def _handle(self, head: Any, body: memoryview | None) -> None:
         _, number, method, params, content_type, has_body, after = head

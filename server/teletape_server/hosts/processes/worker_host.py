@@ -358,6 +358,7 @@ class WorkerHost:
             self._outbox.send_files(("files", number), advanced.result())
         elif not self._outbox.is_closed:
             log.warning("%s: the files of its next log could not be opened: %s", self.name, error)
+            self._outbox.send_files(("files", number), [])
 
     # --------------------------------------------------------------------------------------------------------- ending
     def _close(self) -> None:
