@@ -8,7 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
+import time
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
@@ -19,6 +22,8 @@ PROBLEM_TYPE: Final = "application/problem+json"
 
 #: The page of a problem on the server itself: what it means, an example, what to do.
 PAGE: Final = "/problems/{code}"
+
+_REPLAYED: Final = "Idempotent-Replayed"  # the header of an answer that was given before
 
 _DEFECT: Final = "this request met a defect of the server; the server's log has the details under the request's id"
 
@@ -136,6 +141,9 @@ def problem_response(
 ) -> Response:
     """Returns the problem as a response; a code that is not in the table is a defect, reported as `internal`."""
     kind = PROBLEMS.get(code, PROBLEMS["internal"])
+    headers = {**_retry_after(details or {}), **(headers or {})}
+    if _REPLAYED in headers:  # another try gets the same
+        headers.pop("Retry-After", None)
     body = {
         "type": PAGE.format(code=code),
         "title": kind.title,
@@ -146,7 +154,15 @@ def problem_response(
         "instance": f"urn:teletape:request:{request_id}",
     }
     content = json.dumps(body, default=str, ensure_ascii=False).encode()
-    return Response(content, kind.status, {**(headers or {}), "x-request-id": request_id}, media_type=PROBLEM_TYPE)
+    return Response(content, kind.status, {**headers, "x-request-id": request_id}, media_type=PROBLEM_TYPE)
+
+
+def _retry_after(details: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the header that says when what a request lacked is free, if its details do."""
+    if "frees_at" not in details:
+        return {}
+    seconds = datetime.fromisoformat(details["frees_at"]).timestamp() - time.time()
+    return {"Retry-After": str(max(math.ceil(seconds), 1))}
 
 
 def error_response(error: Exception, request_id: str) -> Response:

@@ -89,7 +89,7 @@ class Budgets:
     Attributes:
         present: Returns what each account uses now.
         frees: Returns when the next session of an account gives up what it has; None: that is not known. It takes the
-            account, and whether one that lasts is parked for that.
+            account, None for all, and whether one that lasts is parked for that.
         over: Accounts for which nothing new runs, as of the last look.
         warnings: Sentences for accounts that have used most of a limit, as of the last look.
         unwritten: Use that no store has yet.
@@ -109,7 +109,7 @@ class Budgets:
         self._rates: dict[str, Rate] = {}
         self._rated: dict[str, bool] = {}  # whether the requests of an account are counted
         self.present: Callable[[], Mapping[str, Present]] = dict
-        self.frees: Callable[[str, bool], float | None] = lambda *_: None
+        self.frees: Callable[[str | None, bool], float | None] = lambda *_: None
         self.over: Mapping[str, Standing] = {}
         self.warnings: Mapping[str, str] = {}
         self.unwritten: Unwritten = {}

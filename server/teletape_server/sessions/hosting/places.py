@@ -15,6 +15,7 @@ from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.hosting.ledger import Ledger, Reservation
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.quotas import Quota
+from teletape_wire import timestamp
 
 _PROCESS_BYTES: Final = 64 << 20  # of a process that has no arrays yet
 _SMALL_BODY: Final = 1 << 20  # bytes of a body that does not count until it is there
@@ -109,17 +110,19 @@ class Places:
         left, room = self._quota.sessions_left(mine, all_sessions, len(sessions)), self._room(account)
         return (self._quota.sessions, left) if room is None else (room.limit, min(room.left, left))
 
-    def frees(self, account: str, now: float, *, has_parking: bool) -> float | None:
+    def frees(self, account: str | None, now: float, *, has_parking: bool) -> float | None:
         """Returns when the next session of an account gives up what it has, if it gets no request.
 
         Args:
-            account: Of a key, an owner or a group.
+            account: Of a key, an owner or a group; None: of all.
             now: Unix seconds, as what is returned. None: no session is idle.
             has_parking: Whether a session that lasts is parked for it, as for a place, before it has no time left.
         """
         times = []
         for entry in self._entries():
-            if entry.has_place and not entry.running and account in self._budgets.chain(entry.account):
+            if not entry.has_place or entry.running or (account is None and entry.host is None):
+                continue
+            if account is None or account in self._budgets.chain(entry.account):
                 times.append(entry.lease.expires_at(now))
                 if has_parking and entry.is_quiet() and (idle := entry.lease.idle(now)):
                     times.append(now + max(self._quota.parks_after - idle, 0.0))
@@ -307,14 +310,19 @@ class Places:
         return f"Of the arrays, {users or 'no session has any'}"
 
     def _facts(self, needed: int) -> dict[str, Any]:
+        """Returns the details of a refusal: what the machine has, and when a session gives up some of that."""
         memory = self.memory()
-        accounts = [each._asdict() for each in memory.accounts[:_NAMED]]
+        used = memory.promised + sum(each.memory_bytes for each in memory.accounts)
+        frees = self._budgets.frees(None, True)
         return {
             "free": max(memory.free, 0),
             "promised": memory.promised,
+            "used": used,
             "asked": needed,
+            "limit": used + max(memory.free - memory.promised - LEAST_FREE, 0),
             "reserve": LEAST_FREE,
-            "accounts": accounts,
+            "accounts": [each._asdict() for each in memory.accounts[:_NAMED]],
+            **({} if frees is None else {"frees_at": timestamp(frees)}),
         }
 
 
