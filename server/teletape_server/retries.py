@@ -34,6 +34,12 @@ class Stored(NamedTuple):
     body: bytes | memoryview
     refusal: Problem | None = None
 
+    @classmethod
+    def refused(cls, problem: Problem) -> Stored:
+        """Returns the answer of a refused request: not with the exception itself, whose frames have all of it."""
+        refusal = Problem(problem.code, problem.detail, headers=problem.headers, **problem.details)
+        return cls(refusal.kind.status, {}, b"", refusal)
+
     @property
     def is_provisional(self) -> bool:
         """Whether it only says when to ask again; it is no answer to the request."""

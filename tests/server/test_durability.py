@@ -42,6 +42,7 @@ from teletape_server import (
     cli,
     handlers,  # noqa: F401  # it registers the methods
 )
+from teletape_server.durable import records
 from teletape_server.durable.batches import Executed
 from teletape_server.durable.disk import RealFile
 from teletape_server.durable.folders import Folder
@@ -55,7 +56,7 @@ from teletape_server.ipc.leases import Terms
 from teletape_server.ipc.page import Page
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.record import SessionLimits, SessionRecord
-from teletape_server.worker import durability, recovery
+from teletape_server.worker import durability
 from teletape_server.worker.durability import Durability
 from teletape_wire.safetensors.reader import read_file
 
@@ -403,15 +404,15 @@ def test_a_log_of_other_versions_is_not_run_again_but_its_base_is_read(
 ) -> None:
     process.frame(Assign("w", X, "add"))
     process.die()
-    own = recovery.versions()
-    monkeypatch.setattr(recovery, "versions", lambda: {**own, "numpy": "9.9"})
+    own = records.versions()
+    monkeypatch.setattr(records, "versions", lambda: {**own, "numpy": "9.9"})
     with pytest.raises(SessionDamagedError, match=r"numpy '2\..*now '9.9'"):
         Process(Path(process.folder.path))
-    monkeypatch.setattr(recovery, "versions", lambda: own)
+    monkeypatch.setattr(records, "versions", lambda: own)
     process = Process(Path(process.folder.path))
     assert process.durability.checkpoint()
     process.die()
-    monkeypatch.setattr(recovery, "versions", lambda: {**own, "numpy": "9.9"})
+    monkeypatch.setattr(records, "versions", lambda: {**own, "numpy": "9.9"})
     assert variable(Process(Path(process.folder.path))) == [2.0, 4.0]
 
 

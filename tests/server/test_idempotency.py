@@ -17,6 +17,7 @@ from teletape_engine.commands import Constant
 from teletape_engine.errors import AnswerDroppedError, ResourceExhaustedError, UnimplementedError
 from teletape_server.handlers.idempotency import IdempotencyConflictError, Once, Refusal, ReplyStore
 from teletape_server.handlers.methods import METHODS, Request, Result, method
+from teletape_server.problems import Problem
 from teletape_server.retries import Answers, Retries, Stored
 from teletape_server.settings import Settings
 
@@ -169,6 +170,21 @@ def test_stored_answers_are_bounded_for_an_owner_and_for_all(monkeypatch: pytest
 
 
 # ------------------------------------------------------------------------------------------------------ over HTTP
+def test_a_stored_refusal_keeps_nothing_of_its_request() -> None:
+    def refuse(body: bytes) -> None:
+        raise Problem("busy", f"a body of {len(body)} bytes", headers={"Retry-After": "1"}, waiting=3)
+
+    try:
+        refuse(bytes(1000))
+    except Problem as problem:
+        stored = Stored.refused(problem)
+    assert stored.refusal is not None
+    assert stored.refusal.__traceback__ is None
+    assert vars(stored.refusal) == vars(
+        Problem("busy", "a body of 1000 bytes", headers={"Retry-After": "1"}, waiting=3)
+    )
+
+
 def test_a_retry_after_many_other_requests_is_not_executed_again(server: Server, http: httpx.Client) -> None:
     ok(http.post("/v1/sessions", json={"id": "counted"}))
     rest = Rest(http, "counted")

@@ -10,13 +10,17 @@ of 1 MiB. One that ends elsewhere, and not after zeros, was cut short.
 from __future__ import annotations
 
 import enum
+import functools
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgpack  # type: ignore[import-untyped]  # ships no types
+import numpy as np
 
+from teletape_engine.catalogue.describe import digest
 from teletape_engine.errors import TeletapeError
+from teletape_server import version
 from teletape_wire.checksum import crc32
 from teletape_wire.tensors import Buffer
 
@@ -29,6 +33,23 @@ _RESERVED: Final = 1 << 20  # bytes, of which the length of a file is a multiple
 _ALIGNMENT: Final = 8  # of which the length of a record's own fields is a multiple
 _PADDING: Final = [bytes(count) for count in range(_ALIGNMENT)]
 DIGEST_BYTES: Final = 16 << 20  #: Of the variables, of which a checksum is made.
+
+
+@functools.cache
+def versions() -> dict[str, Any]:
+    """Returns what the last bits of a result may depend on: a log is run again with the same alone.
+
+    The catalogue of this process must have all ops.
+    """
+    config = np.show_config(mode="dicts")
+    blas, simd = config["Build Dependencies"]["blas"], config["SIMD Extensions"]
+    return {
+        "teletape": version(),
+        "catalogue": digest(),
+        "numpy": np.__version__,
+        "blas": f"{blas.get('name')} {blas.get('version')}",
+        "cpu": " ".join(simd.get("found", [])),
+    }
 
 
 class Kind(enum.IntEnum):

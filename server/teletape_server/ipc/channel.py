@@ -64,7 +64,8 @@ class Channel:
         self._early: deque[tuple[tuple[Any, memoryview | None], list[int]]] = deque()  # messages, and their files
         self._pack: Callable[[Any], bytes] = msgpack.Packer(default=str).pack
         # One for all messages: to allocate and free that much costs two page faults, four times the reading itself.
-        self._buffer = memoryview(bytearray(_MAX_MESSAGE))
+        # Mapped: what no message has been long enough for takes no memory.
+        self._buffer = memoryview(mmap.mmap(-1, _MAX_MESSAGE))
 
     def body(self, length: int) -> MessageBody:
         """Returns memory for a body of `length` bytes that this end will send.

@@ -200,9 +200,9 @@ def _text(path: str) -> str:
 
 def _own_memory() -> tuple[int, int]:
     """Returns the bytes of this process's private writable memory, and of its address space."""
-    with open("/proc/self/status") as file:
-        sizes = dict(re.findall(r"^(VmData|VmSize):\s+(\d+) kB", file.read(), re.M))
-    return int(sizes["VmData"]) << 10, int(sizes["VmSize"]) << 10
+    with open("/proc/self/statm", "rb") as file:
+        size, *_, own, _ = (int(pages) * resource.getpagesize() for pages in file.read().split())
+    return own, size
 
 
 def _limit(kind: int, limit: int) -> None:

@@ -90,7 +90,7 @@ class Durability:
     ) -> None:
         self._session, self._once, self._page = session, once, page
         self._send, self._wait_for_files = send, wait_for_files
-        self._facts, self._versions = facts, recovery.versions()
+        self._facts, self._versions = facts, records.versions()
         self._log, *following, self._blobs_file = files[:4]
         self._blobs = Blobs(RealFile(self._blobs_file))
         self._writer = BatchWriter(self._write_structure, self._blobs)

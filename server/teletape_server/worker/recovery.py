@@ -8,13 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from zlib import crc32
 
-import numpy as np
-
 import teletape_engine.ops  # noqa: F401  # fills the catalogue, whose digest is written down
-from teletape_engine.catalogue import describe
 from teletape_engine.session.session import Session
-from teletape_server import version
-from teletape_server.durable import bases
+from teletape_server.durable import bases, records
 from teletape_server.durable.batches import BatchReader
 from teletape_server.durable.blobs import Blobs, Place
 from teletape_server.durable.disk import File
@@ -24,19 +20,6 @@ from teletape_server.durable.records import DIGEST_BYTES, DamagedError, Diverged
 from teletape_server.handlers.idempotency import Once
 
 FORMAT: Final = 1  #: Of logs.
-
-
-def versions() -> dict[str, Any]:
-    """Returns what the last bits of a result may depend on: a log is run again with the same alone."""
-    config = np.show_config(mode="dicts")
-    blas, simd = config["Build Dependencies"]["blas"], config["SIMD Extensions"]
-    return {
-        "teletape": version(),
-        "catalogue": describe.digest(),
-        "numpy": np.__version__,
-        "blas": f"{blas.get('name')} {blas.get('version')}",
-        "cpu": " ".join(simd.get("found", [])),
-    }
 
 
 def check_is(log: Log, uid: str) -> None:
@@ -127,7 +110,7 @@ def _restore(session: Session, once: Once, base: int | None, blobs: Blobs, lengt
 
 
 def _replay(session: Session, once: Once, log: Log, last: int, blobs: Blobs, *, any_version: bool) -> float:
-    reader, own, written_by, seconds = BatchReader(blobs), versions(), log.head["versions"], 0.0
+    reader, own, written_by, seconds = BatchReader(blobs), records.versions(), log.head["versions"], 0.0
     for record in log.records[: last + 1 - log.head["first"]]:
         if record.kind is Kind.EPOCH:
             _, written_by, *last_client = unpacked(record.payload)

@@ -35,8 +35,14 @@ _ONE_THREAD: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREAD
 #: Variables with keys: removed even where the server is a part of another program.
 _SECRET: Final = ("TELETAPE_API_KEYS", "TELETAPE_API_KEY")
 
-#: What the forkserver alone imports: its processes inherit what that does.
-_INHERITED: Final = ("teletape_server.worker.speed", "teletape_server.hosts.processes.inherited")
+#: What the forkserver imports besides: its processes inherit that, and what it does. What each of them imported itself
+#: would take 2 MB of its own.
+_INHERITED: Final = (
+    "multiprocessing.popen_forkserver",
+    "teletape_server.ipc.processes",
+    "teletape_server.worker.speed",
+    "teletape_server.hosts.processes.inherited",
+)
 
 log = logging.getLogger("teletape")
 

@@ -242,7 +242,7 @@ async def _answer_once(
         turn.cancel()  # if the server ends
     if turn.cancelled():
         problem = Problem("cancelled", "the request was cancelled while it waited for its turn: nothing was executed")
-        return Stored(problem.kind.status, {}, b"", problem)
+        return Stored.refused(problem)
     session, body = turn.result()
     try:
         running = works[work.owner, key] = work.submit(session, body)
@@ -251,7 +251,7 @@ async def _answer_once(
     except Problem as problem:
         if problem.code == "session_ended":  # it has not run to its end, so a retry is the first one
             raise
-        return Stored(problem.kind.status, {}, b"", problem)
+        return Stored.refused(problem)
     finally:
         works.pop((work.owner, key), None)
         await work.end(session)
