@@ -58,6 +58,7 @@ from teletape_server.routes.server import budgets, catalogue, expressions, info,
 from teletape_server.routes.session import batch, price, requests, run, sessions
 from teletape_server.routes.session.session_events import SessionFeed
 from teletape_server.sessions.ended_sessions import Boot
+from teletape_server.sessions.hosting.server_processes import ServerProcesses
 from teletape_server.sessions.hosting.starts import Starts
 from teletape_server.sessions.quotas import Quota
 from teletape_server.sessions.registry import Registry, SessionEntry
@@ -144,8 +145,9 @@ def create_app(
         )
         registry.live.on_end = partial(_note_end, identity)
         app.state.catalogue = Catalogue(published_store)
+        processes = ServerProcesses(app.state.starts, registry.parking)
         app.state.pool = pool = Pool(
-            app.state.starts,
+            processes,
             app.state.catalogue,
             device=settings.device,
             memory_limit=settings.memory_limit,
@@ -154,7 +156,7 @@ def create_app(
         pool.lent.budgets = identity.budgets
         app.state.publisher = Publisher(app.state.catalogue, pool, is_durable=settings.data_dir is not None)
         app.state.device_looks = metrics.DeviceLooks()
-        app.state.pricer = pricer = Pricer(app.state.starts, settings.memory_limit)
+        app.state.pricer = pricer = Pricer(processes, settings.memory_limit)
         app.state.waits = Waits(registry, shares or Shares())
         app.state.retries = Retries(settings.idempotency_window, clock)
         app.state.long_requests = LongRequests(settings.idempotency_window, clock)

@@ -21,6 +21,7 @@ from teletape_engine.commands import Assign, Call, Fetch, MakeVariable
 from teletape_engine.commands.results import Answer
 from teletape_engine.recording.values import Literal
 from teletape_server.budgets.limits import Limits
+from teletape_server.identity.token_rules import OWNER
 from teletape_server.ipc.page import IDLE_BYTES
 from teletape_server.settings import Settings
 
@@ -33,7 +34,7 @@ class Box:
     """A machine with little memory: what the processes of the server's sessions take is missing from it."""
 
     def __init__(self, server: Server, monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
-        self._registry = server.app.state.registry
+        self._registry, self._pool = server.app.state.registry, server.app.state.pool
         self.nbytes, self.least_free = nbytes + LEAST, 1 << 60
         self._before: dict[int, int] = {}
         monkeypatch.setattr(self._registry._places, "_free", self.free)
@@ -46,15 +47,17 @@ class Box:
         return free
 
     def used(self) -> dict[str, int]:
-        """What the process of each session has taken since it was seen first."""
+        """What each process of a session, or of published functions, has taken since it was seen first."""
         used = {}
-        for entry in [*self._registry.live.by_key.values()]:
-            pid = getattr(entry.host, "pid", None)
+        hosts = {entry.id: entry.host for entry in [*self._registry.live.by_key.values()]}
+        hosts |= {f"published {i}": process.host for i, process in enumerate([*self._pool._processes])}
+        for name, host in hosts.items():
+            pid = getattr(host, "pid", None)
             try:
                 resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * mmap.PAGESIZE
             except OSError:
                 continue
-            used[entry.id] = max(resident - self._before.setdefault(pid, resident), 0)
+            used[name] = max(resident - self._before.setdefault(pid, resident), 0)
         return used
 
     def _look(self) -> None:
@@ -302,6 +305,57 @@ def test_a_log_is_not_run_again_into_memory_that_is_not_there(server: Server, mo
             assert answer.failure is None
             assert np.asarray(answer.results[0].array).tolist() == [1.0, 2.0]  # type: ignore[union-attr]
             assert np.asarray(answer.results[1].array) == 100 << 18  # type: ignore[union-attr]
+
+
+def test_what_published_functions_and_prices_use_is_reserved_too(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = server.app.state.registry._places._ledger
+    with server.client("ann") as ann, server.client("bob") as bob:
+        for name in ("square", "other"):
+            body = {
+                "function": {"text": f"y = sum(x @ transpose(x)) * {len(name)}"},
+                "inputs": {"x": {"shape": ["n", 1]}},
+            }
+            ok(ann.put(f"/v1/published/{name}", json=body))
+        with Box(server, monkeypatch, 400 * MIB) as box:
+
+            def call(name: str, length: int) -> httpx.Response:
+                return ann.post(f"/v1/published/{name}/call", json={"inputs": {"x": [[1.0]] * length}})
+
+            box.free()
+            for name in ("square", "other", "square"):  # each has 64 MiB for a moment, and the next one gets them
+                total = ok(call(name, 4096)).json()["values"]["y"]["data"]
+                assert total == pytest.approx(4096**2 * len(name))
+            reserved = ledger.reserved_by()["published functions"]
+            assert 64 * MIB <= reserved <= 300 * MIB
+            assert grow(create(bob, "large"), "x", 340).failure is None, "what is idle is given back"
+            assert ledger.reserved_by()["published functions"] < 20 * MIB
+            refused = problem(call("square", 4096), 507, "resource_exhausted")
+            assert "the machine has" in refused["detail"]
+            assert refused["details"]["asked"] > 60 * MIB
+            assert refused["details"]["accounts"][0]["account"] == "bob"
+            assert "published functions" in {each["account"] for each in refused["details"]["accounts"]}
+            ok(bob.delete("/v1/sessions/large"))
+            assert ok(call("other", 4096))
+            assert box.least_free >= LEAST - 64 * MIB, "Python's own objects are not reserved"
+            commands = {
+                "commands": [{"do": "op", "op": "fill", "inputs": [1.0], "outputs": ["y"], "attrs": {"shape": [9]}}]
+            }
+            box.nbytes = 0
+            refused = problem(bob.post("/v1/price", json=commands), 503, "overloaded")
+            assert "a process for prices of commands takes" in refused["detail"]
+            box.nbytes = 800 * MIB
+            assert ok(bob.post("/v1/price", json=commands)).json()["verdict"] == "fits"
+            assert ledger.reserved_by()["prices of commands"] == IDLE_BYTES
+
+
+def test_no_key_can_have_the_name_of_a_process_of_the_server(server: Server) -> None:
+    with server.client("ann") as ann:
+        ok(ann.put("/v1/published/line", json={"function": {"text": "y = x"}, "inputs": {"x": {"shape": []}}}))
+        ok(ann.post("/v1/published/line/call", json={"inputs": {"x": 1.5}}))
+    (process,) = server.app.state.pool._processes
+    assert not OWNER.fullmatch(process.host.owner)
 
 
 def test_a_body_counts_before_it_comes_and_one_without_room_is_refused(

@@ -49,12 +49,14 @@ class Session:
     Attributes:
         noted: Called with each batch that was executed, its answer, and whether that says why derivatives are none;
             None: nothing is.
+        on_like: Called with each session of `like`, whose attribute it is then, too; None: nothing is.
 
     Raises:
         UnimplementedError: There is no such device here.
     """
 
     noted: Callable[[Batch | Repetition, Answer, bool], None] | None = None
+    on_like: Callable[[Session], None] | None = None
 
     def __init__(
         self,
@@ -365,13 +367,17 @@ class Session:
     def like(self) -> Session:
         """A new session that has nothing, on the same device and with the same limits."""
         state = self._state
-        return Session(
+        session = Session(
             state.backend.device,
             memory_limit=state.memory.limit,
             max_iterations=state.monitor.most_iterations,
             clock=state.clock,
             host_memory=self._host_memory,
         )
+        if self.on_like is not None:
+            session.on_like = self.on_like
+            self.on_like(session)
+        return session
 
     def call_price(self, function: Id, inputs: Sequence[Input | Spec]) -> int:
         """Bytes that all steps of a function together allocate for inputs as `explain_call` takes them.

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from teletape_server.handlers.published.batching import Calls, Waiting, batch_limit, late
 from teletape_server.hosts.protocols import Ending, HostGone, Reply
-from teletape_server.ipc.leases import Reason, Terms
+from teletape_server.ipc.leases import Reason
 from teletape_server.models.published.contract import Published
 from teletape_server.problems import Problem, overloaded, shutting_down
 from teletape_server.published.calls import Call, Counts, Part, Receiver, most_together
@@ -26,8 +26,8 @@ from teletape_server.published.lent import LentCalls
 from teletape_server.published.process import Process, joined
 from teletape_server.published.store import Catalogue
 from teletape_server.sessions.counted_bodies import CountedBody
-from teletape_server.sessions.hosting.starts import Starts
-from teletape_server.sessions.record import SessionLimits, SessionRecord, new_uid
+from teletape_server.sessions.hosting.server_processes import ServerProcesses
+from teletape_server.sessions.record import SessionLimits
 
 _MOST_WAITING: Final = 10_000  # calls of one owner
 _GROW_SECONDS: Final = 0.02  # that a call has to wait before another process starts
@@ -55,7 +55,9 @@ class Pool:
         lent: The calls of connections that are lent to processes.
     """
 
-    def __init__(self, starts: Starts, catalogue: Catalogue, *, device: str, memory_limit: int, most: int) -> None:
+    def __init__(
+        self, starts: ServerProcesses, catalogue: Catalogue, *, device: str, memory_limit: int, most: int
+    ) -> None:
         self._starts, self._catalogue = starts, catalogue
         self._device, self._limits = device, SessionLimits(memory_limit)
         self._most = max(min(most, len(os.sched_getaffinity(0))), 1)
@@ -302,10 +304,7 @@ class Pool:
         """Starts a process; returns why none could be started."""
         problem: Problem | None = None
         try:
-            limits, forever = self._limits, Terms(float("inf"), float("inf"))
-            record = SessionRecord(new_uid(), "published", "published", self._device, limits, time.time(), forever)
-            host, _ = await self._starts.host(record, dict)
-            host.name, host.log_facts = "a process of published functions", {}
+            host = await self._starts.start("published functions", self._device, self._limits)
             process = Process(host, idle_since=_now())
             self._processes.append(process)
             host.ended.add_done_callback(partial(self._on_ended, process))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -13,10 +12,10 @@ import teletape_wire as wire
 from teletape_engine.catalogue.op import WorkKind
 from teletape_engine.derivatives.reports.speed import Speed
 from teletape_server.hosts.protocols import Ending, Host, HostGone, Reply
-from teletape_server.ipc.leases import Reason, Terms
+from teletape_server.ipc.leases import Reason
 from teletape_server.problems import overloaded, shutting_down
-from teletape_server.sessions.hosting.starts import Starts
-from teletape_server.sessions.record import SessionLimits, SessionRecord, new_uid
+from teletape_server.sessions.hosting.server_processes import ServerProcesses
+from teletape_server.sessions.record import SessionLimits
 
 
 class Pricer:
@@ -27,7 +26,7 @@ class Pricer:
         memory_limit: Bytes of arrays that a request without a session may have in use.
     """
 
-    def __init__(self, starts: Starts, memory_limit: int) -> None:
+    def __init__(self, starts: ServerProcesses, memory_limit: int) -> None:
         self._starts, self._limits = starts, SessionLimits(memory_limit)
         self._starting: asyncio.Task[Host] | None = None
         self._is_stopping = False
@@ -74,11 +73,7 @@ class Pricer:
         return await asyncio.shield(starting)
 
     async def _start(self) -> Host:
-        forever = Terms(float("inf"), float("inf"))
-        record = SessionRecord(new_uid(), "prices", "prices", "cpu", self._limits, time.time(), forever)
-        host, _ = await self._starts.host(record, dict)
-        host.name, host.log_facts = "the process that looks up prices", {}
-        return host
+        return await self._starts.start("prices of commands", "cpu", self._limits)
 
     async def close(self) -> None:
         """Ends the process."""

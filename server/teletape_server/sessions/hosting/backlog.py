@@ -99,7 +99,8 @@ class Backlog:
         live, record = self._live, replace(entry.record, epoch=entry.record.epoch + 1)
         try:
             with ExitStack() as at_end:
-                memory = Growth(self._places, self._places.reserve(entry), entry, lambda _: None)
+                places = self._places
+                memory = Growth(places, places.reserve(entry), partial(places.most_reserved, entry), lambda _: None)
                 at_end.callback(memory.release)
                 opened = await live.store.open_log(record)
                 try:

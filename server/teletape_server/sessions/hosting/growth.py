@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from teletape_server.problems import Problem
-from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.hosting.ledger import Reservation
 from teletape_server.sessions.hosting.places import Places
 
@@ -24,7 +23,7 @@ class Growth:
     Args:
         places: Admits it.
         reservation: Of the host.
-        entry: The session.
+        limit: Returns the bytes that it may have reserved, given those that it needs in all; raises a problem.
         park: Begins to park the session that is idle for longest, for the reason given; None: there is none.
     """
 
@@ -32,10 +31,10 @@ class Growth:
         self,
         places: Places,
         reservation: Reservation,
-        entry: SessionEntry,
+        limit: Callable[[int], int],
         park: Callable[[str], asyncio.Task[None] | None],
     ) -> None:
-        self._places, self._reservation, self._entry, self._park = places, reservation, entry, park
+        self._places, self._reservation, self._limit, self._park = places, reservation, limit, park
 
     @property
     def reserved(self) -> int:
@@ -63,7 +62,7 @@ class Growth:
     async def extend(self, needed: int) -> None:
         """Has the bytes that are needed in all reserved; see `Reserved`."""
         places, reservation = self._places, self._reservation
-        limit = places.most_reserved(self._entry, needed)
+        limit = self._limit(needed)
         if needed <= reservation.reserved:  # it would have more to spare: none is parked for that
             places.extend_if_free(reservation, needed, limit)
             return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from functools import partial
 
 from teletape_server.hosts.protocols import Ending, Host
 from teletape_server.ipc.leases import Reason
@@ -12,6 +14,7 @@ from teletape_server.sessions.entry import SessionEntry
 from teletape_server.sessions.hosting.backlog import Backlog
 from teletape_server.sessions.hosting.ends import Ends
 from teletape_server.sessions.hosting.growth import Growth, with_room
+from teletape_server.sessions.hosting.ledger import Reservation
 from teletape_server.sessions.hosting.places import Places
 from teletape_server.sessions.lifecycle import Phase
 from teletape_server.sessions.live_sessions import LiveSessions
@@ -86,9 +89,17 @@ class Parking:
             Problem: overloaded; nothing is reserved.
         """
         self._live.measure(entry)
-        places, park = self._places, self._park_longest_idle
-        reserved = await with_room(lambda: places.reserve(entry), places, park, "another session needs its memory")
-        return Growth(places, reserved, entry, park)
+        places, start = self._places, partial(self._places.reserve, entry)
+        return await self._growth(start, partial(places.most_reserved, entry), "another session needs its memory")
+
+    async def reserve_process(self, name: str, most: int) -> Growth:
+        """Does the same for a process that has no session; `most`: bytes that it may have reserved."""
+        start = partial(self._places.reserve_process, name, most)
+        return await self._growth(start, lambda _: most, f"the process of {name} needs its memory")
+
+    async def _growth(self, start: Callable[[], Reservation], limit: Callable[[int], int], why: str) -> Growth:
+        reserved = await with_room(start, self._places, self._park_longest_idle, why)
+        return Growth(self._places, reserved, limit, self._park_longest_idle)
 
     def _park_longest_idle(self, why: str) -> asyncio.Task[None] | None:
         """Begins to park the session that is idle for longest; None: there is none."""

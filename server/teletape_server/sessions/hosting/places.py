@@ -210,11 +210,17 @@ class Places:
         Raises:
             Problem: overloaded: the machine has too little memory; nothing is reserved.
         """
-        nbytes = min(IDLE_BYTES + entry.disk_bytes, entry.memory_limit)
-        reservation = self._ledger.reserve(entry.account, nbytes, _PROCESS_BYTES)
+        return self._reserve(entry.account, min(IDLE_BYTES + entry.disk_bytes, entry.memory_limit), "this session")
+
+    def reserve_process(self, name: str, most: int) -> Reservation:
+        """Does the same for a process that has no session; `most`: bytes that it may have reserved."""
+        return self._reserve(name, min(IDLE_BYTES, most), name)
+
+    def _reserve(self, account: str, nbytes: int, purpose: str) -> Reservation:
+        reservation = self._ledger.reserve(account, nbytes, _PROCESS_BYTES)
         if reservation is None:
             needed = nbytes + _PROCESS_BYTES
-            lack = f"a process for this session takes {needed >> 20} MiB"
+            lack = f"a process for {purpose} takes {needed >> 20} MiB"
             problem = overloaded(f"{self._lack(lack)}. {self._users()}")
             problem.details = self._facts(needed)
             raise problem
