@@ -20,6 +20,7 @@ from teletape_engine.commands import (
     ContextSwitch,
     Fetch,
     Gradient,
+    Jacobian,
     MakeVariable,
     SlicesComponent,
     TapeOpen,
@@ -391,3 +392,34 @@ def test_what_stays_within_the_reservation_costs_no_call_more():
     work(Session(memory_limit=1 << 30))  # what the first time costs
     assert work(reserved) == work(plain)
     assert extend.questions == []
+
+
+WIDE = np.ones((16, 1 << 16), np.float32)  # 4 MiB
+
+
+def with_rows(session):
+    """A tape of 16 results, each row of whose Jacobian takes 4 MiB."""
+    run(session, Constant("x", WIDE), TapeOpen("t"), TapeWatch("t", ("x",)), Call("tanh", ("x",), ("y",)))
+    run(session, Call("reduce_mean", ("y",), ("z",), {"axis": 1}))
+
+
+def test_a_jacobian_takes_fewer_rows_at_once_when_the_machine_has_little_left():
+    jacobian = Jacobian("t", ("z",), ("x",), ("J",))
+    plain, session, logged = (Session(memory_limit=1 << 30) for _ in range(3))
+    for each in (plain, session, logged):
+        with_rows(each)
+        used = each.bytes_in_use()
+    extend = Reservations(used + 64 * MIB + 20 * MIB)  # the Jacobian, and some rows of it
+    session.reserve(used, extend)
+    run(plain, jacobian)
+    run(session, jacobian)
+    assert 1 < len(extend.questions) < 6, "it halves the chunk"
+    answers = [each.execute(Batch((Fetch("J"),))).results[0].array for each in (session, plain)]
+    np.testing.assert_allclose(*answers, rtol=1e-6)
+    logged.write_down(lambda *_: None)
+    logged.reserve(used, Reservations(extend.most))
+    refused(logged, jacobian)  # running its log again must give the same bits
+    none = Session(memory_limit=1 << 30)
+    with_rows(none)
+    none.reserve(used, Reservations(used + 64 * MIB))
+    assert "the machine is full" in refused(none, jacobian).message, "not even a row"

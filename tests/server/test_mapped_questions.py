@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from test_forms import answer_to, known_forms
 
+from teletape_engine.errors import ResourceExhaustedError
 from teletape_engine.session.session import Session
 
 SIZE = 5
@@ -170,14 +171,24 @@ def test_derivatives_of_a_map_are_kept_under_given_ids() -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- chunks
+def no_more(needed: float) -> int:
+    raise ResourceExhaustedError("the machine has no more")
+
+
+@pytest.mark.parametrize("is_reserved", [False, True], ids=["limit", "machine"])
 @pytest.mark.parametrize("verb", ["call", *QUESTIONS])
-def test_what_memory_has_no_room_for_at_once_runs_in_chunks(verb: str) -> None:
+def test_what_memory_has_no_room_for_at_once_runs_in_chunks(verb: str, is_reserved: bool) -> None:
     rows = 1000
     x, w = numbers(1, rows, 3), numbers(2, 3)
     fields = written(members(verb, "energy", ()))
     body: dict[str, Any] = {"inputs": [x.tolist(), w.tolist()], "map": {"x": 0}, **fields}
     whole = ask(session_with_functions(), verb, "energy", body | ({"scratch": True} if verb == "call" else {}))
-    session = session_with_functions(memory_limit={"call": 60_000, "hessian": 900_000}.get(verb, 220_000))
+    most = {"call": 60_000, "hessian": 900_000}.get(verb, 220_000)
+    if is_reserved:  # the session may have more, and the machine has not
+        session = session_with_functions(memory_limit=1 << 30)
+        session.reserve(most * 2 // 3, no_more)
+    else:
+        session = session_with_functions(memory_limit=most)
     in_chunks = ask(session, verb, "energy", body | ({"scratch": True} if verb == "call" else {}))
     assert whole["map"]["chunks"] == 1 < in_chunks["map"]["chunks"] < rows
     in_chunks["map"]["chunks"] = 1
