@@ -3523,7 +3523,7 @@ class AsyncServer(AsyncResource):
             name: For people: where the key is used.
             owner: Without it: your own.
             role: Admin: it sees and ends what all owners have. Default: "user".
-            group: Without it: none, or that of your key if you are no admin.
+            group: Only an admin chooses; without it that of the owner.
             scopes: What it is for. sessions: sessions and runs; call: published functions; publish: to publish and
                 withdraw them; keys: to see, create, rotate and revoke keys.
             expires_in: Seconds after which it ends by itself; without it never.

@@ -87,7 +87,7 @@ def test_a_group_has_what_its_members_use_together_and_the_tightest_limit_counts
     budgets.charge("bob", Use(2.5))
     assert budgets.look() == {"ann", "bob"}
     assert budgets.warnings["ann"].startswith(
-        "85 % of a limit is used: the group lab has 10 compute seconds within 1 d"
+        "85 % of a limit is used: the group lab may use 10 compute seconds within 1 d"
     )
     assert "eve" not in budgets.warnings
     budgets.charge("bob", Use(2.0))

@@ -172,6 +172,29 @@ def test_a_rotated_key_has_a_successor_and_ends_at_once_or_later(admin: httpx.Cl
     problem(admin.post(f"{ADMIN}/{second['id']}/rotate", json={}), 422, "invalid_request")
 
 
+def test_an_owner_stays_in_the_group_that_an_admin_has_named(admin: httpx.Client, anybody: httpx.Client) -> None:
+    def group(key: dict[str, Any]) -> tuple[str, str]:
+        facts = ok(anybody.get("/v1/me", headers=bearer(key["key"]))).json()
+        return facts["group"], facts["use"]["group"]
+
+    before = new_key(admin, owner="hugo")
+    assert group(before) == ("", "")
+    new_key(admin, owner="hugo", group="lab")
+    assert group(before) == ("lab", "@lab"), "of all keys of an owner"
+    for more in ({}, {"name": "job", "scopes": ["sessions"]}):
+        assert group(new_key(admin, owner="hugo", **more)) == ("lab", "@lab"), "a key that names none changes nothing"
+    limited = new_key(admin, owner="hugo", limits={"sessions": 2})
+    assert group(limited) == ("lab", "@lab"), "also one that counts by itself"
+    hugo = bearer(before["key"])
+    problem(anybody.post(ADMIN, json={"group": ""}, headers=hugo), 403, "forbidden")
+    for id in {*listed(admin, **hugo)} - {before["id"]}:
+        assert anybody.delete(f"{ADMIN}/{id}", headers=hugo).status_code == 204
+    assert group(before) == ("lab", "@lab"), "also after the owner has ended the others"
+    rotated = ok(anybody.post(f"{ADMIN}/{before['id']}/rotate", json={}, headers=hugo)).json()
+    assert (rotated["group"], group(rotated)) == ("lab", ("lab", "@lab"))
+    assert group(new_key(admin, owner="hugo", group="")) == ("", ""), "an admin takes the owner out of it"
+
+
 def test_an_expired_key_is_refused(admin: httpx.Client) -> None:
     key = new_key(admin, owner="emil", expires_in=0.5)
     ends = time.monotonic() + 0.5
@@ -460,7 +483,7 @@ def test_the_first_key_comes_before_the_first_start(tmp_path: Path, run: Run) ->
     where = ("--data-dir", tmp_path)
     root = run("create", "root", "--role", "admin", *where).strip()
     other = run("create", "ann", "--name", "job", "--scopes", "sessions", "--expires", "90d", *where).strip()
-    assert "admin  sessions,call,publish,keys  valid  used never" in run("list", *where)
+    assert "root  -  admin  sessions,call,publish,keys  valid  used never" in run("list", *where)
     with Server(Settings(data_dir=str(tmp_path), host="127.0.0.1", shutdown_grace=0.1)).running() as server:
         with server.client(None) as http:
             problem(http.get("/v1/sessions"), 401, "unauthenticated")
@@ -468,7 +491,7 @@ def test_the_first_key_comes_before_the_first_start(tmp_path: Path, run: Run) ->
             assert "a server has" in run("list", *where, status=1), "its store is not changed behind its back"
         there = ("--url", server.url, "--api-key", root)
         id = other.split("_")[1]
-        assert f"{id}  ann  user  sessions  valid, ends " in run("list", *there)
+        assert f"{id}  ann  -  user  sessions  valid, ends " in run("list", *there)
         second = run("rotate", id, *there).strip()
         assert "no key with the id" in run("revoke", "nothing", *there, status=1)
         run("revoke", second.split("_")[1], *there)
@@ -476,7 +499,7 @@ def test_the_first_key_comes_before_the_first_start(tmp_path: Path, run: Run) ->
         with server.client(None) as http:
             for key, status in ((other, 401), (second, 401), (third, 200)):
                 assert http.get("/v1/sessions", headers=bearer(key)).status_code == status
-    states = {line.split()[0]: line.split()[4].strip(",") for line in run("list", *where).splitlines()}
+    states = {line.split()[0]: line.split()[5].strip(",") for line in run("list", *where).splitlines()}
     assert states[id] == states[second.split("_")[1]] == "revoked"
     assert states[third.split("_")[1]] == "valid"
     assert "used 20" in run("list", *where), "the last uses are written when the server ends"

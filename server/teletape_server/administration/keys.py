@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--role", choices=("user", "admin"), default="user", help="of create: an admin sees all owners'"
     )
-    parser.add_argument("--group", default="", help="of create: a name for several owners")
+    parser.add_argument("--group", help="of create: a name for several owners, '' for none; without it the owner's")
     parser.add_argument("--scopes", default=",".join(SCOPES), help="of create: what it is for (default %(default)s)")
     parser.add_argument(
         "--expires", type=_seconds, metavar="TIME", help="of create: when it ends by itself, such as 90d"
@@ -144,7 +144,7 @@ async def _changed(identity: Identity, by: Principal, options: argparse.Namespac
             raise CommandError(text_of(faults)) from None
         expires = None if body.expires_in is None else time.time() + body.expires_in
         scopes = frozenset(body.scopes)
-        owner, group, limits = body.owner or "", body.group or "", options.limits
+        owner, group, limits = body.owner or "", body.group, options.limits
         created = await identity.create(
             by, name=body.name, owner=owner, role=body.role, group=group, scopes=scopes, expires=expires, limits=limits
         )
@@ -178,4 +178,5 @@ def _list(keys: list[dict[str, Any]]) -> None:
         ends = f", ends {facts['expires_at']}" if facts["expires_at"] and facts["state"] == "valid" else ""
         used = facts["used_at"] or "never"
         about = f"{facts['role']}  {','.join(facts['scopes'])}  {facts['state']}{ends}  used {used}  {facts['name']}"
-        sys.stdout.write(f"{facts['id']}  {facts['owner']}  {about}".rstrip() + "\n")
+        group = f"@{facts['group']}" if facts["group"] else "-"
+        sys.stdout.write(f"{facts['id']}  {facts['owner']}  {group}  {about}".rstrip() + "\n")

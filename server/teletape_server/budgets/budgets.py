@@ -22,6 +22,7 @@ from teletape_wire import timestamp
 WARNED: Final = 0.8  #: The part of a limit from which on its users are warned.
 _STEP: Final = 20  # warnings are new at each twentieth of a limit
 _FULL: Final = 1.0
+_UNITS: Final = {"memory_bytes": "bytes of memory", "disk_bytes": "bytes of files"}
 
 Unwritten = dict[tuple[str, int], Use]  #: By account and hour.
 
@@ -51,7 +52,7 @@ class Standing(NamedTuple):
     def limit_text(self) -> str:
         """The limit for people."""
         window = WINDOWS.get(self.name)
-        unit = f"{window.words} within {window.days} d" if window else self.name.replace("_", " ")
+        unit = f"{window.words} within {window.days} d" if window else _UNITS.get(self.name, self.name)
         return f"{_number(self.limit)} {unit}"
 
     @property
@@ -227,7 +228,7 @@ class Budgets:
             most = max(all_of_it, key=_part, default=None)
             if most is not None and most.part >= WARNED:
                 percent = min(math.floor(most.part * _STEP) * (100 // _STEP), 100)
-                limit = f"{whose(most.account)} {most.limit_text}"
+                limit = f"{_whom(most.account)} may use {most.limit_text}"
                 warnings[account] = f"{percent} % of a limit is used: {limit}; GET /v1/me shows all"
         before, self.over, self.warnings = (self.over, self.warnings), over, warnings
         names = {*over, *warnings, *before[0], *before[1]}
@@ -364,10 +365,14 @@ class Budgets:
 
 def whose(account: str) -> str:
     """Returns the beginning of a sentence about an account's use."""
+    return f"{_whom(account)} {'has' if account.startswith(GROUP) or ':' in account else 'have'}"
+
+
+def _whom(account: str) -> str:
     if account.startswith(GROUP):
-        return f"the group {account[1:]} has"
+        return f"the group {account[1:]}"
     owner, colon, id = account.partition(":")
-    return f"the key {id} of {owner} has" if colon else f"the keys of {owner} have"
+    return f"the key {id} of {owner}" if colon else f"the keys of {owner}"
 
 
 def _part(standing: Standing) -> float:

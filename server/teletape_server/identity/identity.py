@@ -144,7 +144,7 @@ class Identity:
         name: str,
         owner: str,
         role: Role = "user",
-        group: str = "",
+        group: str | None = None,
         scopes: frozenset[Scope] = ALL,
         expires: float | None = None,
         limits: Limits = NO_LIMITS,
@@ -157,7 +157,7 @@ class Identity:
             name: For people.
             owner: See `Principal`.
             role: Likewise.
-            group: Likewise.
+            group: Likewise; None: the one that the account has.
             scopes: Likewise.
             expires: When it ends by itself, in Unix seconds; None: never.
             limits: Its own: then it counts by itself. Without any it counts with the others of its owner, or, if it is
@@ -171,6 +171,8 @@ class Identity:
         account = by.account if by.owner == owner and not by.is_admin else ""
         if not limits.is_empty:
             account = f"{owner}:{id}"
+        if group is None:
+            group = self.keys.group_of(by.account if by.owner == owner and not by.is_admin else owner)
         key = Key(id, digest(text), name, owner, role, group, scopes, self._clock(), expires, own_account=account)
 
         def change(store: Store) -> None:
@@ -196,7 +198,8 @@ class Identity:
         _check_stored(key)
         now = self._clock()
         id, text = new_text()
-        new = replace(key, id=id, digest=digest(text), created=now, used=None)
+        group = self.keys.group_of(key.account)  # it may have changed after this key
+        new = replace(key, id=id, digest=digest(text), group=group, created=now, used=None)
         ends = min(now + overlap, key.expires or float("inf"))
 
         def change(store: Store) -> None:
@@ -251,7 +254,7 @@ class Identity:
         Raises:
             Problem: invalid_request: there is no place for them.
         """
-        detail = ", ".join(f"{name}={value:g}" for name, value in limits.named.items()) or "none"
+        detail = ", ".join(f"{name}={value:.15g}" for name, value in limits.named.items()) or "none"
         entry = Entry(self._clock(), "limits.changed", by.owner, by.key, address, account, detail)
 
         def work(store: Store) -> dict[str, Limits]:

@@ -118,10 +118,18 @@ class Keys:
 
     @property
     def groups(self) -> dict[str, str]:
-        """The group of each account: that of its last token, or of its newest key that is valid."""
-        now = self._clock()
-        keys = sorted(self.all, key=lambda key: (key.is_valid(now), key.created or 0.0))
-        return {key.account: key.group for key in keys} | self._token_groups
+        """The group of each account: that of its last token, or of its newest key.
+
+        A key counts for this after its end too, so an owner leaves no group by ending keys.
+        """
+        return {key.account: key.group for key in self._oldest_first()} | self._token_groups
+
+    def group_of(self, account: str) -> str:
+        """Returns the group of a further key of an account, or of an owner; empty: none."""
+        return ({key.owner: key.group for key in self._oldest_first()} | self.groups).get(account, "")
+
+    def _oldest_first(self) -> list[Key]:
+        return sorted(self.all, key=lambda key: key.created or 0.0)
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Calls a function after each change of the set of valid keys."""

@@ -92,8 +92,10 @@ async def create(
     """
     owner = principal.owner if body.owner is None else body.owner
     now, own = time.time(), _own(request, principal)
-    group = body.group if body.group is not None else ("" if principal.is_admin else principal.group)
-    _check_allows(principal, owner, body.role, group, frozenset(body.scopes))
+    _check_allows(principal, owner, body.role, frozenset(body.scopes))
+    group = identity_of(request).keys.group_of(principal.account)
+    if not principal.is_admin and body.group not in (None, group):
+        raise Problem("forbidden", f"only an admin chooses a group: that of your keys is {group!r}")
     limits = NO_LIMITS if body.limits is None else body.limits.limits
     if not (principal.is_admin or limits.is_empty):
         raise Problem("forbidden", "only an admin sets limits: a key that you create counts with yours")
@@ -105,7 +107,7 @@ async def create(
         name=body.name,
         owner=owner,
         role=body.role,
-        group=group,
+        group=body.group,
         scopes=frozenset(body.scopes),
         expires=expires,
         limits=limits,
@@ -132,7 +134,7 @@ async def rotate(
 ) -> NewApiKey:
     """Creates a key that allows what this one does, and shows it; this one ends, at once or after `overlap` seconds."""
     former = _find(request, principal, id)
-    _check_allows(principal, former.owner, former.role, former.group, former.scopes)
+    _check_allows(principal, former.owner, former.role, former.scopes)
     if not former.is_valid(time.time()):
         raise Problem("invalid_request", f"the key {id} has ended already: create a new one")
     new, text = await identity_of(request).rotate(principal, former, overlap=body.overlap, address=address_of(request))
@@ -200,18 +202,13 @@ def _find(request: Request, principal: Principal, id: str) -> Key:
     return keys[id]
 
 
-def _check_allows(principal: Principal, owner: str, role: Role, group: str, scopes: frozenset[Scope]) -> None:
+def _check_allows(principal: Principal, owner: str, role: Role, scopes: frozenset[Scope]) -> None:
     """Checks that a key would allow no more than that of its creator.
 
     Raises:
         Problem: forbidden.
     """
-    if not principal.is_admin:
-        if owner != principal.owner or role != "user":
-            raise Problem(
-                "forbidden", f"only an admin creates keys of others and of admins: yours is of {principal.owner}"
-            )
-        if group != principal.group:
-            raise Problem("forbidden", f"only an admin chooses a group: that of your keys is {principal.group!r}")
+    if not principal.is_admin and (owner != principal.owner or role != "user"):
+        raise Problem("forbidden", f"only an admin creates keys of others and of admins: yours is of {principal.owner}")
     if more := sorted(scopes - principal.scopes):
         raise Problem("forbidden", f"your key is not for {', '.join(more)}, so none that it creates is")
