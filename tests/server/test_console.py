@@ -405,6 +405,7 @@ def test_an_operator_and_a_user_see_their_parts(open_page: Opener, tmp_path: Pat
         row = page.locator('[data-row="bob"]')
         bar = row.get_by_role("meter", name="Computing in 1 day")
         expect(bar).to_have_attribute("aria-valuenow", "90", timeout=PATIENCE)
+        expect(bar).to_have_attribute("aria-valuetext", re.compile("90[.0-9]* s of 1.67 min"), timeout=PATIENCE)
         row.get_by_role("button", name="Limits of bob").click()
         page.get_by_role("spinbutton", name="Computing in 1 day").fill("0.05")
         page.get_by_role("button", name="Set limits").click()
@@ -414,6 +415,9 @@ def test_an_operator_and_a_user_see_their_parts(open_page: Opener, tmp_path: Pat
         page.get_by_role("link", name="Usage").click()
         totals = page.get_by_label("Processors that computed: totals")
         expect(totals.locator("li")).to_have_text([re.compile("bob90[.0-9]* s"), "ann30 s"], timeout=PATIENCE)
+        expect(page.get_by_text("Memory of the machine: ")).to_have_text(
+            re.compile("[0-9.]+ [KMG]iB are free, [0-9.]+ [KMG]?i?B of that reserved"), timeout=PATIENCE
+        )
         page.get_by_label("Time shown").select_option("days")
         expect(totals.locator("li")).to_have_count(2, timeout=PATIENCE)
         page.get_by_role("link", name="Audit").click()

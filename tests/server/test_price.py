@@ -30,6 +30,8 @@ def test_a_large_gradient_is_priced_by_shapes_alone(http: httpx.Client) -> None:
     answer = price(http, GRADIENT)
     assert answer["verdict"] == "fits"
     assert answer["reason"].startswith(f"it needs {answer['cost']['peak_bytes']:,} bytes in addition to the 0 in use")
+    small = price(http, {"commands": [{"do": "op", **op("square", 3.0, to="y")}]})
+    assert small["reason"].endswith(" and computes for less than 0.001 s")
     assert [(each["command"], each["id"], each["kind"], each["shape"]) for each in answer["results"]] == [
         (0, "x", "variable", LARGE["shape"]),
         (2, "y", "tensor", LARGE["shape"]),
