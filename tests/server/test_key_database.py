@@ -6,6 +6,7 @@ remove: `postgresql+psycopg://me@/keys`; `pip install psycopg[binary]`.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import threading
@@ -13,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,14 @@ from test_keys import ADMIN, AUDIT, bearer, listed, new_key
 
 from serving import KEYS, Server, ok, problem
 from teletape_server.budgets.limits import Limits, Use
+from teletape_server.identity import store as store_module
+from teletape_server.identity import store_turns
 from teletape_server.identity.entries import Entry
 from teletape_server.identity.key_texts import digest, new_text
 from teletape_server.identity.keys import Key, StoreError
 from teletape_server.identity.store import TABLES, Store
+from teletape_server.identity.store_turns import StoreTurns
+from teletape_server.problems import Problem
 from teletape_server.settings import Settings
 
 POSTGRESQL = os.environ.get("TELETAPE_TEST_POSTGRESQL", "")
@@ -262,6 +268,71 @@ class Relay:
         """Ends it."""
         self.cut()
         self._listener.close()
+
+
+@contextmanager
+def hanging(url: str) -> Iterator[None]:
+    """Another program that has all tables, and does not end."""
+    is_sqlite = url.startswith("sqlite")
+    engine = create_engine(url, connect_args={"check_same_thread": False} if is_sqlite else {})
+    with engine.connect() as connection:
+        if is_sqlite:
+            connection.exec_driver_sql("BEGIN EXCLUSIVE")
+        else:
+            connection.exec_driver_sql(f"LOCK {', '.join(TABLES.tables)} IN ACCESS EXCLUSIVE MODE")
+        yield
+        connection.rollback()
+    engine.dispose()
+
+
+def test_a_server_goes_on_and_answers_while_another_program_has_its_tables(
+    url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "_SECONDS", 0.5)
+    monkeypatch.setattr(store_module, "_OPTIONS", store_module._OPTIONS.replace("=5000", "=500"))
+    with Server(settings(url)).running() as server, server.client("ann") as admin:
+        key = new_key(admin, owner="carl")
+        carl = bearer(key["key"])
+        with hanging(url):
+            ok(admin.post("/v1/sessions", json={"id": "his"}, headers=carl))
+            for method, path in (("DELETE", f"{ADMIN}/{key['id']}"), ("GET", AUDIT)):
+                began = time.monotonic()
+                refused = problem(admin.request(method, path), 503, "overloaded")
+                assert "the database of keys does not answer" in refused["detail"]
+                assert time.monotonic() - began < 5
+            ok(admin.get("/v1/sessions", headers=carl))
+        until(lambda: "answers again" in caplog.text)
+        ok(admin.delete(f"{ADMIN}/{key['id']}"))
+        problem(admin.get("/v1/sessions", headers=carl), 401, "unauthenticated")
+        assert "session.created" in _actions(admin), "what was done meanwhile is in the audit"
+
+
+def test_who_waits_for_a_database_that_never_answers_is_refused_and_what_it_does_in_the_end_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_turns, "_SECONDS", 0.1)
+    may_answer, begun, taken = threading.Event(), threading.Event(), list[str]()
+
+    def work(store: Store) -> str:
+        begun.set()
+        assert may_answer.wait(60)
+        return "done"
+
+    async def ask() -> None:
+        store = Store.in_folder(str(tmp_path))
+        turns = StoreTurns(store)
+        with pytest.raises(Problem, match="may still be done"):
+            await turns.do(work, taken.append)
+        assert begun.is_set()
+        with pytest.raises(Problem, match="nothing was changed"):
+            await turns.do(lambda store: taken.append("never"))
+        patient = asyncio.ensure_future(turns.do(lambda store: store.keys(), is_patient=True))
+        may_answer.set()
+        assert await patient == []
+        assert taken == ["done"]
+        store.close()
+
+    asyncio.run(ask())
 
 
 @needs_postgresql

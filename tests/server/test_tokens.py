@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,10 +19,12 @@ from test_budgets import ADMIN, LIMITS, bearer, me
 
 import teletape as tf
 from serving import Server, ok, problem, until
+from teletape_server import cli
 from teletape_server.identity import tokens
 from teletape_server.identity.key_texts import new_text
 from teletape_server.identity.keys import Keys
 from teletape_server.identity.principals import Principal
+from teletape_server.identity.store import Store
 from teletape_server.identity.token_rules import TokenRules, is_token
 from teletape_server.settings import Settings, SettingsError
 from teletape_wire import timestamp
@@ -104,6 +107,58 @@ def http(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Clie
         yield http
 
 
+def test_an_admin_ends_the_tokens_of_an_owner_also_on_open_connections(
+    server: Server, http: httpx.Client, issuer: Issuer
+) -> None:
+    operator = bearer(issuer.token("root", groups=["operators"]))
+    now = time.time()
+    mine, undated = bearer(issuer.token("eve", iat=now - 60)), bearer(issuer.token("eve", jti="undated"))
+    other = bearer(issuer.token("bob", iat=now - 60))
+    with server.client(None) as open_one:
+        open_one.headers.update(mine)
+        ok(open_one.post("/v1/sessions", json={"id": "mine"}))
+        run = {"commands": [{"do": "op", "op": "fill", "inputs": [1.0], "outputs": ["y"], "attrs": {"shape": [2]}}]}
+        ok(open_one.post("/v1/sessions/mine/run", json=run | {"replace": True}))
+        ok(open_one.post("/v1/sessions/mine/run", json=run | {"replace": True}))  # the session's process may read it
+        ok(http.get("/v1/me", headers=undated))
+        refused = problem(http.delete("/v1/admin/tokens/eve", headers=other), 403, "forbidden")
+        assert "needs one for keys" in refused["detail"]
+        ok(http.delete("/v1/admin/tokens/eve", headers=operator))
+        began = time.monotonic()
+        until(lambda: open_one.post("/v1/sessions/mine/run", json=run | {"replace": True}).status_code == 401)
+        assert time.monotonic() - began < 1.0
+        refused = problem(open_one.get("/v1/me"), 401, "unauthenticated")
+        assert "an admin has ended the tokens that eve had" in refused["detail"]
+    problem(http.get("/v1/me", headers=undated), 401, "unauthenticated")
+    problem(http.get("/v1/me", headers=bearer(issuer.token("eve", iat=time.time() - 1))), 401, "unauthenticated")
+    ok(http.get("/v1/me", headers=other))
+    ends = server.app.state.identity.keys._token_ends["eve"]
+    assert now + 5 <= ends <= time.time() + 5
+    new = Keys(has_issuer=True)
+    new.replace([], {"eve": ends})
+    eve = Principal("eve", "oidc-1", "user")
+    assert not new.add_token("old", eve, now + 600, ends - 1)
+    assert new.add_token("new", eve, now + 600, ends)
+    assert new.principal("old") is None
+    assert new.principal("new") == eve
+    entries = ok(http.get("/v1/admin/audit", params={"action": "tokens.revoked"}, headers=operator)).json()["entries"]
+    assert [(entry["owner"], entry["subject"]) for entry in entries] == [("root", "eve")]
+
+
+def test_the_command_ends_tokens_with_a_server_and_without_one(
+    server: Server, http: httpx.Client, issuer: Issuer, tmp_path: Path
+) -> None:
+    operator, mine = issuer.token("root", groups=["operators"]), bearer(issuer.token("dan", iat=time.time() - 60))
+    ok(http.get("/v1/me", headers=mine))
+    address = ["--url", server.url, "--api-key", operator]
+    assert cli.main(["keys", "revoke-tokens", "dan", *address]) == 0
+    problem(http.get("/v1/me", headers=mine), 401, "unauthenticated")
+    assert cli.main(["keys", "revoke-tokens", "dan", "--data-dir", str(tmp_path)]) == 0
+    store = Store.in_folder(str(tmp_path))
+    assert store.known().token_ends["dan"] == pytest.approx(time.time() + 5, abs=10)
+    store.close()
+
+
 def test_a_token_is_an_owner_with_a_group_and_its_limits(http: httpx.Client, issuer: Issuer) -> None:
     operator = bearer(issuer.token("root", groups=["operators"]))
     ok(http.put(f"{LIMITS}/@lab", json={"sessions": 1}, headers=operator))
@@ -180,7 +235,7 @@ def test_a_known_token_asks_no_issuer_and_a_new_key_of_the_issuer_is_read(http: 
 
 
 def test_a_token_ends_at_its_time(http: httpx.Client, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_LEEWAY", 0.0)
+    monkeypatch.setattr(tokens, "LEEWAY", 0.0)
     mine = bearer(issuer.token(exp=time.time() + 3.0))
     ok(http.get("/v1/sessions", headers=mine))
     until(lambda: http.get("/v1/sessions", headers=mine).status_code == 401)
@@ -257,7 +312,7 @@ def test_as_many_tokens_are_known_as_may_be_and_the_last_token_names_the_group(m
     assert keys.principal(None) is None
     principals = [Principal("ann", f"oidc-{number}", group="lab", account="ann") for number in range(3)]
     for number, principal in enumerate(principals):
-        keys.add_token(f"token {number}", principal, 110.0 + number)
+        keys.add_token(f"token {number}", principal, 110.0 + number, 100.0)
     assert keys.principal("token 1") == principals[1]
     assert keys.groups == {"ann": "lab"}
     assert changes == [2], "a second token of an owner changes nothing that was decided"

@@ -25,8 +25,12 @@ from teletape_server.models.faults import described_faults, text_of
 from teletape_server.models.keys import NewKey, described, described_new
 from teletape_server.problems import Problem
 
-_MISSING: Final = {"create": "name an owner", "limit": "name an account: OWNER, OWNER:ID of a key, or @GROUP"}
-VERBS: Final = ("create", "list", "rotate", "revoke", "limit")
+_MISSING: Final = {
+    "create": "name an owner",
+    "revoke-tokens": "name an owner",
+    "limit": "name an account: OWNER, OWNER:ID of a key, or @GROUP",
+}
+VERBS: Final = ("create", "list", "rotate", "revoke", "limit", "revoke-tokens")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "key",
         nargs="?",
         metavar="OWNER|ID",
-        help="create: whose it is; rotate, revoke: the key's id; "
+        help="create, revoke-tokens: whose it is; rotate, revoke: the key's id; "
         "limit: an account: OWNER, OWNER:ID of a key with limits of its own, or @GROUP",
     )
     parser.add_argument("--name", default="", help="of create: where it is used, for people")
@@ -112,6 +116,8 @@ def _on_server(options: argparse.Namespace, server: RunningServer) -> int:
         _show(server.rotate_key(options.key, options.overlap))
     elif options.verb == "limit":
         server.set_limits(options.key, options.limits.named)
+    elif options.verb == "revoke-tokens":
+        server.revoke_tokens(options.key)
     else:
         server.revoke_key(options.key)
     return 0
@@ -156,6 +162,8 @@ async def _changed(identity: Identity, by: Principal, options: argparse.Namespac
         _show(described_new(*await identity.rotate(by, former, overlap=options.overlap)).model_dump())
     elif options.verb == "limit":
         await identity.set_limits(by, options.key, options.limits)
+    elif options.verb == "revoke-tokens":
+        await identity.revoke_tokens(by, options.key)
     else:
         await identity.revoke(by, _chosen(identity, options.key))
 

@@ -65,6 +65,9 @@ def _example(status: int, example: dict[str, Any], *problems: str) -> dict[int |
 
 router = APIRouter(prefix="/admin", tags=["admin"], route_class=SmallBodyRoute)
 KeyId = Annotated[str, Path(description="The key's id", examples=["k3x9p2ab"])]
+OwnerName = Annotated[
+    str, Path(pattern=r"^[A-Za-z0-9._-]{1,64}$", description="Whose tokens they are", examples=["ann"])
+]
 
 
 @router.get("/keys", summary="List API keys", responses=_example(200, {"keys": [_KEY]}))
@@ -151,6 +154,23 @@ async def rotate(
 async def revoke(request: Request, principal: Authenticated, id: KeyId) -> None:
     """Ends a key within a second, also on connections that are open. Its owner's sessions stay."""
     await identity_of(request).revoke(principal, _find(request, principal, id), address=address_of(request))
+
+
+@router.delete(
+    "/tokens/{owner}",
+    status_code=204,
+    summary="End an owner's tokens",
+    responses=refusals(*_REFUSED, "invalid_request"),
+)
+async def revoke_tokens(request: Request, principal: Authenticated, owner: OwnerName) -> None:
+    """Ends all tokens of an OpenID issuer that an owner has now, within a second, also on connections that are open.
+
+    Those that the issuer gives more than 5 seconds later are valid. Keys of the owner, and sessions, stay. It needs the
+    key of an admin.
+    """
+    if not principal.is_admin:
+        raise Problem("forbidden", "only an admin ends tokens: ask one")
+    await identity_of(request).revoke_tokens(principal, owner, address=address_of(request))
 
 
 @router.get(
