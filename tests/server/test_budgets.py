@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import pytest
 from test_frames import until
 from test_keys import ADMIN, bearer, new_key
 
+from counting import calls
 from serving import KEYS, Server, ok, problem
 from teletape_server import setting_values
 from teletape_server.budgets.budgets import Budgets
@@ -26,10 +28,14 @@ from teletape_server.identity import identity as identity_module
 from teletape_server.identity.identity import Identity
 from teletape_server.identity.keys import environment_keys
 from teletape_server.identity.store import Store
+from teletape_server.ipc.leases import Terms
 from teletape_server.models.keys import LimitsBody
 from teletape_server.problems import Problem
-from teletape_server.sessions.entry import Metered
-from teletape_server.sessions.hosting.meter import Meter
+from teletape_server.sessions.ended_sessions import Boot
+from teletape_server.sessions.entry import Metered, SessionEntry
+from teletape_server.sessions.hosting.meter import Meter, present
+from teletape_server.sessions.live_sessions import LiveSessions
+from teletape_server.sessions.record import SessionLimits, SessionRecord
 from teletape_server.settings import Settings
 from teletape_wire import timestamp
 
@@ -350,3 +356,45 @@ def of(http: httpx.Client, step: str) -> dict[str, Any]:
     """The timeline in such steps, as a caller sees it."""
     timeline: dict[str, Any] = ok(http.get("/v1/usage", params={"timeline": step})).json()["timeline"]
     return timeline
+
+
+def test_what_an_account_uses_costs_no_look_at_the_sessions_of_others() -> None:
+    budgets, lefts = Budgets(), list[float]()
+    quota: Any = SimpleNamespace(disk=lambda left: lefts.append(left) or left)
+    store: Any = SimpleNamespace(nbytes=lambda record: 5)
+    live = LiveSessions(store, quota, Boot.at(0.0), time.time, budgets)
+    budgets.present_of = lambda names: present(live.of_accounts(names))
+    budgets.set_groups({"ann": "lab", "bob": "lab"})
+    budgets.set_limits({"ann": Limits(disk_bytes=1 << 40), "@lab": Limits(sessions=9, disk_bytes=1 << 40)})
+
+    def add(owner: str, id: str, nbytes: int) -> SessionEntry:
+        limits, terms = SessionLimits(1 << 20), Terms(1e9, 1e9)
+        start: Any = None
+        entry = SessionEntry(SessionRecord(id, owner, id, "cpu", limits, 0.0, terms), start, time.time)
+        entry.disk_bytes = nbytes
+        live.by_key[entry.record.key] = entry
+        return entry
+
+    mine = add("ann", "a", 5)
+    add("bob", "b", 7)
+    log: Any = SimpleNamespace(limit=lambda nbytes: None)
+    mine.log = log
+
+    def work() -> None:
+        budgets.standings("ann")
+        live.measure(mine)
+
+    work()
+    few = calls(work)
+    for number in range(500):
+        add("eve", f"e{number}", 3)
+    assert calls(work) < few + 50, "one more account"
+    assert budgets.now_used("@lab").disk_bytes == mine.disk_bytes + 7
+    assert budgets.now_used("eve").disk_bytes == 1500
+    assert lefts[-1] == (1 << 40) - 7, "of the group, without the session's own"
+    whole = live.by_key
+    assert sum(map(len, whole.by_account.values())) == len(whole)
+    for key in [*whole]:
+        whole.pop(key)
+    assert whole.by_account == {}
+    assert whole.pop(("no", "such")) is None

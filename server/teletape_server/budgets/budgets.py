@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from teletape_server.budgets.history import History, hour_of
@@ -89,6 +89,7 @@ class Budgets:
 
     Attributes:
         present: Returns what each account uses now.
+        present_of: The same of those that count for one of some accounts, without a look at all others.
         frees: Returns when the next session of an account gives up what it has; None: that is not known. It takes the
             account, None for all, and whether one that lasts is parked for that.
         over: Accounts for which nothing new runs, as of the last look.
@@ -110,6 +111,7 @@ class Budgets:
         self._rates: dict[str, Rate] = {}
         self._rated: dict[str, bool] = {}  # whether the requests of an account are counted
         self.present: Callable[[], Mapping[str, Present]] = dict
+        self.present_of: Callable[[Collection[str]], Mapping[str, Present]] = lambda _: self.present()
         self.frees: Callable[[str | None, bool], float | None] = lambda *_: None
         self.over: Mapping[str, Standing] = {}
         self.warnings: Mapping[str, str] = {}
@@ -183,7 +185,7 @@ class Budgets:
 
     def now_used(self, account: str, present: Mapping[str, Present] | None = None) -> Present:
         """Returns what an account uses now; a group's is the sum of its members'."""
-        present = self.present() if present is None else present
+        present = self.present_of((account,)) if present is None else present
         total = Present()
         for name, used in present.items():
             if account in self.chain(name):
@@ -192,8 +194,9 @@ class Budgets:
 
     def standings(self, account: str, present: Mapping[str, Present] | None = None) -> list[Standing]:
         """Returns how much of each limit is used that holds for an account, its group's too; but those of a second."""
-        now, present = self._clock(), self.present() if present is None else present
-        return [standing for name in self.chain(account) for standing in self._standings(name, now, present)]
+        chain, now = self.chain(account), self._clock()
+        present = self.present_of(chain) if present is None else present
+        return [standing for name in chain for standing in self._standings(name, now, present)]
 
     def _standings(self, account: str, now: float, present: Mapping[str, Present]) -> Iterator[Standing]:
         named = self.limits(account).named
