@@ -237,17 +237,23 @@ def test_a_session_does_not_grow_beyond_what_its_key_may_have(server: Server) ->
         assert grow(second, "z", 10).failure is None
 
 
-def test_a_cancel_ends_the_wait_for_memory(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set as soon as a session waits for memory, which then takes a minute."""
+    waits = threading.Event()
+
+    async def extend(*_: Any) -> None:
+        waits.set()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr("teletape_server.sessions.hosting.growth.Growth.extend", extend)
+    return waits
+
+
+def test_a_cancel_ends_the_wait_for_memory(server: Server, waits: threading.Event) -> None:
     places = server.app.state.registry._places
     with server.client("ann") as http, ThreadPoolExecutor(1) as threads:
-        program, waits = create(http, "waits"), threading.Event()
-
-        async def extend(*_: Any) -> None:
-            waits.set()
-            await asyncio.sleep(60)
-
-        monkeypatch.setattr("teletape_server.sessions.hosting.growth.Growth.extend", extend)
-        began = time.monotonic()
+        program, began = create(http, "waits"), time.monotonic()
         growing = threads.submit(grow, program, "x", 100)
         assert waits.wait(30)
         with server.client("ann") as other:
@@ -259,15 +265,9 @@ def test_a_cancel_ends_the_wait_for_memory(server: Server, monkeypatch: pytest.M
         assert places.memory().accounts
 
 
-def test_the_end_of_a_session_ends_its_wait_for_memory(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_session_ends_its_wait_for_memory(server: Server, waits: threading.Event) -> None:
     with server.client("ann") as http, ThreadPoolExecutor(1) as threads:
-        program, waits = create(http, "waits"), threading.Event()
-
-        async def extend(*_: Any) -> None:
-            waits.set()
-            await asyncio.sleep(60)
-
-        monkeypatch.setattr("teletape_server.sessions.hosting.growth.Growth.extend", extend)
+        program = create(http, "waits")
         batch = program.batch(Call("fill", (Literal(1.0),), ("x",), {"shape": [100 << 18]}))
         growing = threads.submit(program.outcome, batch)
         assert waits.wait(30)
