@@ -150,7 +150,7 @@ kernels: $(INSTALLED) ## compile the kernels of plans on a GPU, and compare name
 adapters: $(INSTALLED) ## install PyTorch, JAX and PyMC (gigabytes), and run the tests of the adapters to other libraries, and of theirs to this
 	$(PIP) --upgrade --target .venv/adapters torch jax pymc tesseract-torch
 	PYTHONPATH=.venv/adapters $(BIN)/python -c 'import torch, jax, pymc, tesseract_torch'
-	PYTHONPATH=.venv/adapters $(MODULE) pytest tests/sdk/adapters tests/server/test_tesseract.py $(ARGS)
+	PYTHONPATH=.venv/adapters $(MODULE) pytest tests/sdk/adapters tests/server/published/test_tesseract.py $(ARGS)
 
 gpu: $(INSTALLED) ## on a machine with a GPU: the tests that need one, then benchmarks; JSON, and the dated part of docs/gpu.md
 	PYTHONPATH=benchmarks$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -P -m gpu $(ARGS)
